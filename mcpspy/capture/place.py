@@ -1,0 +1,88 @@
+"""Where captures lie, and what they are called.
+
+Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+"""
+
+import os
+import time
+from binascii import hexlify
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SUFFIX = ".jsonl"
+
+# Words that start or fetch a server but do not say which one it is.
+_LAUNCHERS = frozenset(
+    "npx npm pnpm pnpx yarn bunx bun deno node tsx ts-node uvx uv pipx poetry pdm hatch rye conda mamba python python3 py "
+    "cmd cmd.exe powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool start create /c"
+    "".split()
+)
+# Options of those launchers whose next word is their value.
+_VALUED = frozenset(
+    "-e --env --env-file -v --volume --mount --name --network -p --publish --directory --project --with --from --python "
+    "--package --prefix -w --workdir --cwd -C -u --user --platform --entrypoint".split()
+)
+
+
+def home() -> str:
+    """The `.mcpspy` directory of the user, also where HOME is missing."""
+    folder = os.path.expanduser("~")  # HOME, else the password database
+    return os.path.join(folder if os.path.isabs(folder) else "/tmp", ".mcpspy")  # noqa: S108 (no home at all)
+
+
+def directory(folder: str | None, environ: "Mapping[str, str]") -> str:
+    """The absolute directory that captures are written to and read from."""
+    chosen = folder or environ.get("MCPSPY_CAPTURE_DIR") or os.path.join(home(), "captures")
+    return os.path.abspath(os.path.expanduser(chosen))
+
+
+def make_directory(path: str) -> None:
+    """Create `path` and its parents, private to the user where they are new (`os.makedirs` would leave parents open)."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent != path:
+        make_directory(parent)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
+def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
+    """A name for the server that `argv` starts: the first word that tells it from others and holds no secret.
+
+    `redacted` is `argv` with its secrets replaced, word by word.
+    """
+    skip = False
+    for index, (word, clean) in enumerate(zip(argv, redacted, strict=True)):
+        if skip:
+            skip = False
+        elif word.startswith("-") or (word.startswith("/") and len(word) == 2):  # `/c`: an option of cmd
+            skip = word in _VALUED
+        elif word == clean and "://" not in word and "=" not in word:
+            base = os.path.basename(word.rstrip("/\\").replace("\\", "/"))
+            if base and base.lower() not in _LAUNCHERS and not (index == 0 and base.startswith("python")):
+                return printable_name(base)
+    return printable_name(os.path.basename(redacted[0])) if redacted else "server"
+
+
+def printable_name(name: str) -> str:
+    """`name` with all but letters, digits, `.`, `_` and `-` replaced, at most 48 characters."""
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
+    return safe.strip(".-")[:48] or "server"
+
+
+def file_name(wall: int, name: str) -> str:
+    """A file name that no other process takes: start, name, pid, random."""
+    start = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall // 1_000_000_000))
+    return f"{start}-{printable_name(name)}-{os.getpid()}-{hexlify(os.urandom(2)).decode()}{SUFFIX}"
+
+
+def iso_time(wall: int) -> str:
+    """Nanoseconds since the epoch as UTC, ISO 8601 with microseconds."""
+    seconds, rest = divmod(wall, 1_000_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest // 1000:06}Z"

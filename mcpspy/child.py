@@ -1,0 +1,255 @@
+"""Starting a server so that it cannot tell us from the client, and ending with it.
+
+The rules (REQUIREMENTS S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client that
+signals the group reaches it as if we were not there. It gets descriptors 0 to 2, the environment that we were started
+with, and the signal dispositions that we were started with. It never outlives us: Linux kills it when the thread that
+forked it ends, so `spawn` belongs in the main thread, before any other thread starts; elsewhere a watchdog process does.
+It is a plain `fork`: `posix_spawn` cannot ask for that.
+
+POSIX. `child_windows` is the same interface for Windows.
+
+Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+"""
+
+import _signal
+import errno
+import fcntl
+import os
+import sys
+import time
+
+from mcpspy.errors import SpawnError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Python ignores these for itself (Py_Initialize) and nobody else does.
+_IGNORED_BY_PYTHON = tuple(
+    getattr(_signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if hasattr(_signal, name)
+)
+_PR_SET_PDEATHSIG = 1
+_SI_KERNEL = 0x80  # si_code of what the terminal sends (sigaction(2))
+
+ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)
+"""Signals that end processes: passed on late."""
+_PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
+_FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
+_LATENESS = 0.15  # seconds; long enough to see that a signal to the group has done its work
+
+
+class Child:
+    """A running server: its pid and our ends of its standard streams."""
+
+    __slots__ = ("_command", "_error", "_lifeline", "_path", "_signals", "pid", "stderr", "stdin", "stdout")
+
+    def __init__(
+        self, pid: int, streams: tuple[int, int, int], error: int, lifeline: int | None, command: str, path: str
+    ) -> None:
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = streams
+        self._error = error
+        self._lifeline = lifeline
+        self._command = command
+        self._path = path
+        self._signals = _hold(_PASSED + ENDING)
+
+    def confirm(self) -> None:
+        """Wait until the command runs in the child; raise SpawnError if it does not."""
+        code = os.read(self._error, 16)
+        os.close(self._error)
+        if code:
+            self._reap(0)
+            raise spawn_error(self._command, int(code), self._path)
+
+    def wait(self) -> int:
+        """Wait until the child has exited, passing signals on; returns its exit code, negative for a signal (S-05, S-06).
+
+        A client may signal the group, and then the child has the signal already: a signal that ends processes is passed on
+        late, and only to a child that has not ended by then. What the terminal sends goes to the group in any case.
+        """
+        late: dict[int, float] = {}
+        while (code := self._reap(os.WNOHANG)) is None:
+            now = time.monotonic()
+            for number in [number for number, due in late.items() if due <= now]:
+                del late[number]
+                os.kill(self.pid, number)  # not reaped yet, so the pid is still its own
+            number, from_terminal = self.next_signal(min(late.values()) - now if late else None)
+            if number in ENDING and not from_terminal:
+                late.setdefault(number, time.monotonic() + _LATENESS)
+            elif number in _PASSED:
+                os.kill(self.pid, number)
+        return code
+
+    def next_signal(self, seconds: float | None) -> tuple[int, bool]:
+        """The next signal sent to this process (0: none came in time), and whether the terminal sent it."""
+        if seconds is not None and seconds <= 0:
+            return 0, False
+        if sys.platform == "linux":
+            got = _signal.sigtimedwait(self._signals, 1e6 if seconds is None else seconds)
+            return (got.si_signo, got.si_code == _SI_KERNEL) if got else (0, False)
+        _signal.setitimer(_signal.ITIMER_REAL, seconds or 0)
+        number = int(_signal.sigwait(self._signals))
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        return (0 if number == _signal.SIGALRM else number), False
+
+    def _reap(self, options: int) -> int | None:
+        pid, status = os.waitpid(self.pid, options)
+        if not pid:
+            return None
+        if self._lifeline is not None:
+            os.write(self._lifeline, b"x")  # the watchdog may go
+        return os.waitstatus_to_exitcode(status)
+
+
+def environment() -> dict[bytes, bytes]:
+    """The environment that this process was started with, less what only mcpspy's own launch put there (S-12).
+
+    Python itself adds LC_CTYPE where there is no locale (PEP 538), so on Linux the kernel is asked. `uvx` and `uv run`
+    prepend the tool's own environment to PATH and set UV: the child must find the same programs as without us.
+    """
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
+    except OSError:
+        pairs = [(name, b"=", value) for name, value in os.environb.items()]
+    environ: dict[bytes, bytes] = {}
+    for name, equals, value in pairs:
+        if equals and not name.startswith(b"MCPSPY_"):
+            environ.setdefault(name, value)
+    own = os.fsencode(os.path.join(sys.prefix, "bin"))
+    first, _, rest = environ.get(b"PATH", b"").partition(b":")
+    if b"UV" in environ and first == own:
+        del environ[b"UV"]
+        environ[b"PATH"] = rest
+    return environ
+
+
+def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
+    """Start `argv` with pipes for its standard streams; call from the main thread while it is the only one.
+
+    Returns at once; `Child.confirm` tells whether the command could be executed.
+    """
+    death_signal = _death_signal()
+    parent = os.getpid()
+    stdin, stdout, stderr, error = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+    lifeline = None if death_signal else os.pipe()
+    child_signal = _signal.getsignal(_signal.SIGCHLD)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, the kernel would throw away the exit status
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for source, target in ((stdin[0], 0), (stdout[1], 1), (stderr[1], 2)):
+                os.dup2(source, target)
+            for number in _IGNORED_BY_PYTHON:
+                _signal.signal(number, _signal.SIG_DFL)
+            _signal.signal(_signal.SIGCHLD, child_signal)
+            if death_signal:
+                death_signal()
+            if os.getppid() != parent:  # we were killed before the child could ask to follow
+                os._exit(1)
+            os.dup2(error[1], 3, inheritable=False)
+            os.closerange(4, 1 << 20)
+            _execute([os.fsencode(word) for word in argv], environ)
+        except OSError as failure:
+            os.write(3, b"%d" % (failure.errno or errno.EIO))
+        finally:
+            os._exit(SpawnError.NOT_FOUND)
+    for fd in (stdin[0], stdout[1], stderr[1], error[1]):
+        os.close(fd)
+    if lifeline:
+        _watchdog(pid, lifeline)
+    path = os.fsdecode(environ.get(b"PATH", os.defpath.encode()))
+    return Child(pid, (stdin[1], stdout[0], stderr[0]), error[0], lifeline[1] if lifeline else None, argv[0], path)
+
+
+def _hold(numbers: tuple[int, ...]) -> set[int]:
+    """Keep these signals, and those that `next_signal` needs, for `sigwait`, in this thread and all that it starts.
+
+    One that we were started to ignore stays ignored. A handler is installed because some systems drop a blocked signal
+    whose default is to be ignored.
+    """
+    held = {number for number in numbers if _signal.getsignal(number) != _signal.SIG_IGN}
+    held |= {_signal.SIGCHLD, _signal.SIGALRM}
+    for number in held:
+        _signal.signal(number, lambda *_: None)
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, held)
+    return held
+
+
+def spawn_error(command: str, error: int, path: str) -> SpawnError:
+    """Why `command` could not be executed, from the error number of `execve` and the PATH that was searched."""
+    if error not in (errno.ENOENT, errno.ENOTDIR):
+        return SpawnError(f"cannot start {command!r}: {os.strerror(error)}", SpawnError.NOT_EXECUTABLE)
+    where = "" if "/" in command else f" on PATH ({path})"
+    return SpawnError(f"cannot start {command!r}: not found{where}", SpawnError.NOT_FOUND)
+
+
+def waiting(fd: int) -> int:
+    """How many bytes wait to be read."""
+    try:
+        return int.from_bytes(fcntl.ioctl(fd, _FIONREAD, b"\0\0\0\0"), sys.byteorder)
+    except OSError:
+        return 0
+
+
+def die_by(number: int) -> None:
+    """End this process by the signal that ended the child, without a core of our own; returns if that is impossible."""
+    import resource  # noqa: PLC0415 (needed by no other path)
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number not in (_signal.SIGKILL, _signal.SIGSTOP):
+        _signal.signal(number, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+
+
+def _execute(argv: list[bytes], environ: dict[bytes, bytes]) -> None:
+    """Replace this process as `execvp` would: search PATH, go on past what cannot be run, give scripts without `#!` to sh."""
+    command = argv[0]
+    folders = [b""] if b"/" in command else environ.get(b"PATH", os.defpath.encode()).split(b":")
+    result = OSError(errno.ENOENT, "")
+    for folder in folders:
+        path = command if b"/" in command else (folder or b".") + b"/" + command
+        try:
+            os.execve(path, argv, environ)
+        except OSError as failure:
+            if failure.errno == errno.ENOEXEC:
+                os.execve(b"/bin/sh", [b"sh", path, *argv[1:]], environ)
+            if result.errno == errno.ENOENT and failure.errno != errno.ENOTDIR:
+                result = failure
+    raise result
+
+
+def _death_signal() -> "Callable[[], None] | None":
+    """On Linux: a function that makes the kernel kill the calling process when its parent thread ends."""
+    if sys.platform != "linux":
+        return None
+    try:
+        import _ctypes  # noqa: PLC0415 (2 ms; `ctypes` takes 4 more)
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+    except (ImportError, OSError):
+        return None
+
+    def ask() -> None:
+        _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0))
+
+    return ask
+
+
+def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
+    """Fork a process that kills `pid` when this one is gone, however it went: then the pipe's only writer is closed.
+    """
+    watched, _ = lifeline
+    if os.fork() == 0:
+        os.dup2(watched, 3, inheritable=False)
+        os.closerange(4, 1 << 20)
+        for fd in range(3):
+            os.close(fd)
+        for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
+            _signal.signal(number, _signal.SIG_IGN)  # a signal to the group must not end the watch
+        if not os.read(3, 1):
+            os.kill(pid, _signal.SIGKILL)  # not reaped: its parent is gone without a word
+        os._exit(0)
+    os.close(watched)

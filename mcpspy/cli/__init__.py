@@ -1,0 +1,29 @@
+"""The command line: one module for each command, imported only when it is the one.
+
+`wrap` stands in front of a server that a client is waiting for, so its way from here to the first byte imports nothing
+that it does not need; the other commands may take their time.
+"""
+
+import sys
+
+from mcpspy.errors import Error
+
+
+def main() -> int:
+    """The console script: returns the exit status."""
+    arguments = sys.argv[1:]
+    try:
+        if arguments[:1] == ["wrap"]:
+            from mcpspy.cli.wrap import wrap  # noqa: PLC0415 (see above)
+
+            return wrap(arguments[1:])
+        from mcpspy.cli.commands import run  # noqa: PLC0415 (see above)
+
+        return run(arguments)
+    except Error as error:
+        print(f"mcpspy: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `mcpspy show … | head`
+        return 141

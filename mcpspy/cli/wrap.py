@@ -1,0 +1,65 @@
+"""`mcpspy wrap`: parse its few options by hand, for `argparse` costs 8 ms, and become the relay.
+
+Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+"""
+
+import _signal
+import os
+
+from mcpspy.errors import UsageError
+from mcpspy.relay.stdio import run
+
+HELP = """\
+usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] -- COMMAND [ARG...]
+
+Run COMMAND as the MCP server behind this process, byte for byte, and record what is said.
+
+  client  <-- stdin, stdout, stderr -->  mcpspy wrap  <-- the same -->  COMMAND
+                                             |
+                                          capture
+
+  --name NAME        what to call the server (default: taken from COMMAND)
+  -o FILE            write the capture to FILE, replacing a finished capture
+  --capture-dir DIR  write it into DIR (default: $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
+
+The exit status is the server's own; 127: COMMAND was not found, 126: it cannot be executed.
+"""
+
+_OPTIONS = {"--name": "name", "-o": "output", "--output": "output", "--capture-dir": "folder"}
+
+
+def wrap(arguments: list[str]) -> int:
+    """Run the command; `arguments` are the words after `wrap`."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C in these first milliseconds: no traceback
+    options: dict[str, str | None] = {"name": None, "output": None, "folder": None}
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        if word in ("-h", "--help"):
+            os.write(1, HELP.encode())
+            return 0
+        option, equals, value = word.partition("=")
+        if option not in _OPTIONS:
+            raise UsageError(_unknown(word))
+        chosen = value if equals else next(words, None)
+        if not chosen or chosen == "--":
+            raise UsageError(f"{option} needs a value; see 'mcpspy wrap --help'")
+        options[_OPTIONS[option]] = chosen
+    argv = list(words)
+    if not argv:
+        raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
+    if options["output"] and options["folder"]:
+        raise UsageError("-o names the file and --capture-dir its directory: give one of them")
+    # Nothing is left to clean up, and the pumps may still be blocked in a read: no finalisation.
+    os._exit(run(argv, **options))
+
+
+def _unknown(word: str) -> str:
+    if not word.startswith("-"):
+        return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.partition("=")[0], _OPTIONS, n=1)
+    return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")

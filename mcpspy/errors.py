@@ -1,0 +1,42 @@
+"""Every exception that mcpspy raises on purpose.
+
+    Error                   what the user or we did wrong: one line on stderr, exit code 2
+    ├── UsageError          the command line cannot be understood
+    ├── SpawnError          the server's command cannot be started
+    └── CaptureError        a capture cannot be read
+        ├── NotACapture     the file is something else
+        └── NewerFormat     the file was written by a later mcpspy
+
+What a peer does wrong is never an exception: it is data, and traffic goes on.
+"""
+
+
+class Error(Exception):
+    """The root: its text is one sentence for the user, naming the thing, its state and what to do."""
+
+
+class UsageError(Error):
+    """The command line cannot be understood."""
+
+
+class SpawnError(Error):
+    """The server's command cannot be started; `status` is the exit status that says so (POSIX, 2.8.2)."""
+
+    NOT_FOUND = 127
+    NOT_EXECUTABLE = 126
+
+    def __init__(self, sentence: str, status: int) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class CaptureError(Error):
+    """A capture cannot be read."""
+
+
+class NotACapture(CaptureError):
+    """The file does not begin with a capture's header."""
+
+
+class NewerFormat(CaptureError):
+    """The file's format number is one that this version does not know."""

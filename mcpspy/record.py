@@ -1,0 +1,118 @@
+"""The records of a capture, as its readers see them.
+
+A capture is a header line followed by records; `docs/capture-format.md` describes the file. These classes know nothing of
+files or JSON: the reader makes them, everything after it folds over them.
+
+Times are nanoseconds on a monotonic clock since the capture started. `n` is the line number in the file, the header being
+line 1: the permanent address of a record, shown as `#17`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+FORMAT = 1
+"""The format number that this version writes; it has nothing to do with the version of the program."""
+
+Sender = Literal["client", "server", "mcpspy"]
+Role = Literal["stdin", "stdout", "stderr", "request", "response", "ws"]
+Framing = Literal["lines", "sse", "body", "message"]
+How = Literal["eof", "reset", "abort", "exit", "shutdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: which server was captured, how, and when."""
+
+    id: str
+    started: str
+    """UTC, ISO 8601 with microseconds and a `Z`."""
+    tool: str
+    transport: Literal["stdio", "http", "mitm"]
+    name: str
+    argv: tuple[str, ...] = ()
+    """The command of a stdio server, secrets replaced."""
+    url: str | None = None
+    """The upstream of an HTTP server, secrets replaced."""
+    cwd: str | None = None
+    env: tuple[str, ...] = ()
+    """Names of the environment variables that the server got; never values."""
+    pid: int | None = None
+    """The relay's process."""
+    ppid: int | None = None
+    """The process that started the relay: the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A channel begins: a one-way ordered byte stream of one peer."""
+
+    n: int
+    ch: int
+    t: int
+    sender: Sender
+    role: Role
+    framing: Framing
+    answers: int | None = None
+    """On a response, the channel of its request."""
+    peer: str | None = None
+    head: dict[str, Any] | None = None
+    """The HTTP head as received: method and target, or status and reason, and the headers in order."""
+    sent: dict[str, Any] | None = None
+    """What was forwarded instead, where that differs."""
+    by: str | None = None
+    """Why it differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One delimited unit of a channel as received: a line, an SSE event, a body, a WebSocket message."""
+
+    n: int
+    ch: int
+    t: int
+    raw: bytes
+    cut: bool = False
+    """The peer ended before the delimiter, or the rest of the frame was lost."""
+    op: str | None = None
+    sender: Sender | None = None
+    """Set where it differs from the channel's."""
+    sent: bytes | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A channel ends."""
+
+    n: int
+    ch: int
+    t: int
+    how: How
+    code: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something is missing here: records that could not be written, or a line that does not parse."""
+
+    n: int
+    t: int
+    """Of a damaged line: the time of the record before it."""
+    lost: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The relay ended in order."""
+
+    n: int
+    t: int
+    code: int | None = None
+    signal: int | None = None
+    why: str | None = None
+    """Why the server could not be started."""
+
+
+Record = Open | Frame | Close | Gap | End

@@ -1,0 +1,120 @@
+"""Secrets out of what is written to a capture: command lines now, heads and forms with the HTTP relay.
+
+A secret becomes `«redacted:8hex»`, eight hex digits of a hash keyed with `~/.mcpspy/key`, so that equal secrets look
+equal and nobody can guess back. What counts as a secret: the value of a name that `is_secret_name` knows, the password
+of a URL, and words in the shape of well-known tokens.
+
+Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold a secret.
+"""
+
+import os
+from _blake2 import blake2b
+from binascii import hexlify
+
+from mcpspy.capture.place import home, make_directory
+
+_HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "xapikey"))
+_ENDINGS = (
+    "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()  # noqa: SIM905
+)
+_SHAPES = ("sk-", "ghp_", "github_pat_", "glpat-", "xox", "AKIA", "eyJ")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of a header, query key, form key, JSON key or option called `name` is a secret."""
+    plain = name.lower().replace("-", "").replace("_", "").replace(".", "")
+    return plain in _HEADERS or plain.endswith(tuple(_ENDINGS))
+
+
+class Redactor:
+    """Replaces secrets; the key is read, or made, at the first one."""
+
+    def __init__(self) -> None:
+        self._key: bytes | None = None
+
+    def mark(self, secret: str) -> str:
+        """What stands in for `secret`."""
+        if self._key is None:
+            self._key = _key()
+        return "«redacted:" + blake2b(secret.encode("utf-8", "replace"), key=self._key, digest_size=4).hexdigest() + "»"
+
+    def argv(self, words: list[str]) -> list[str]:
+        """A command line, word by word: `--k v`, `--k=v`, `K=v`, `Name: v`, URLs, JSON values, token shapes."""
+        clean: list[str] = []
+        secret_next = False
+        for word in words:
+            if secret_next and not word.startswith("--"):
+                clean.append(self.mark(word))
+                secret_next = False
+                continue
+            secret_next = word.startswith("-") and "=" not in word and is_secret_name(word.lstrip("-"))
+            suspect = any(mark in word for mark in "=:{ ") or any(shape in word for shape in _SHAPES)
+            clean.append(self._word(word) if suspect else word)
+        return clean
+
+    def _word(self, word: str) -> str:
+        import re  # noqa: PLC0415 (9 ms: only for words that could hold a secret)
+
+        def value(match: re.Match[str]) -> str:
+            named = match["name"] is None or is_secret_name(match["name"])
+            return match["before"] + self.mark(match["value"]) if named and match["value"] else match[0]
+
+        for pattern in _PATTERNS:
+            word = re.sub(pattern, value, word)
+        return word
+
+
+# Each has the groups before, name (may be unmatched) and value. In this order: the specific before the general.
+_PATTERNS = (
+    # the password of a URL (RFC 3986, 3.2.1); up to the last @ of the authority, for passwords that hold one
+    r"(?P<before>[A-Za-z][\w+.-]*://[^/?#\s:@]*:)(?P<name>(?!))?(?P<value>[^/?#\s]*)(?=@)",
+    # the member of a JSON object
+    r'(?P<before>"(?P<name>[^"\\]+)"\s*:\s*")(?P<value>(?:[^"\\]|\\.)*)',
+    # a query or form key
+    r"(?P<before>[?&](?P<name>[^=&#\s]+)=)(?P<value>[^&#\s]*)",
+    # `K=v`, `--k=v`
+    r"(?P<before>^(?P<name>[\w.-]+)=)(?P<value>.*)$",
+    # `Name: v`, as `--header` takes it
+    r"(?P<before>^(?P<name>[\w-]+):\s*)(?P<value>(?!//|«redacted:).*)$",
+    # the same inside the command line of a shell: `sh -c 'K=v server --k v'`
+    r"(?P<before>\s(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:)\S+)",
+    r"(?P<before>(?:^|\s)--?(?P<name>[\w.-]+)\s+)(?P<value>(?!«redacted:)[^\s-]\S*)",
+    # tokens in a known shape, wherever they stand
+    r"(?P<before>(?<![A-Za-z0-9]))(?P<name>(?!))?"
+    r"(?P<value>(?:sk-|ghp_|github_pat_|glpat-|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)",
+)
+
+
+def _key() -> bytes:
+    """The user's key, made at first use; where it can be neither read nor made, one for this process."""
+    path = os.path.join(home(), "key")
+    for _ in range(2):
+        try:
+            with open(path, "rb") as file:
+                key = file.read(64)
+            if len(key) == 32:
+                return key
+        except OSError:
+            pass
+        try:
+            _make_key(path)
+        except OSError:
+            break
+    return os.urandom(32)
+
+
+def _make_key(path: str) -> None:
+    """Put a whole key at `path` at once: several servers may start in the same moment."""
+    make_directory(os.path.dirname(path))
+    draft = f"{path}-{os.getpid()}-{hexlify(os.urandom(4)).decode()}"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(fd, os.urandom(32))
+    finally:
+        os.close(fd)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(draft)

@@ -1,0 +1,228 @@
+"""The relay of `wrap`: a server's standard streams, byte for byte.
+
+    client ── fd 0 ──▶ pump ──▶ stdin  ┐
+    client ◀── fd 1 ── pump ◀── stdout │ server
+    client ◀── fd 2 ── pump ◀── stderr ┘
+
+One blocking thread for each direction: read what is there, write it on, and only then let the tap have it. A thread knows
+nothing of frames, and nothing it does can hold up another: a server that writes without reading does not stall the rest.
+The main thread waits for the server and for signals. No descriptor that others share is ever made non-blocking.
+
+Interception, when it comes, is a gate between the read and the write of one pump.
+
+Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+"""
+
+import os
+import sys
+import time
+from _thread import start_new_thread
+
+from mcpspy.capture.writer import create
+from mcpspy.errors import SpawnError
+from mcpspy.redact import Redactor
+from mcpspy.tap import Channel, Tap
+
+if sys.platform == "win32":
+    from mcpspy.child_windows import ENDING, Child, die_by, environment, spawn, waiting
+else:
+    from mcpspy.child import ENDING, Child, die_by, environment, spawn, waiting
+
+CHUNK = 65536  # bytes; what a pipe holds
+
+# After the server has exited (S-04), in seconds:
+_IDLE = 0.1  # reading stops when nothing has come for this long,
+_TOTAL = 0.25  # or, should something that inherited the pipe go on writing, after this long,
+_STEP = 0.001  # looked at this often
+
+
+class Pump:
+    """One direction: from `source` to `sink`, the tap last."""
+
+    def __init__(self, source: int, sink: int, channel: Channel, started: int) -> None:
+        self.source = source
+        self.sink = sink
+        self.channel = channel
+        self.started = started
+        self.moved = 0  # bytes read so far
+        self.last = 0  # when, on the capture's clock
+        self.busy = False  # between a read and the end of what follows from it
+        self.stop = False  # write nothing more
+        self.ended = False
+
+    def run(self) -> None:
+        """Pump until one side ends, then tell the other by closing our end."""
+        try:
+            how = self._pump()
+            self._close(self.source)
+            self._close(self.sink)
+            self.channel.end(self.now(), how)
+        finally:
+            self.ended = True
+            self.busy = False
+
+    def now(self) -> int:
+        """Nanoseconds since the capture started."""
+        return time.monotonic_ns() - self.started
+
+    def _pump(self) -> str:
+        source, sink, feed, started = self.source, self.sink, self.channel.feed, self.started
+        read, write, clock = os.read, os.write, time.monotonic_ns
+        while True:
+            self.busy = False
+            try:
+                chunk = read(source, CHUNK)
+            except BlockingIOError:  # somebody who shares the descriptor made it so
+                _wait(source, "read")
+                continue
+            except OSError:
+                return "reset"
+            t = clock() - started
+            if not chunk:
+                return "eof"
+            self.busy = True
+            if self.stop:
+                return "exit"
+            self.moved += len(chunk)
+            self.last = t
+            try:
+                written = write(sink, chunk)
+                if written != len(chunk):
+                    _write_rest(sink, chunk, written)
+            except BlockingIOError:
+                _write_rest(sink, chunk, 0)
+            except OSError:
+                feed(chunk, t)
+                return "abort"
+            feed(chunk, t)
+
+    def _close(self, fd: int) -> None:
+        """Close our end, so that the peer sees it; 0 to 2 must stay taken, lest another file gets the number."""
+        if fd > 2:
+            os.close(fd)
+        else:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, fd)
+            os.close(null)
+
+
+def run(argv: list[str], *, name: str | None, output: str | None, folder: str | None) -> int:
+    """Run `argv` as the server behind this process; returns the exit status for it (a signal death is repeated here)."""
+    started, wall = time.monotonic_ns(), time.time_ns()
+    _fill_standard_descriptors()
+    environ = environment()
+    server = spawn(argv, environ)
+    writer = create(
+        _header(argv, environ, name), output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say
+    )
+    tap = Tap(writer, _say_aside)
+    try:
+        server.confirm()
+    except SpawnError as error:
+        say(str(error))
+        tap.end(time.monotonic_ns() - started, code=error.status, why=str(error))
+        return error.status
+    code = _relay(server, tap, started)
+    t = time.monotonic_ns() - started
+    if code >= 0:
+        tap.end(t, code=code)
+        return code
+    tap.end(t, signal=-code)
+    die_by(-code)
+    return 128 - code
+
+
+def _relay(server: Child, tap: Tap, started: int) -> int:
+    t = time.monotonic_ns() - started
+    pumps = [
+        Pump(0, server.stdin, tap.open(t, "client", "stdin"), started),
+        Pump(server.stdout, 1, tap.open(t, "server", "stdout"), started),
+        Pump(server.stderr, 2, tap.open(t, "server", "stderr"), started),
+    ]
+    for pump in pumps:
+        start_new_thread(pump.run, ())
+    code = server.wait()
+    for pump in _drain(server, pumps[1:]) + pumps[:1]:
+        pump.channel.end(pump.now(), "exit")
+    return code
+
+
+def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
+    """Relay what the server left in its pipes, without waiting for others who hold them (S-04); returns the pumps stopped.
+
+    A pump may have read a chunk that it has not counted yet, hence the extra CHUNK that is waited for when more goes on
+    coming in.
+    """
+    exited = pumps[0].now()
+    owed = {pump: pump.moved + waiting(pump.source) + CHUNK for pump in pumps}
+    open_pumps = pumps
+    while open_pumps := [pump for pump in open_pumps if not pump.ended]:
+        for pump in open_pumps:
+            now = pump.now()
+            idle = now - max(exited, pump.last) >= _IDLE * 1e9 and not waiting(pump.source)
+            over = now - exited >= _TOTAL * 1e9 and pump.moved >= owed[pump]
+            pump.stop = pump.stop or idle or over
+        if all(pump.stop and not pump.busy for pump in open_pumps):
+            break
+        if server.next_signal(_STEP)[0] in ENDING:  # the client waits no longer
+            break
+    return open_pumps
+
+
+def _header(argv: list[str], environ: dict[bytes, bytes], name: str | None) -> dict[str, object]:
+    from mcpspy import __version__
+    from mcpspy.capture.place import server_name
+
+    redacted = Redactor().argv(argv)
+    try:
+        cwd: str | None = os.getcwd()
+    except OSError:
+        cwd = None
+    return {
+        "tool": f"mcpspy {__version__}",
+        "transport": "stdio",
+        "name": name or server_name(argv, redacted),
+        "argv": redacted,
+        "cwd": cwd,
+        "env": sorted(os.fsdecode(variable) for variable in environ),
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+    }
+
+
+def say(sentence: str) -> None:
+    """One line on stderr, whatever state that is in."""
+    try:
+        os.write(2, f"mcpspy: {sentence}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass
+
+
+def _say_aside(sentence: str) -> None:
+    """Say it from a thread of its own: a client that does not read stderr must not stop a pump."""
+    start_new_thread(say, (sentence,))
+
+
+def _fill_standard_descriptors() -> None:
+    """Open /dev/null in place of any of 0 to 2 that is closed, lest a pipe of ours gets that number."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+
+
+def _write_rest(fd: int, chunk: bytes, written: int) -> None:
+    view = memoryview(chunk)[written:]
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            _wait(fd, "write")
+
+
+def _wait(fd: int, what: str) -> None:
+    """Wait until a descriptor that others made non-blocking is ready."""
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLIN if what == "read" else select.POLLOUT)
+    poll.poll()
