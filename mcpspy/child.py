@@ -1,17 +1,17 @@
 """Starting a server so that it cannot tell us from the client, and ending with it.
 
-The rules (REQUIREMENTS S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client that
-signals the group reaches it as if we were not there. It gets descriptors 0 to 2, the environment that we were started
-with, and the signal dispositions that we were started with. It never outlives us: Linux kills it when the thread that
-forked it ends, so `spawn` belongs in the main thread, before any other thread starts; elsewhere a watchdog process does.
-It is a plain `fork`: `posix_spawn` cannot ask for that.
+The rules (REQUIREMENTS S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client
+that signals the group reaches it as if we were not there. It gets descriptors 0 to 2, the environment that we were
+started with, and the signal dispositions that we were started with. It never outlives us: Linux kills it when the
+thread that forked it ends, so `spawn` belongs in the main thread, before any other thread starts; elsewhere a watchdog
+process does. It is a plain `fork`: `posix_spawn` cannot ask for that.
 
 POSIX. `child_windows` is the same interface for Windows.
 
 Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import errno
 import fcntl
 import os
@@ -63,10 +63,10 @@ class Child:
             raise spawn_error(self._command, int(code), self._path)
 
     def wait(self) -> int:
-        """Wait until the child has exited, passing signals on; returns its exit code, negative for a signal (S-05, S-06).
+        """Wait until the child has exited, passing signals on; returns its exit code, negative for a signal.
 
-        A client may signal the group, and then the child has the signal already: a signal that ends processes is passed on
-        late, and only to a child that has not ended by then. What the terminal sends goes to the group in any case.
+        A client may signal the group, and then the child has the signal already: a signal that ends processes is passed
+        on late, and only to a child that has not ended by then. What the terminal sends goes to the group in any case.
         """
         late: dict[int, float] = {}
         while (code := self._reap(os.WNOHANG)) is None:
@@ -195,7 +195,7 @@ def waiting(fd: int) -> int:
 
 def die_by(number: int) -> None:
     """End this process by the signal that ended the child, without a core of our own; returns if that is impossible."""
-    import resource  # noqa: PLC0415 (needed by no other path)
+    import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (_signal.SIGKILL, _signal.SIGSTOP):
@@ -205,7 +205,7 @@ def die_by(number: int) -> None:
 
 
 def _execute(argv: list[bytes], environ: dict[bytes, bytes]) -> None:
-    """Replace this process as `execvp` would: search PATH, go on past what cannot be run, give scripts without `#!` to sh."""
+    """Replace this process as `execvp` would: search PATH, pass over what cannot be run, give a bare script to sh."""
     command = argv[0]
     folders = [b""] if b"/" in command else environ.get(b"PATH", os.defpath.encode()).split(b":")
     result = OSError(errno.ENOENT, "")
@@ -226,9 +226,9 @@ def _death_signal() -> "Callable[[], None] | None":
     if sys.platform != "linux":
         return None
     try:
-        import _ctypes  # noqa: PLC0415 (2 ms; `ctypes` takes 4 more)
+        import _ctypes
 
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None: this program
     except (ImportError, OSError):
         return None
 
@@ -239,8 +239,7 @@ def _death_signal() -> "Callable[[], None] | None":
 
 
 def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
-    """Fork a process that kills `pid` when this one is gone, however it went: then the pipe's only writer is closed.
-    """
+    """Fork a process that kills `pid` when this one is gone, however it went: then the pipe's only writer is closed."""
     watched, _ = lifeline
     if os.fork() == 0:
         os.dup2(watched, 3, inheritable=False)

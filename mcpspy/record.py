@@ -1,10 +1,10 @@
 """The records of a capture, as its readers see them.
 
-A capture is a header line followed by records; `docs/capture-format.md` describes the file. These classes know nothing of
-files or JSON: the reader makes them, everything after it folds over them.
+A capture is a header line followed by records; `docs/capture-format.md` describes the file. These classes know nothing
+of files or JSON: the reader makes them, everything after it folds over them.
 
-Times are nanoseconds on a monotonic clock since the capture started. `n` is the line number in the file, the header being
-line 1: the permanent address of a record, shown as `#17`.
+Times are nanoseconds on a monotonic clock since the capture started. `n` is the line number in the file, the header
+being line 1: the permanent address of a record, shown as `#17`.
 """
 
 from dataclasses import dataclass

@@ -14,9 +14,7 @@ from binascii import hexlify
 from mcpspy.capture.place import home, make_directory
 
 _HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "xapikey"))
-_ENDINGS = (
-    "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()  # noqa: SIM905
-)
+_ENDINGS = "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()
 _SHAPES = ("sk-", "ghp_", "github_pat_", "glpat-", "xox", "AKIA", "eyJ")
 
 
@@ -53,7 +51,7 @@ class Redactor:
         return clean
 
     def _word(self, word: str) -> str:
-        import re  # noqa: PLC0415 (9 ms: only for words that could hold a secret)
+        import re
 
         def value(match: re.Match[str]) -> str:
             named = match["name"] is None or is_secret_name(match["name"])
@@ -80,8 +78,10 @@ _PATTERNS = (
     r"(?P<before>\s(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:)\S+)",
     r"(?P<before>(?:^|\s)--?(?P<name>[\w.-]+)\s+)(?P<value>(?!«redacted:)[^\s-]\S*)",
     # tokens in a known shape, wherever they stand
-    r"(?P<before>(?<![A-Za-z0-9]))(?P<name>(?!))?"
-    r"(?P<value>(?:sk-|ghp_|github_pat_|glpat-|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)",
+    (
+        r"(?P<before>(?<![A-Za-z0-9]))(?P<name>(?!))?"
+        r"(?P<value>(?:sk-|ghp_|github_pat_|glpat-|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)"
+    ),
 )
 
 

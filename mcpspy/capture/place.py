@@ -15,14 +15,14 @@ SUFFIX = ".jsonl"
 
 # Words that start or fetch a server but do not say which one it is.
 _LAUNCHERS = frozenset(
-    "npx npm pnpm pnpx yarn bunx bun deno node tsx ts-node uvx uv pipx poetry pdm hatch rye conda mamba python python3 py "
-    "cmd cmd.exe powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool start create /c"
-    "".split()
+    "npx npm pnpm pnpx yarn bunx bun deno node tsx ts-node uvx uv pipx poetry pdm hatch rye conda mamba python"
+    " python3 py cmd cmd.exe powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool"
+    " start".split()
 )
 # Options of those launchers whose next word is their value.
 _VALUED = frozenset(
-    "-e --env --env-file -v --volume --mount --name --network -p --publish --directory --project --with --from --python "
-    "--package --prefix -w --workdir --cwd -C -u --user --platform --entrypoint".split()
+    "-e --env --env-file -v --volume --mount --name --network -p --publish --directory --project --with --from --python"
+    " --package --prefix -w --workdir --cwd -C -u --user --platform --entrypoint".split()
 )
 
 
@@ -39,7 +39,7 @@ def directory(folder: str | None, environ: "Mapping[str, str]") -> str:
 
 
 def make_directory(path: str) -> None:
-    """Create `path` and its parents, private to the user where they are new (`os.makedirs` would leave parents open)."""
+    """Create `path` and its parents, those that are new private to the user: `os.makedirs` would leave parents open."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)

@@ -1,9 +1,10 @@
 """Writing a capture: plain values in, one line out.
 
-The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most the
-record being written and several threads need no order among them. Writing happens after the bytes were forwarded, and a
-failure of it never reaches the traffic: `Writer` raises nothing. What could not be written is counted, and a `gap` record
-says so as soon as writing works again; a frame of several records is kept whole or cut, never joined across a loss.
+The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most
+the record being written and several threads need no order among them. Writing happens after the bytes were forwarded,
+and a failure of it never reaches the traffic: `Writer` raises nothing. What could not be written is counted, and a
+`gap` record says so as soon as writing works again; a frame of several records is kept whole or cut, never joined
+across a loss.
 
 The writer holds an exclusive `flock` on the file while it lives: that is how readers tell a live capture from one whose
 relay was killed.
@@ -14,6 +15,7 @@ where it pays for itself at once.
 
 import errno
 import os
+import time
 from _json import encode_basestring
 from _thread import allocate_lock
 from binascii import b2a_base64, hexlify
@@ -51,7 +53,7 @@ class Writer:
         self._said = False
         self._partial: set[int] = set()  # channels inside a frame of several records
         self._dropping: set[int] = set()  # channels whose frame lost a record: the rest of it is lost too
-        self._quote: "Callable[[str], bytes] | None" = None
+        self._quote: Callable[[str], bytes] | None = None
         with self._lock:
             self._begin()
 
@@ -151,11 +153,13 @@ class Writer:
         self._partial.clear()
         if not self._said:
             self._said = True
-            self._say(f"cannot write the capture {self.path}: {why}; traffic goes on, unrecorded until writing works again")
+            self._say(
+                f"cannot write the capture {self.path}: {why}; traffic goes on, unrecorded until writing works again"
+            )
 
     def _quote_big(self, text: str) -> bytes:
         if self._quote is None:
-            from orjson import dumps  # noqa: PLC0415 (19 ms: only for those who have big frames)
+            from orjson import dumps
 
             self._quote = dumps
         return self._quote(text)
@@ -172,8 +176,8 @@ def create(
 ) -> Writer | None:
     """Create the capture file and write its header.
 
-    `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start in
-    nanoseconds since the epoch. `None`, said once, if no file can be created.
+    `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start
+    in nanoseconds since the epoch. `None`, said once, if no file can be created.
     """
     header = {"mcpspy": 1, "id": hexlify(os.urandom(16)).decode(), "started": iso_time(wall)} | header
     try:
@@ -225,16 +229,18 @@ def _obstacle(fd: int) -> str | None:
 
 
 def _lock(fd: int) -> bool:
-    """Take the lock that marks a live capture; False if somebody holds it. A file system without locks counts as free."""
+    """Take the lock that marks a live capture; False if somebody holds it. Without locks all are free."""
     if fcntl is None:
         return True
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
-    return True
+    for _ in range(3):  # a viewer that asks whether the file is live holds a shared lock for a moment
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.001)
+        except OSError:
+            return True
+    return False
 
 
 def to_json(value: object) -> bytes:

@@ -14,10 +14,10 @@ def main() -> int:
     arguments = sys.argv[1:]
     try:
         if arguments[:1] == ["wrap"]:
-            from mcpspy.cli.wrap import wrap  # noqa: PLC0415 (see above)
+            from mcpspy.cli.wrap import wrap
 
             return wrap(arguments[1:])
-        from mcpspy.cli.commands import run  # noqa: PLC0415 (see above)
+        from mcpspy.cli.commands import run
 
         return run(arguments)
     except Error as error:

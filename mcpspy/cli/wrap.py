@@ -3,7 +3,7 @@
 Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import os
 
 from mcpspy.errors import UsageError

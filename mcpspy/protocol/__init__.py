@@ -1,0 +1,1 @@
+"""What the specification says, and the fold that follows it."""

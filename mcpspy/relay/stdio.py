@@ -4,9 +4,10 @@
     client ◀── fd 1 ── pump ◀── stdout │ server
     client ◀── fd 2 ── pump ◀── stderr ┘
 
-One blocking thread for each direction: read what is there, write it on, and only then let the tap have it. A thread knows
-nothing of frames, and nothing it does can hold up another: a server that writes without reading does not stall the rest.
-The main thread waits for the server and for signals. No descriptor that others share is ever made non-blocking.
+One blocking thread for each direction: read what is there, write it on, and only then let the tap have it. A thread
+knows nothing of frames, and nothing it does can hold up another: a server that writes without reading does not stall
+the rest. The main thread waits for the server and for signals. No descriptor that others share is ever made
+non-blocking.
 
 Interception, when it comes, is a gate between the read and the write of one pump.
 
@@ -107,7 +108,7 @@ class Pump:
 
 
 def run(argv: list[str], *, name: str | None, output: str | None, folder: str | None) -> int:
-    """Run `argv` as the server behind this process; returns the exit status for it (a signal death is repeated here)."""
+    """Run `argv` as the server behind this process; returns the exit status, having repeated a death by signal."""
     started, wall = time.monotonic_ns(), time.time_ns()
     _fill_standard_descriptors()
     environ = environment()
@@ -148,7 +149,8 @@ def _relay(server: Child, tap: Tap, started: int) -> int:
 
 
 def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
-    """Relay what the server left in its pipes, without waiting for others who hold them (S-04); returns the pumps stopped.
+    """Relay what the server left in its pipes, not waiting for others who hold them; returns the pumps that were
+    stopped.
 
     A pump may have read a chunk that it has not counted yet, hence the extra CHUNK that is waited for when more goes on
     coming in.

@@ -1,0 +1,1 @@
+"""Sans-io decoders from the bytes of a transport to frames."""

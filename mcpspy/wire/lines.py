@@ -3,8 +3,8 @@
 Lines end at 0x0A and nowhere else: `splitlines` would also break at U+2028, which is legal inside JSON. Nothing is
 stripped or repaired; a carriage return, a byte order mark and blank lines are part of what the peer sent.
 
-The decoder keeps at most `PIECE` bytes of an unfinished line. A longer line comes out in pieces as it arrives, so memory
-stays constant whatever a peer sends.
+The decoder keeps at most `PIECE` bytes of an unfinished line. A longer line comes out in pieces as it arrives, so
+memory stays constant whatever a peer sends.
 
 Imported on the `wrap` path: no imports here.
 """
@@ -16,8 +16,8 @@ PIECE = 65536
 class Lines:
     """Splits a byte stream into lines.
 
-    `feed` and `end` return `(raw, more, cut)` triples: the bytes without their newline; whether the frame goes on in the
-    next triple; whether the peer ended before the newline. A piece with `more` never ends inside a UTF-8 sequence.
+    `feed` and `end` return `(raw, more, cut)` triples: the bytes without their newline; whether the frame goes on in
+    the next triple; whether the peer ended before the newline. A piece with `more` never ends inside a UTF-8 sequence.
     """
 
     __slots__ = ("_pending",)

@@ -1,0 +1,83 @@
+"""`mcpspy ls`: the captures of a directory, live ones first."""
+
+import argparse
+import os
+import time
+
+import orjson
+
+from mcpspy.capture.library import Listed, captures
+from mcpspy.capture.place import directory
+from mcpspy.errors import CaptureError
+from mcpspy.printable import printable
+from mcpspy.timeline import Counts, count
+
+_COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a list should
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the list."""
+    folder = directory(options.directory, os.environ)
+    if options.directory and not os.path.isdir(folder):
+        raise CaptureError(
+            f"{folder} is not a directory; to look into one capture use 'mcpspy show {options.directory}'"
+        )
+    found = captures(folder)
+    for listed in found:
+        counts = count(listed.capture.records()) if listed.size <= _COUNTED else None
+        print(_json(listed, counts) if options.json else _line(listed, counts))
+    if not options.json:
+        total = sum(listed.size for listed in found)
+        summary = f"{plural(len(found), 'capture')}, {size_text(total)}, in {folder}"
+        print(summary if found else f"no captures in {folder}; 'mcpspy wrap -- COMMAND' makes one")
+    return 0
+
+
+def _json(listed: Listed, counts: Counts | None) -> str:
+    header = listed.capture.header
+    fields = {
+        "path": listed.capture.path,
+        "name": header.name,
+        "transport": header.transport,
+        "started": header.started,
+        "live": listed.live,
+        "frames": counts.frames if counts else None,
+        "exchanges": counts.exchanges if counts else None,
+        "errors": counts.errors if counts else None,
+        "size": listed.size,
+    }
+    return orjson.dumps(fields).decode()
+
+
+def _line(listed: Listed, counts: Counts | None) -> str:
+    header = listed.capture.header
+    when = "live" if listed.live else age_text(time.time() - listed.started)
+    said = f"{plural(counts.frames, 'frame')}, {plural(counts.exchanges, 'exchange')}" if counts else "not counted"
+    wrong = f", {plural(counts.errors, 'error')}" if counts and counts.errors else ""
+    path = listed.capture.path.replace(os.path.expanduser("~") + os.sep, f"~{os.sep}", 1)
+    name = printable(header.name, 24)
+    return (
+        f"{when:>9}  {name:<24}  {header.transport:<5}  {size_text(listed.size):>9}  {said}{wrong}\n           {path}"
+    )
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 frame`, `2 frames`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def size_text(size: float) -> str:
+    """Bytes as people read them, in powers of 1000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def age_text(seconds: float) -> str:
+    """How long ago, in the largest unit that fits."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit} ago"
+    return f"{max(seconds, 0):.0f} s ago"

@@ -1,0 +1,91 @@
+"""`mcpspy show`: a capture as a timeline, for people or as JSON."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+
+from mcpspy.capture.reader import Capture
+from mcpspy.printable import printable
+from mcpspy.protocol.conversation import ENDLESS, Exchange
+from mcpspy.timeline import Row, final_rows, rows, to_json, wall_time
+
+_ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
+_COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "stderr": "90", "gap": "33", "end": "90"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the capture."""
+    capture = Capture(options.capture)
+    if options.json:
+        _print_json(capture, follow=options.follow)
+        return 0
+    live = capture.live
+    print(_title(capture, live=live), flush=True)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    records = capture.follow() if options.follow else capture.records()
+    pending = _print_lines(rows(records), colour=colour, flush=options.follow)
+    for exchange in pending:
+        state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
+        print(f"#{exchange.request.n} {printable(exchange.method, 60)}: {state}")
+    return 0
+
+
+def _print_json(capture: Capture, *, follow: bool) -> None:
+    out = sys.stdout.buffer
+    found = rows(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
+    for row in found:
+        out.write(to_json(row, capture.header) + b"\n")
+        if follow:
+            out.flush()
+    out.flush()
+
+
+def _title(capture: Capture, *, live: bool) -> str:
+    header = capture.header
+    state = " · live" if live else ""
+    command = printable(" ".join(header.argv) or header.url or "", 200)
+    return f"{printable(header.name, 60)} · {header.transport} · {command}\nstarted {wall_time(header, 0)}{state}"
+
+
+def _print_lines(found: Iterable[Row], *, colour: bool, flush: bool) -> list[Exchange]:
+    """Print the rows; returns the exchanges that have no answer."""
+    pending: dict[int, Exchange] = {}
+    for row in found:
+        text = line(row)
+        code = _COLOURS.get(row.status or "") or _COLOURS.get(row.kind)
+        print(f"\x1b[{code}m{text}\x1b[0m" if colour and code else text, flush=flush)
+        if row.kind == "request" and row.exchange and row.method != ENDLESS:
+            pending[row.exchange.ordinal] = row.exchange
+        elif row.exchange:
+            pending.pop(row.exchange.ordinal, None)
+    return list(pending.values())
+
+
+def line(row: Row) -> str:
+    """A row as one line: number, seconds, direction, what it is, how it went."""
+    start = f"#{row.n:<5} {row.t / 1e9:9.3f} {_ARROWS[row.sender]} "
+    if row.kind in ("stderr", "gap", "end"):
+        return f"{start}{row.kind}: {printable(row.text or '', 160)}"
+    if row.kind == "invalid":
+        return f"{start}invalid: {printable(row.text or '', 60)}: {printable(row.raw.decode(errors='replace'), 100)}"
+    words = [printable(row.method or "(no request seen)", 60)]
+    if row.name:
+        words.append(printable(row.name, 60))
+    if row.id is not None:
+        words.append(f"id {printable(str(row.id), 40)}")
+    if row.kind in ("result", "error"):
+        words.append(_outcome(row))
+    elif row.revision and row.kind == "request":
+        words.append(row.revision)
+    return start + "  ".join(words)
+
+
+def _outcome(row: Row) -> str:
+    text = row.status or row.kind
+    if row.kind == "error" and isinstance(row.value["error"], dict):
+        error = row.value["error"]
+        text = f"error {printable(str(error.get('code')), 12)} {printable(str(error.get('message')), 80)}"
+    if row.latency is not None:
+        text += f"  {row.latency / 1e6:.1f} ms"
+    return f"{text}  {row.size} B"

@@ -1,0 +1,196 @@
+"""JSON-RPC 2.0 messages out of the bytes of a frame (https://www.jsonrpc.org/specification).
+
+The rules. A message's kind is told by which keys are there, never by whether their values are true: `{}` is the usual
+result, `tools/list` has no params. An id keeps its type and, being a number, its own digits: 1, 1.0, "1" and 1e0 are
+four ids, and 23 digits stay 23. Nothing raises: what is no message is `Invalid` with the reason, and what only a strict
+parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as far as peers would and says so in `refused`.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+_INT_DIGITS = 4300  # CPython's own bound on converting digits to an integer
+
+
+class Number(str):
+    """A JSON number as its own digits, where a Python number would change it."""
+
+    __slots__ = ()
+
+
+class Id(NamedTuple):
+    """A JSON-RPC id, comparable by type and exact value."""
+
+    kind: str
+    """`string`, `number`, `null`, or `other` (true, false, an array, an object: no id at all)."""
+    token: str
+    """The string itself, or the JSON text of anything else."""
+
+    @classmethod
+    def of(cls, value: Any) -> "Id":
+        """The id that a decoded JSON value stands for."""
+        if type(value) is str:
+            return cls("string", value)
+        if type(value) is int or type(value) is float or type(value) is Number:
+            return cls("number", str(value))
+        if value is None:
+            return cls("null", "null")
+        return cls("other", json.dumps(value, separators=(",", ":"))[:1000])
+
+    def __str__(self) -> str:
+        return f'"{self.token}"' if self.kind == "string" else self.token
+
+
+@dataclass(slots=True)
+class Request:
+    """Has a method and an id."""
+
+    value: dict[str, Any]
+    refused: str | None
+    id: Id
+    method: str
+
+    @property
+    def params(self) -> Any:
+        """The params; None where there are none."""
+        return self.value.get("params")
+
+
+@dataclass(slots=True)
+class Notification:
+    """Has a method and no id."""
+
+    value: dict[str, Any]
+    refused: str | None
+    method: str
+
+    @property
+    def params(self) -> Any:
+        """The params; None where there are none."""
+        return self.value.get("params")
+
+
+@dataclass(slots=True)
+class Result:
+    """Has a result and an id."""
+
+    value: dict[str, Any]
+    refused: str | None
+    id: Id
+
+    @property
+    def result(self) -> Any:
+        """The result, whatever it is."""
+        return self.value["result"]
+
+
+@dataclass(slots=True)
+class Error:
+    """Has an error; an id only where the request could be read."""
+
+    value: dict[str, Any]
+    refused: str | None
+    id: Id | None
+
+    @property
+    def error(self) -> Any:
+        """The error, whatever it is."""
+        return self.value["error"]
+
+
+@dataclass(slots=True)
+class Invalid:
+    """No JSON-RPC message; `reason` says why, `value` is the JSON there is, if any."""
+
+    value: Any
+    refused: str | None
+    reason: str
+
+
+Body = Request | Notification | Result | Error | Invalid
+
+
+def parse(raw: bytes) -> tuple[Body, ...]:
+    """The messages of one frame: one, or those of a batch in their order. Never raises."""
+    try:
+        value = orjson.loads(raw)
+        refused = None
+    except orjson.JSONDecodeError:
+        value, refused, reason = _decode_leniently(raw)
+        if reason:
+            return (Invalid(None, refused, reason),)
+    if type(value) is dict:
+        return (_message(value, refused, raw, None),)
+    if type(value) is list and value:
+        return tuple(_message(element, refused, raw, part) for part, element in enumerate(value))
+    what = "an empty batch" if value == [] else f"{_type_name(value)}, not an object"
+    return (Invalid(value, refused, what),)
+
+
+def _message(value: Any, refused: str | None, raw: bytes, part: int | None) -> Body:
+    if type(value) is not dict:
+        return Invalid(value, refused, f"{_type_name(value)}, not an object")
+    if "method" in value:
+        method = value["method"]
+        if type(method) is not str:
+            return Invalid(value, refused, f"method is {_type_name(method)}, not a string")
+        if "id" in value:
+            return Request(value, refused, _id(value["id"], raw, part), method)
+        return Notification(value, refused, method)
+    if "error" in value and (value["error"] is not None or "result" not in value):
+        return Error(value, refused, _id(value["id"], raw, part) if "id" in value else None)
+    if "result" in value:
+        if "id" in value:
+            return Result(value, refused, _id(value["id"], raw, part))
+        return Invalid(value, refused, "a result without an id")
+    return Invalid(value, refused, "neither method nor result nor error")
+
+
+def _id(value: Any, raw: bytes, part: int | None) -> Id:
+    """The id, with the digits it was written with where decoding has changed them."""
+    if type(value) is float:
+        exact = json.loads(_text(raw)[0], parse_float=Number, parse_int=Number)
+        value = (exact if part is None else exact[part])["id"]
+    return Id.of(value)
+
+
+def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
+    """What orjson refused: the value, why a strict parser refuses it, and why nobody could read it."""
+    text, refused = _text(raw)
+    if not text.strip():
+        return None, refused, "a blank line"
+    try:
+        value = json.loads(text, parse_int=_integer)
+    except RecursionError:
+        return None, refused, "nested too deeply to decode"
+    except ValueError as error:
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        return None, refused, f"not JSON{where}"
+    return value, refused or "a lone surrogate, NaN, an infinity, or a number or nesting beyond the usual limits", None
+
+
+def _text(raw: bytes) -> tuple[str, str | None]:
+    """The text of a frame as lenient peers read it, and what is wrong with its encoding."""
+    refused = None
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        refused = f"invalid UTF-8 at byte {error.start}"
+        text = raw.decode(errors="replace")
+    if text.startswith("\ufeff"):
+        return text[1:], refused or "a byte order mark"
+    return text, refused
+
+
+def _integer(digits: str) -> int | Number:
+    return int(digits) if len(digits) <= _INT_DIGITS else Number(digits)
+
+
+def _type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
+    return names.get(type(value), "a number")

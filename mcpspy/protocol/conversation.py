@@ -1,0 +1,229 @@
+"""The fold from records to messages that know their exchange: who asked, who answered, when, under which revision.
+
+The theory. Pairing goes by direction and typed id: both peers count from 1. The two pump threads of `wrap` forward
+first and record second, so a response may stand in the file before its request; but times are taken before the forward,
+so a cause always precedes its effect in `t`. Hence: a response whose request has not been seen is held, and is an
+orphan only when a later record's `t` is more than `HOLD` past its own, or at the end; and of several requests in flight
+with one id, a response answers the first that was sent before it. Messages come out in an order in which each request
+precedes its response.
+
+The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
+else unknown (DESIGN section 4).
+
+Nothing here decides what is right or wrong: the rules judge messages that come out of here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, parse
+from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
+from mcpspy.record import Close, End, Frame, Gap, Open, Record
+
+HOLD = 1_000_000_000
+"""Nanoseconds that a response waits for its request to be recorded."""
+
+
+ENDLESS = "subscriptions/listen"
+"""The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
+
+_NO_ID = Id("null", "null")  # of an error whose request could not be read
+
+
+@dataclass(slots=True)
+class Message:
+    """One message, or what stands in its place, with its address and what it belongs to."""
+
+    n: int
+    part: int
+    """Its place in a batch, else 0."""
+    t: int
+    ch: int
+    sender: str
+    frame: Frame
+    body: Request | Notification | Result | Error | Invalid
+    revision: Revision | None = None
+    exchange: "Exchange | None" = None
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request and its answer."""
+
+    ordinal: int
+    """How many requests the capture held before this one."""
+    request: Message
+    method: str
+    name: str | None
+    """The tool, prompt or resource concerned."""
+    revision: Revision | None
+    response: Message | None = None
+    cancelled: bool = False
+    in_doubt: bool = False
+    """Records were lost after the request: the answer may be among them."""
+
+    @property
+    def status(self) -> str:
+        """`pending` without an answer, `cancelled`, `error`, `tool-error` or `ok`."""
+        if self.cancelled:
+            return "cancelled"
+        if self.response is None:
+            return "pending"
+        if isinstance(self.response.body, Error):
+            return "error"
+        result = self.response.body.value.get("result")
+        return "tool-error" if isinstance(result, dict) and result.get("isError") is True else "ok"
+
+    @property
+    def latency(self) -> int | None:
+        """Nanoseconds from the request to its answer."""
+        return None if self.response is None else self.response.t - self.request.t
+
+
+@dataclass(slots=True)
+class _Session:
+    """What one client has agreed on with the server."""
+
+    negotiated: Revision | None = None
+    stated: Revision | None = None  # by the latest request that stated one itself
+    pending: dict[tuple[str, Id], list[Exchange]] = field(default_factory=dict)
+
+
+Event = Message | Frame | Gap | End
+"""What comes out: messages, lines of stderr, gaps and the end."""
+
+
+class Conversation:
+    """Folds the records of one capture; `feed` each, then `end`."""
+
+    def __init__(self) -> None:
+        self._channels: dict[int, Open] = {}
+        self._session = _Session()  # stdio has one; HTTP will have many
+        self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
+        self._requests = 0
+
+    def feed(self, record: Record) -> Iterator[Event]:
+        """Take the next record and yield what it completes."""
+        if self._held:
+            yield from self._release(record.t)
+        if isinstance(record, Frame):
+            channel = self._channels.get(record.ch)
+            if channel and channel.role == "stderr":
+                yield record
+            else:
+                sender = record.sender or (channel.sender if channel else "client")
+                yield from self._frame(record, sender)
+        elif isinstance(record, Open):
+            self._channels[record.ch] = record
+        elif isinstance(record, Close):
+            self._channels.pop(record.ch, None)
+        else:
+            if isinstance(record, Gap):
+                for exchange in self.pending():
+                    exchange.in_doubt = True
+            yield record
+
+    def end(self) -> Iterator[Event]:
+        """Yield the responses that no request was found for."""
+        for messages in self._held.values():
+            yield from messages
+        self._held.clear()
+
+    def pending(self) -> Iterator[Exchange]:
+        """The exchanges without an answer, oldest first."""
+        for exchanges in self._session.pending.values():
+            yield from exchanges
+
+    def _release(self, t: int) -> Iterator[Message]:
+        """Give up on responses that have waited long enough."""
+        for key, messages in list(self._held.items()):  # in the order of their first message
+            if t - messages[0].t <= HOLD:
+                return
+            yield from self._held.pop(key)
+
+    def _frame(self, frame: Frame, sender: str) -> Iterator[Message]:
+        for part, body in enumerate(parse(frame.raw)):
+            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body)
+            if isinstance(body, Request):
+                yield from self._request(message, body)
+            elif isinstance(body, Result | Error):
+                key = ("server" if sender == "client" else "client", body.id or _NO_ID)
+                if self._answer(message, key) or key[1].kind == "null":
+                    yield message
+                else:
+                    self._held.setdefault(key, []).append(message)
+            else:
+                if isinstance(body, Notification):
+                    self._notification(message, body)
+                yield message
+
+    def _request(self, message: Message, body: Request) -> Iterator[Message]:
+        session = self._session
+        message.revision = self._revision(body)
+        exchange = Exchange(self._requests, message, body.method, subject(body.method, body.params), message.revision)
+        self._requests += 1
+        message.exchange = exchange
+        session.pending.setdefault((message.sender, body.id), []).append(exchange)
+        yield message
+        key = (message.sender, body.id)
+        waiting = self._held.pop(key, [])
+        while waiting and self._answer(waiting[0], key):
+            yield waiting.pop(0)
+        if waiting:
+            self._held[key] = waiting
+
+    def _answer(self, message: Message, key: tuple[str, Id]) -> bool:
+        """Join a response to its request, if that has been seen; `key` is the sender and id of the request."""
+        exchanges = self._session.pending.get(key, [])
+        exchange = next((exchange for exchange in exchanges if exchange.request.t <= message.t), None)
+        if exchange is None:
+            return False
+        exchanges.remove(exchange)
+        if not exchanges:
+            del self._session.pending[key]
+        exchange.response = message
+        message.exchange = exchange
+        message.revision = exchange.revision
+        if exchange.method == "initialize" and isinstance(message.body, Result):
+            message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
+            self._session.negotiated = message.revision
+        return True
+
+    def _notification(self, message: Message, body: Notification) -> None:
+        message.revision = self._session.negotiated or self._session.stated
+        subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
+        if subscription is not None:
+            for exchange in self._session.pending.get(("client", Id.of(subscription)), ()):
+                message.revision = exchange.revision
+        if body.method == "notifications/cancelled":
+            for exchange in self._session.pending.get((message.sender, Id.of(_member(body.params, "requestId"))), ()):
+                exchange.cancelled = True
+
+    def _revision(self, body: Request) -> Revision | None:
+        stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))
+        if stated:
+            self._session.stated = stated
+            return stated
+        if body.method == "initialize":
+            return Revision.of(_member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
+        return self._session.negotiated
+
+
+def subject(method: str, params: Any) -> str | None:
+    """The tool, prompt or resource that a request or notification is about."""
+    if method == "completion/complete":
+        params = _member(params, "ref")
+        found = _member(params, "name") or _member(params, "uri")
+    elif method in ("tools/call", "prompts/get"):
+        found = _member(params, "name")
+    elif method.startswith(("resources/", "notifications/resources/")):
+        found = _member(params, "uri")
+    else:
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _member(value: Any, key: str) -> Any:
+    """`value[key]` where `value` is an object that has it, else None: peers send anything."""
+    return value.get(key) if isinstance(value, dict) else None

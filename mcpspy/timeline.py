@@ -1,0 +1,234 @@
+"""The fold from records to rows, which people and programs read.
+
+A row is one message, or one line of stderr, a gap, the end. `rows` streams: a request's row comes before its answer is
+known. `final_rows` reads twice, so that each row is final; what it keeps from the first time is a few bytes a request.
+"""
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from orjson import Fragment
+
+from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
+from mcpspy.protocol.conversation import ENDLESS, Conversation, Event, Exchange, Message, subject
+from mcpspy.record import End, Gap, Header, Record
+
+_STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the timeline. Times are nanoseconds since the capture started."""
+
+    n: int
+    t: int
+    kind: str
+    """request, notification, result, error, invalid, stderr, gap or end."""
+    sender: str
+    channel: int | None = None
+    part: int = 0
+    id: Id | None = None
+    method: str | None = None
+    """Of a response: that of its request."""
+    name: str | None = None
+    """The tool, prompt or resource concerned."""
+    revision: str | None = None
+    status: str | None = None
+    """ok, error, tool-error, pending, unanswered or cancelled; requests and responses have one."""
+    request: int | None = None
+    response: int | None = None
+    latency: int | None = None
+    size: int = 0
+    """Bytes of the frame."""
+    raw: bytes = b""
+    """The frame."""
+    text: str | None = None
+    """What there is to read instead of a JSON message."""
+    value: Any = None
+    """The decoded message; None where there is none."""
+    refused: str | None = None
+    """Why a strict parser refuses the frame."""
+    exchange: Exchange | None = field(default=None, repr=False)
+
+
+def rows(records: Iterable[Record]) -> Iterator[Row]:
+    """The rows of a stream of records, as they come; responses that no request was found for may come late."""
+    conversation = Conversation()
+    for record in records:
+        for event in conversation.feed(record):
+            yield _row(event)
+    for event in conversation.end():
+        yield _row(event)
+
+
+def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
+    """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending."""
+    answers, times, statuses = array("q"), array("q"), bytearray()
+    unanswered = _STATUSES.index("pending" if live else "unanswered")
+    conversation = Conversation()
+    for record in records():
+        for event in conversation.feed(record):
+            if not isinstance(event, Message) or event.exchange is None:
+                continue
+            ordinal = event.exchange.ordinal
+            if isinstance(event.body, Request):
+                answers.append(0)
+                times.append(0)
+                statuses.append(unanswered)
+            else:
+                answers[ordinal], times[ordinal] = event.n, event.t
+                statuses[ordinal] = _STATUSES.index(event.exchange.status)
+    for exchange in conversation.pending():
+        if exchange.cancelled or exchange.in_doubt or exchange.method == ENDLESS:
+            statuses[exchange.ordinal] = _STATUSES.index(exchange.status)
+    for row in rows(records()):
+        if row.kind == "request" and row.exchange and row.exchange.ordinal < len(answers):
+            ordinal = row.exchange.ordinal
+            row.status = _STATUSES[statuses[ordinal]]
+            if answers[ordinal]:
+                row.response, row.latency = answers[ordinal], times[ordinal] - row.t
+        yield row
+
+
+@dataclass(slots=True)
+class Counts:
+    """What `ls` says of a capture."""
+
+    frames: int = 0
+    exchanges: int = 0
+    """Requests, answered or not."""
+    errors: int = 0
+    """Requests answered by an error or by a tool's error, and frames that are no message."""
+
+
+def count(records: Iterable[Record]) -> Counts:
+    """Count what is in a capture."""
+    counts = Counts()
+    for row in rows(records):
+        counts.frames += row.part == 0 and row.channel is not None
+        counts.exchanges += row.kind == "request"
+        counts.errors += row.kind == "invalid" or (row.kind != "request" and row.status in ("error", "tool-error"))
+    return counts
+
+
+def _row(event: Event) -> Row:
+    if isinstance(event, Message):
+        return _message_row(event)
+    if isinstance(event, Gap):
+        return Row(event.n, event.t, "gap", "mcpspy", text=f"{event.lost} lost: {event.why}")
+    if isinstance(event, End):
+        return Row(event.n, event.t, "end", "mcpspy", text=_end_text(event))
+    return Row(
+        event.n,
+        event.t,
+        "stderr",
+        "server",
+        event.ch,
+        size=len(event.raw),
+        raw=event.raw,
+        text=event.raw.decode(errors="replace"),
+    )
+
+
+def _message_row(message: Message) -> Row:
+    body, exchange, frame = message.body, message.exchange, message.frame
+    row = Row(
+        message.n,
+        message.t,
+        type(body).__name__.lower(),
+        message.sender,
+        message.ch,
+        message.part,
+        revision=message.revision.value if message.revision else None,
+        size=len(frame.raw),
+        raw=frame.raw,
+        value=body.value,
+        refused=body.refused,
+    )
+    if isinstance(body, Request | Result | Error):
+        row.id = body.id
+    if isinstance(body, Invalid):
+        row.text = body.reason
+    if isinstance(body, Notification):
+        row.method, row.name = body.method, subject(body.method, body.params)
+    if exchange:
+        row.method, row.name = exchange.method, exchange.name
+        row.exchange = exchange
+        row.request = exchange.request.n
+        if isinstance(body, Request):
+            row.status = "pending"
+        else:
+            row.status, row.response, row.latency = exchange.status, message.n, exchange.latency
+    return row
+
+
+def _end_text(end: End) -> str:
+    if end.signal is not None:
+        return f"the server was killed by signal {end.signal}"
+    return end.why or f"the server exited with code {end.code}"
+
+
+def to_json(row: Row, header: Header) -> bytes:
+    """A row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
+    fields: dict[str, Any] = {
+        "n": row.n,
+        "part": row.part,
+        "t": row.t / 1e9,
+        "time": wall_time(header, row.t),
+        "from": row.sender,
+        "channel": row.channel,
+        "transport": header.transport,
+        "kind": row.kind,
+        "id": None
+        if row.id is None
+        else _text_json(row.id.token)
+        if row.id.kind == "string"
+        else Fragment(row.id.token),
+        "method": _text_json(row.method),
+        "name": _text_json(row.name),
+        "revision": row.revision,
+        "session": None,
+        "status": row.status,
+        "request": row.request,
+        "response": row.response,
+        "latency": None if row.latency is None else row.latency / 1e9,
+        "size": row.size,
+        "http": None,
+        "findings": [],
+    }
+    message = _message_json(row)
+    if message is None:
+        fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
+    else:
+        fields["message"] = Fragment(message)
+    return orjson.dumps(fields)
+
+
+def wall_time(header: Header, t: int) -> str:
+    """The moment `t` nanoseconds after the capture's start, UTC, with microseconds."""
+    moment = datetime.fromisoformat(header.started).astimezone(UTC) + timedelta(microseconds=t // 1000)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _message_json(row: Row) -> bytes | None:
+    """The row's message as JSON on one line, verbatim where that is possible; None where it is no JSON."""
+    if row.value is None:
+        return None
+    if row.refused is None and row.raw.lstrip()[:1] != b"[":
+        return row.raw.replace(b"\n", b" ")  # between tokens: a newline inside a string is escaped
+    try:
+        return json.dumps(row.value, separators=(",", ":"), allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text_json(text: str | None) -> Any:
+    """A string as orjson takes it: one with a lone surrogate only as finished JSON."""
+    if text is None or text.isascii():
+        return text
+    return Fragment(json.dumps(text))
