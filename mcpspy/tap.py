@@ -46,9 +46,10 @@ class Tap:
 
     def fail(self, error: Exception) -> None:
         """Stop recording after a bug of ours."""
-        path = self.writer.path if self.writer else ""
-        self.writer = None
-        self._say(f"recording to {path} stopped by a bug ({type(error).__name__}: {error}); traffic goes on unrecorded")
+        writer, self.writer = self.writer, None
+        if writer:  # two pumps may meet the same bug
+            bug = f"{type(error).__name__}: {error}"
+            self._say(f"recording to {writer.path} stopped by a bug ({bug}); traffic goes on unrecorded")
 
 
 class Channel:

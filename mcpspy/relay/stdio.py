@@ -17,12 +17,16 @@ Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
 import os
 import sys
 import time
-from _thread import start_new_thread
+from _thread import allocate_lock, start_new_thread
 
 from mcpspy.capture.writer import create
 from mcpspy.errors import SpawnError
 from mcpspy.redact import Redactor
 from mcpspy.tap import Channel, Tap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
 
 if sys.platform == "win32":
     from mcpspy.child_windows import ENDING, Child, die_by, environment, spawn, waiting
@@ -31,10 +35,11 @@ else:
 
 CHUNK = 65536  # bytes; what a pipe holds
 
-# After the server has exited (S-04), in seconds:
-_IDLE = 0.1  # reading stops when nothing has come for this long,
-_TOTAL = 0.25  # or, should something that inherited the pipe go on writing, after this long,
-_STEP = 0.001  # looked at this often
+# After the server has exited (S-04):
+_IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
+_TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
+_ASIDE = 0.05  # seconds that the end waits for a sentence to be read
+_STEP = 0.001  # seconds between two looks
 
 
 class Pump:
@@ -124,6 +129,8 @@ def run(argv: list[str], *, name: str | None, output: str | None, folder: str | 
         tap.end(time.monotonic_ns() - started, code=error.status, why=str(error))
         return error.status
     code = _relay(server, tap, started)
+    for said in _asides:
+        said.acquire(timeout=_ASIDE)
     t = time.monotonic_ns() - started
     if code >= 0:
         tap.end(t, code=code)
@@ -149,26 +156,25 @@ def _relay(server: Child, tap: Tap, started: int) -> int:
 
 
 def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
-    """Relay what the server left in its pipes, not waiting for others who hold them; returns the pumps that were
-    stopped.
+    """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
 
-    A pump may have read a chunk that it has not counted yet, hence the extra CHUNK that is waited for when more goes on
-    coming in.
+    Who inherited a pipe may go on writing: after `_TOTAL` it is left when it is empty, or when all that lay in it at the
+    exit has been read. The extra chunk is one that a pump may have read but not counted at that moment.
     """
     exited = pumps[0].now()
     owed = {pump: pump.moved + waiting(pump.source) + CHUNK for pump in pumps}
-    open_pumps = pumps
-    while open_pumps := [pump for pump in open_pumps if not pump.ended]:
-        for pump in open_pumps:
-            now = pump.now()
-            idle = now - max(exited, pump.last) >= _IDLE * 1e9 and not waiting(pump.source)
-            over = now - exited >= _TOTAL * 1e9 and pump.moved >= owed[pump]
-            pump.stop = pump.stop or idle or over
-        if all(pump.stop and not pump.busy for pump in open_pumps):
+    left = pumps
+    while left := [pump for pump in left if not pump.ended]:
+        for pump in left:
+            now, empty = pump.now(), not waiting(pump.source)
+            idle = empty and now - max(exited, pump.last) >= _IDLE
+            over = now - exited >= _TOTAL and (empty or pump.moved >= owed[pump])
+            pump.stop = pump.stop or (not pump.busy and (idle or over))
+        if all(pump.stop and not pump.busy for pump in left):
             break
         if server.next_signal(_STEP)[0] in ENDING:  # the client waits no longer
             break
-    return open_pumps
+    return left
 
 
 def _header(argv: list[str], environ: dict[bytes, bytes], name: str | None) -> dict[str, object]:
@@ -200,9 +206,20 @@ def say(sentence: str) -> None:
         pass
 
 
+_asides: list["LockType"] = []  # each held until its sentence is out
+
+
 def _say_aside(sentence: str) -> None:
     """Say it from a thread of its own: a client that does not read stderr must not stop a pump."""
-    start_new_thread(say, (sentence,))
+
+    def speak() -> None:
+        say(sentence)
+        said.release()
+
+    said = allocate_lock()
+    said.acquire()
+    _asides.append(said)
+    start_new_thread(speak, ())
 
 
 def _fill_standard_descriptors() -> None:

@@ -1,0 +1,127 @@
+"""Starting `mcpspy wrap` as a client would, and looking at what it did."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mcpspy.capture.reader import Capture
+from mcpspy.record import Frame
+
+LIMIT = 30  # seconds that anything here may take before the test fails
+PYTHON = (sys.executable, "-I", "-S", "-c")  # a server in Python that starts quickly
+
+
+class Wrapped(subprocess.Popen):
+    """A running `mcpspy wrap`."""
+
+    def __init__(self, capture: Path, command: tuple[str, ...], options: tuple[str, ...] | None, **popen):
+        self.path = capture
+        where = ("-o", str(capture)) if options is None else options
+        for stream in ("stdin", "stdout", "stderr"):
+            popen.setdefault(stream, subprocess.PIPE)
+        popen.setdefault("bufsize", 0)
+        super().__init__([sys.executable, "-m", "mcpspy", "wrap", *where, "--", *command], **popen)
+
+    def ask(self, line: bytes) -> bytes:
+        """Send one line and return the next one."""
+        self.stdin.write(line + b"\n")
+        return self.readline()
+
+    def readline(self) -> bytes:
+        line = b""
+        while not line.endswith(b"\n") and (byte := self.stdout.read(1)):
+            line += byte
+        return line.removesuffix(b"\n")
+
+    def finish(self, sent: bytes | None = b"") -> tuple[bytes, bytes, int]:
+        """Close stdin after `sent`, and return stdout, stderr and the exit status."""
+        out, err = self.communicate(sent, timeout=LIMIT)
+        return out, err, self.returncode
+
+    @property
+    def capture(self) -> Capture:
+        return Capture(str(self.path))
+
+    def frames(self, ch: int) -> list[bytes]:
+        """The frames of a channel (1 stdin, 2 stdout, 3 stderr)."""
+        return [record.raw for record in self.capture.records() if isinstance(record, Frame) and record.ch == ch]
+
+    def stream(self, ch: int) -> bytes:
+        """The bytes of a channel as the capture tells them."""
+        parts = [
+            r.raw + (b"" if r.cut else b"\n") for r in self.capture.records() if isinstance(r, Frame) and r.ch == ch
+        ]
+        return b"".join(parts)
+
+    def child(self) -> int:
+        """The pid of the server."""
+        task = f"/proc/{self.pid}/task/{self.pid}/children"
+        return int(until(lambda: Path(task).read_text().split())[0])
+
+
+def python(source: str) -> tuple[str, ...]:
+    """The command of a server written in Python."""
+    return (*PYTHON, source)
+
+
+def until(condition: Callable[[], object], what: str = "the condition") -> object:
+    """Poll for a state of another process that raises no event here; fails after LIMIT seconds."""
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.002)
+    raise AssertionError(f"{what} did not come about in {LIMIT} s")
+
+
+def running(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def status(pid: int, key: str) -> str:
+    """A line of /proc/PID/status."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.partition(":")[2].strip() for line in lines if line.startswith(key + ":"))
+
+
+def end_group(process: subprocess.Popen) -> None:
+    """End a process and its group, whatever state they are in."""
+    for send in (lambda: os.killpg(process.pid, signal.SIGKILL), process.kill):
+        try:
+            send()
+        except (ProcessLookupError, PermissionError):
+            continue
+    process.wait(LIMIT)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
+PROBE = """
+import json, os, resource, signal
+def fd(n):
+    return os.readlink(f"/proc/self/fd/{n}").split(":")[0]
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+print(json.dumps({
+    "environ": open("/proc/self/environ", "rb").read().decode("latin-1").split("\\0"),
+    "cwd": os.getcwd(), "umask": status["Umask"].strip(), "nice": os.nice(0),
+    "blocked": status["SigBlk"].strip(), "ignored": status["SigIgn"].strip(), "caught": status["SigCgt"].strip(),
+    "fds": sorted(os.listdir("/proc/self/fd"), key=int)[:-1], "group": os.getpgrp(), "session": os.getsid(0),
+    "limits": [resource.getrlimit(n) for n in range(10)],
+}))
+"""
+
+
+def probe(lines: bytes) -> dict:
+    """What PROBE printed."""
+    return json.loads(lines)
