@@ -18,76 +18,77 @@ if TYPE_CHECKING:
 
 
 class Tap:
-    """Records the channels of one relay into one capture; without a writer it records nothing."""
+    """Records the channels of one relay into one capture; without a writer it records nothing.
+
+    One lock lets one thread at a time record. It is never held while bytes are forwarded, so a blocked peer holds up
+    nobody's recording.
+    """
 
     def __init__(self, writer: "Writer | None", say: "Callable[[str], None]") -> None:
         self.writer = writer
+        self.lock = allocate_lock()
         self._say = say
         self._channels = 0
 
     def open(self, t: int, sender: str, role: str) -> "Channel":
         """Begin a channel of lines at `t`."""
         self._channels += 1
-        channel = Channel(self, self._channels)
-        self.record(lambda writer: writer.open(channel.number, t, sender, role, "lines"))
-        return channel
+        number = self._channels
+        self.record(lambda writer: writer.open(number, t, sender, role, "lines"))
+        return Channel(self, number)
 
     def end(self, t: int, code: int | None = None, signal: int | None = None, why: str | None = None) -> None:
-        """End the capture."""
+        """End the capture; what comes later is not recorded."""
         self.record(lambda writer: writer.end(t, code, signal, why))
+        self.writer = None
 
     def record(self, write: "Callable[[Writer], None]") -> None:
         """Let `write` use the writer, if there is one; whatever it raises ends the recording."""
-        if self.writer:
-            try:
-                write(self.writer)
-            except Exception as error:
-                self.fail(error)
+        with self.lock:
+            if self.writer:
+                try:
+                    write(self.writer)
+                except Exception as error:
+                    self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """Stop recording after a bug of ours."""
-        writer, self.writer = self.writer, None
-        if writer:  # two pumps may meet the same bug
-            bug = f"{type(error).__name__}: {error}"
-            self._say(f"recording to {writer.path} stopped by a bug ({bug}); traffic goes on unrecorded")
+        """Stop recording after a bug of ours, with the lock held."""
+        path = self.writer.path if self.writer else ""
+        self.writer = None
+        self._say(f"recording to {path} stopped by a bug ({type(error).__name__}: {error}); traffic goes on unrecorded")
 
 
 class Channel:
     """One one-way byte stream, split into frames."""
 
-    __slots__ = ("_ended", "_lines", "_lock", "_tap", "number")
+    __slots__ = ("_ended", "_lines", "_lock", "_number", "_tap")
 
     def __init__(self, tap: Tap, number: int) -> None:
-        self.number = number
         self._tap = tap
+        self._lock = tap.lock
+        self._number = number
         self._lines = Lines()
-        self._lock = allocate_lock()
         self._ended = False
 
     def feed(self, chunk: bytes, t: int) -> None:
         """Record bytes that were read at `t` and have been forwarded; never raises."""
-        writer = self._tap.writer
-        if writer is None:
-            return
         with self._lock:
-            if self._ended:
+            writer = self._tap.writer
+            if writer is None or self._ended:
                 return
             try:
                 for raw, more, cut in self._lines.feed(chunk):
-                    writer.frame(self.number, t, raw, more, cut)
+                    writer.frame(self._number, t, raw, more, cut)
             except Exception as error:
                 self._tap.fail(error)
 
     def end(self, t: int, how: str) -> None:
         """Record that the stream ended; a second call is void, since a pump and its relay may both see the end."""
-        writer = self._tap.writer
-        with self._lock:
-            if self._ended or writer is None:
-                return
+        self._tap.record(lambda writer: self._end(writer, t, how))
+
+    def _end(self, writer: "Writer", t: int, how: str) -> None:
+        if not self._ended:
             self._ended = True
-            try:
-                for raw, more, cut in self._lines.end():
-                    writer.frame(self.number, t, raw, more, cut)
-                writer.close(self.number, t, how)
-            except Exception as error:
-                self._tap.fail(error)
+            for raw, more, cut in self._lines.end():
+                writer.frame(self._number, t, raw, more, cut)
+            writer.close(self._number, t, how)

@@ -17,7 +17,6 @@ import errno
 import os
 import time
 from _json import encode_basestring
-from _thread import allocate_lock
 from binascii import b2a_base64, hexlify
 
 from mcpspy.capture.place import directory, file_name, iso_time, make_directory
@@ -36,7 +35,7 @@ except ImportError:  # Windows: captures are never seen as live there
 
 
 class Writer:
-    """Appends records to one capture file; safe to call from several threads, never raises.
+    """Appends records to one capture file; never raises. One thread at a time may use it: the tap sees to that.
 
     `say` gets one sentence, once, when writing begins to fail.
     """
@@ -45,53 +44,58 @@ class Writer:
         self.path = path
         self._fd = fd
         self._say = say
-        self._lock = allocate_lock()
         self._header: bytes | None = to_json(header) + b"\n"  # None once it stands in the file
+        self._sound = False  # the header stands in the file and nothing has been lost since
         self._torn = False  # the file ends inside a line
         self._lost = 0
         self._why = ""
         self._said = False
         self._partial: set[int] = set()  # channels inside a frame of several records
         self._dropping: set[int] = set()  # channels whose frame lost a record: the rest of it is lost too
-        self._quote: Callable[[str], bytes] | None = None
-        with self._lock:
-            self._begin()
+        self._dumps: Callable[[str], bytes] | None = None
+        self._recover(0)
 
     def open(self, ch: int, t: int, sender: str, role: str, framing: str) -> None:
         """A channel begins."""
-        self._append(t, to_json({"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing}))
+        self._append(t, {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing})
 
     def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool) -> None:
         """A frame, or with `more` a piece of one."""
+        tail = ',"more":true}' if more else ',"cut":true}' if cut else "}"
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            body = b'"b64":"' + b2a_base64(raw, newline=False) + b'"'
+            coded = b2a_base64(raw, newline=False).decode()
+            line = f'{{"kind":"frame","ch":{ch},"t":{t},"b64":"{coded}"{tail}\n'.encode()
         else:
-            body = b'"raw":' + (encode_basestring(text).encode() if len(raw) < _BIG else self._quote_big(text))
-        tail = b',"more":true}' if more else b',"cut":true}' if cut else b"}"
-        line = b'{"kind":"frame","ch":%d,"t":%d,%b%b' % (ch, t, body, tail)
-        if more or ch in self._partial or ch in self._dropping:
-            self._append_piece(ch, t, line, more)
-        else:
-            self._append(t, line)
+            if len(raw) < _BIG:
+                line = f'{{"kind":"frame","ch":{ch},"t":{t},"raw":{encode_basestring(text)}{tail}\n'.encode()
+            else:
+                line = b'{"kind":"frame","ch":%d,"t":%d,"raw":%b%b\n' % (ch, t, self._quote(text), tail.encode())
+        if more or self._partial or not self._sound:
+            self._append_frame(ch, t, line, more)
+        elif not self._write(line):
+            self._lost += 1
 
     def close(self, ch: int, t: int, how: str) -> None:
         """A channel ends."""
-        self._append(t, to_json({"kind": "close", "ch": ch, "t": t, "how": how}))
+        self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how})
 
-    def end(self, t: int, code: int | None = None, signal: int | None = None, why: str | None = None) -> None:
-        """The relay ends: the last record; the file is closed and every later call is void."""
-        status: dict[str, object] = {"signal": signal} if signal is not None else {"code": code}
-        self._append(t, to_json({"kind": "end", "t": t, "exit": status} | ({"why": why} if why else {})))
-        with self._lock:
-            fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+    def end(self, t: int, code: int | None, signal: int | None, why: str | None) -> None:
+        """The relay ends: the last record, and no call may follow."""
+        status: dict[str, object] = {"code": code} if signal is None else {"signal": signal}
+        self._append(t, {"kind": "end", "t": t, "exit": status} | ({"why": why} if why else {}))
+        os.close(self._fd)
 
-    def _append_piece(self, ch: int, t: int, line: bytes, more: bool) -> None:
+    def _append(self, t: int, record: dict[str, object]) -> None:
+        if not (self._recover(t) and self._write(to_json(record) + b"\n")):
+            self._lost += 1
+
+    def _append_frame(self, ch: int, t: int, line: bytes, more: bool) -> None:
+        """Append a frame after a loss, or while some frame is written in pieces."""
         if ch in self._dropping:
             self._lost += 1
+            self._sound = False
             if not more:
                 self._dropping.discard(ch)
             return
@@ -100,54 +104,51 @@ class Writer:
             self._partial.add(ch)
         else:
             self._partial.discard(ch)
-        self._append(t, line)
+        if not (self._recover(t) and self._write(line)):
+            self._lost += 1
 
-    def _append(self, t: int, line: bytes) -> None:
-        with self._lock:
-            if self._fd < 0:
-                return
-            if self._header is not None and not self._begin():
-                self._lost += 1
-                return
-            if self._lost and not self._write_gap(t):
-                self._lost += 1
-                return
-            if not self._write(line + b"\n"):
-                self._lost += 1
+    def _recover(self, t: int) -> bool:
+        """Write what has to stand before the next record, if anything: the header, a gap."""
+        if self._sound:
+            return True
+        if self._header is not None:
+            if not self._truncate() or not self._write(self._header):
+                return False
+            self._header = None
+        if self._lost:
+            gap = to_json({"kind": "gap", "t": t, "lost": self._lost, "why": self._why})
+            if not self._write(gap + b"\n"):
+                return False
+            self._lost = 0
+        self._sound = True
+        return True
 
-    def _begin(self) -> bool:
-        """Write the header, on an empty file."""
+    def _truncate(self) -> bool:
+        """Empty the file: it holds at most part of a header."""
         try:
             os.ftruncate(self._fd, 0)
         except OSError:
             return False
         self._torn = False
-        if self._header is not None and self._write(self._header):
-            self._header = None
-        return self._header is None
-
-    def _write_gap(self, t: int) -> bool:
-        gap = to_json({"kind": "gap", "t": t, "lost": self._lost, "why": self._why})
-        if self._write(gap + b"\n"):
-            self._lost = 0
-            return True
-        return False
+        return True
 
     def _write(self, line: bytes) -> bool:
         if self._torn:
             line = b"\n" + line
         try:
             written = os.write(self._fd, line)
-            if written == len(line):
-                self._torn = False
-                return True
-            self._torn = self._torn or written > 0
-            self._fail("the disk is full or the file has reached its size limit")
         except OSError as error:
             self._fail(error.strerror or "writing failed")
+            return False
+        if written == len(line):
+            self._torn = False
+            return True
+        self._torn = self._torn or written > 0
+        self._fail("the disk is full or the file has reached its size limit")
         return False
 
     def _fail(self, why: str) -> None:
+        self._sound = False
         self._why = why
         self._dropping |= self._partial
         self._partial.clear()
@@ -157,12 +158,13 @@ class Writer:
                 f"cannot write the capture {self.path}: {why}; traffic goes on, unrecorded until writing works again"
             )
 
-    def _quote_big(self, text: str) -> bytes:
-        if self._quote is None:
+    def _quote(self, text: str) -> bytes:
+        """`text` as a JSON string, by orjson."""
+        if self._dumps is None:
             from orjson import dumps
 
-            self._quote = dumps
-        return self._quote(text)
+            self._dumps = dumps
+        return self._dumps(text)
 
 
 def create(

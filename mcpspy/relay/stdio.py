@@ -45,13 +45,14 @@ _STEP = 0.001  # seconds between two looks
 class Pump:
     """One direction: from `source` to `sink`, the tap last."""
 
+    __slots__ = ("busy", "channel", "ended", "reads", "sink", "source", "started", "stop")
+
     def __init__(self, source: int, sink: int, channel: Channel, started: int) -> None:
         self.source = source
         self.sink = sink
         self.channel = channel
         self.started = started
-        self.moved = 0  # bytes read so far
-        self.last = 0  # when, on the capture's clock
+        self.reads = 0
         self.busy = False  # between a read and the end of what follows from it
         self.stop = False  # write nothing more
         self.ended = False
@@ -89,8 +90,7 @@ class Pump:
             self.busy = True
             if self.stop:
                 return "exit"
-            self.moved += len(chunk)
-            self.last = t
+            self.reads += 1
             try:
                 written = write(sink, chunk)
                 if written != len(chunk):
@@ -158,17 +158,20 @@ def _relay(server: Child, tap: Tap, started: int) -> int:
 def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
     """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
 
-    Who inherited a pipe may go on writing: after `_TOTAL` it is left when it is empty, or when all that lay in it at the
-    exit has been read. The extra chunk is one that a pump may have read but not counted at that moment.
+    Who inherited a pipe may go on writing: after `_TOTAL` it is left when it is empty, or when so much has been read
+    that nothing of the server's can be in it. (Two reads more than its length needs: one may be under way at the exit.)
     """
     exited = pumps[0].now()
-    owed = {pump: pump.moved + waiting(pump.source) + CHUNK for pump in pumps}
+    owed = {pump: pump.reads + waiting(pump.source) // CHUNK + 2 for pump in pumps}
+    seen = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when
     left = pumps
     while left := [pump for pump in left if not pump.ended]:
         for pump in left:
             now, empty = pump.now(), not waiting(pump.source)
-            idle = empty and now - max(exited, pump.last) >= _IDLE
-            over = now - exited >= _TOTAL and (empty or pump.moved >= owed[pump])
+            if seen[pump][0] != pump.reads:
+                seen[pump] = pump.reads, now
+            idle = empty and now - seen[pump][1] >= _IDLE
+            over = now - exited >= _TOTAL and (empty or pump.reads >= owed[pump])
             pump.stop = pump.stop or (not pump.busy and (idle or over))
         if all(pump.stop and not pump.busy for pump in left):
             break

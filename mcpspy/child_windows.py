@@ -1,0 +1,131 @@
+"""The Windows counterpart of `child`, with the same names; written with care, and untested (S-17).
+
+The child is put into a job object that kills it when our handle to the job is closed, however we end. A `.cmd` or
+`.bat` (`npx` is one) is found through PATHEXT and run by `cmd.exe`, quoted for it. Signals do not exist; Ctrl-C and
+Ctrl-Break reach the whole console group, and the child with it.
+"""
+
+import ctypes
+import errno
+import msvcrt
+import os
+import shutil
+import subprocess
+import sys
+from typing import IO
+
+from mcpspy.errors import SpawnError
+
+if sys.platform != "win32":  # for the type checker: what follows exists there only
+    raise ImportError("child_windows is for Windows")
+
+ENDING: tuple[int, ...] = ()
+"""Signals that end processes: none here."""
+
+_JOB_EXTENDED_LIMITS = 9  # JobObjectExtendedLimitInformation
+_KILL_ON_JOB_CLOSE = 0x2000
+_EXTENDED_SIZE = 144 if sys.maxsize > 2**32 else 112  # of JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+_LIMIT_FLAGS_OFFSET = 16  # of LimitFlags in it, on both
+
+_kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+_kernel.CreateJobObjectW.restype = ctypes.c_void_p
+_job: int | None = None  # open as long as we are
+
+
+class Child:
+    """A running server: its pid and our ends of its standard streams."""
+
+    def __init__(self, process: "subprocess.Popen[bytes] | None", error: SpawnError | None) -> None:
+        self._process = process
+        self._error = error
+        self.pid = process.pid if process else 0
+        streams = (process.stdin, process.stdout, process.stderr) if process else ()
+        self.stdin, self.stdout, self.stderr = (_take(stream) for stream in streams) if process else (-1, -1, -1)
+
+    def confirm(self) -> None:
+        """Raise SpawnError if the command could not be started."""
+        if self._error:
+            raise self._error
+
+    def wait(self) -> int:
+        """Wait until the child has exited; returns its exit code."""
+        while self._process:
+            try:
+                return self._process.wait()
+            except KeyboardInterrupt:  # the console has sent it to the child as well
+                continue
+        return SpawnError.NOT_FOUND
+
+    def next_signal(self, seconds: float) -> tuple[int, bool]:
+        """Wait; no signal comes."""
+        _kernel.Sleep(max(1, round(seconds * 1000)))
+        return 0, False
+
+
+def environment() -> dict[bytes, bytes]:
+    """The environment for the child, less our own variables."""
+    pairs = ((name, value) for name, value in os.environ.items() if not name.startswith("MCPSPY_"))
+    return {os.fsencode(name): os.fsencode(value) for name, value in pairs}
+
+
+def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
+    """Start `argv` with pipes for its standard streams."""
+    global _job  # noqa: PLW0603 (closing it kills the child, so it lives as long as we do)
+    for stream in (0, 1, 2):
+        msvcrt.setmode(stream, os.O_BINARY)
+    variables = {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
+    program = shutil.which(argv[0], path=variables.get("PATH"))
+    if program is None:
+        where = "" if os.path.dirname(argv[0]) else f" on PATH ({variables.get('PATH', '')})"
+        return Child(None, SpawnError(f"cannot start {argv[0]!r}: not found{where}", SpawnError.NOT_FOUND))
+    command: str | list[str] = [program, *argv[1:]]
+    if program.lower().endswith((".cmd", ".bat")):
+        command = f'{variables.get("COMSPEC", "cmd.exe")} /d /s /c "{_cmd_line([program, *argv[1:]])}"'
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0)
+    except OSError as error:
+        status = SpawnError.NOT_FOUND if error.errno == errno.ENOENT else SpawnError.NOT_EXECUTABLE
+        return Child(None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", status))
+    _job = _kill_with_us(int(process._handle))  # noqa: SLF001 (there is no other way to it)
+    return Child(process, None)
+
+
+def waiting(fd: int) -> int:
+    """How many bytes wait to be read from a pipe."""
+    available = ctypes.c_ulong()
+    handle = ctypes.c_void_p(msvcrt.get_osfhandle(fd))
+    _kernel.PeekNamedPipe(handle, None, 0, None, ctypes.byref(available), None)
+    return available.value
+
+
+def die_by(number: int) -> None:
+    """Do nothing: no process here dies by a signal."""
+
+
+def _take(stream: IO[bytes]) -> int:
+    """Our own descriptor for a stream that `Popen` made: it must not be closed with the object."""
+    fd = os.dup(stream.fileno())
+    stream.close()
+    return fd
+
+
+def _kill_with_us(process: int) -> int | None:
+    job: int | None = _kernel.CreateJobObjectW(None, None)
+    if job is None:
+        return None
+    limits = ctypes.create_string_buffer(_EXTENDED_SIZE)
+    ctypes.c_uint32.from_buffer(limits, _LIMIT_FLAGS_OFFSET).value = _KILL_ON_JOB_CLOSE
+    _kernel.SetInformationJobObject(ctypes.c_void_p(job), _JOB_EXTENDED_LIMITS, limits, _EXTENDED_SIZE)
+    _kernel.AssignProcessToJobObject(ctypes.c_void_p(job), ctypes.c_void_p(process))
+    return job
+
+
+def _cmd_line(argv: list[str]) -> str:
+    """A command line for `cmd /c`: quoted for the program, then every character that cmd would act on escaped.
+
+    cmd reads `%` and `!` even inside quotes, and ends a quoted part at any `"`, so quoting alone is not enough
+    (CVE-2024-27980).
+    """
+    line = subprocess.list2cmdline(argv)
+    return "".join("^" + character if character in '()%!^"<>&|' else character for character in line)
