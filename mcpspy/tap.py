@@ -37,9 +37,9 @@ class Tap:
         self.record(lambda writer: writer.open(number, t, sender, role, "lines"))
         return Channel(self, number)
 
-    def end(self, t: int, code: int | None = None, signal: int | None = None, why: str | None = None) -> None:
-        """End the capture; what comes later is not recorded."""
-        self.record(lambda writer: writer.end(t, code, signal, why))
+    def end(self, t: int, code: int, why: str | None) -> None:
+        """End the capture with the server's exit code, negative for a signal; what comes later is not recorded."""
+        self.record(lambda writer: writer.end(t, code, why))
         self.writer = None
 
     def record(self, write: "Callable[[Writer], None]") -> None:

@@ -81,9 +81,9 @@ class Writer:
         """A channel ends."""
         self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how})
 
-    def end(self, t: int, code: int | None, signal: int | None, why: str | None) -> None:
-        """The relay ends: the last record, and no call may follow."""
-        status: dict[str, object] = {"code": code} if signal is None else {"signal": signal}
+    def end(self, t: int, code: int, why: str | None) -> None:
+        """The relay ends, the server's exit code being negative for a signal: the last record, and no call may follow."""
+        status: dict[str, object] = {"code": code} if code >= 0 else {"signal": -code}
         self._append(t, {"kind": "end", "t": t, "exit": status} | ({"why": why} if why else {}))
         os.close(self._fd)
 

@@ -103,10 +103,13 @@ class Pump:
             feed(chunk, t)
 
     def _close(self, fd: int) -> None:
-        """Close our end, so that the peer sees it; 0 to 2 must stay taken, lest another file gets the number."""
+        """Close our end, so that the peer sees it.
+
+        0 and 1 must stay taken, lest another file gets the number; 2 stays open, since we may have something to say.
+        """
         if fd > 2:
             os.close(fd)
-        else:
+        elif fd < 2:
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, fd)
             os.close(null)
@@ -118,26 +121,21 @@ def run(argv: list[str], *, name: str | None, output: str | None, folder: str | 
     _fill_standard_descriptors()
     environ = environment()
     server = spawn(argv, environ)
-    writer = create(
-        _header(argv, environ, name), output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say
-    )
-    tap = Tap(writer, _say_aside)
+    header = _header(argv, environ, name)
+    writer = create(header, output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say_aside)
+    tap = Tap(writer, say_aside)
     try:
         server.confirm()
+        code, why = _relay(server, tap, started), None
     except SpawnError as error:
         say(str(error))
-        tap.end(time.monotonic_ns() - started, code=error.status, why=str(error))
-        return error.status
-    code = _relay(server, tap, started)
+        code, why = error.status, str(error)
     for said in _asides:
         said.acquire(timeout=_ASIDE)
-    t = time.monotonic_ns() - started
-    if code >= 0:
-        tap.end(t, code=code)
-        return code
-    tap.end(t, signal=-code)
-    die_by(-code)
-    return 128 - code
+    tap.end(time.monotonic_ns() - started, code, why)
+    if code < 0:
+        die_by(-code)
+    return code if code >= 0 else 128 - code
 
 
 def _relay(server: Child, tap: Tap, started: int) -> int:
@@ -212,7 +210,7 @@ def say(sentence: str) -> None:
 _asides: list["LockType"] = []  # each held until its sentence is out
 
 
-def _say_aside(sentence: str) -> None:
+def say_aside(sentence: str) -> None:
     """Say it from a thread of its own: a client that does not read stderr must not stop a pump."""
 
     def speak() -> None:
