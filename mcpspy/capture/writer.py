@@ -82,7 +82,7 @@ class Writer:
         self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how})
 
     def end(self, t: int, code: int, why: str | None) -> None:
-        """The relay ends, the server's exit code being negative for a signal: the last record, and no call may follow."""
+        """The relay ends: the last record, and no call may follow. `code` is negative for a signal."""
         status: dict[str, object] = {"code": code} if code >= 0 else {"signal": -code}
         self._append(t, {"kind": "end", "t": t, "exit": status} | ({"why": why} if why else {}))
         os.close(self._fd)

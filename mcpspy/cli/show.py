@@ -68,17 +68,15 @@ def line(row: Row) -> str:
     if row.kind in ("stderr", "gap", "end"):
         return f"{start}{row.kind}: {printable(row.text or '', 160)}"
     if row.kind == "invalid":
-        return f"{start}invalid: {printable(row.text or '', 60)}: {printable(row.raw.decode(errors='replace'), 100)}"
-    words = [printable(row.method or "(no request seen)", 60)]
-    if row.name:
-        words.append(printable(row.name, 60))
-    if row.id is not None:
-        words.append(f"id {printable(str(row.id), 40)}")
-    if row.kind in ("result", "error"):
-        words.append(_outcome(row))
-    elif row.revision and row.kind == "request":
-        words.append(row.revision)
-    return start + "  ".join(words)
+        return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}"
+    subject = printable(row.method or "(no request seen)", 60) + (f" {printable(row.name, 60)}" if row.name else "")
+    number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
+    outcome = _outcome(row) if row.kind in ("result", "error") else row.revision or ""
+    return f"{start}{subject:<36} {number:<6} {outcome}".rstrip()
+
+
+def _excerpt(raw: bytes) -> str:
+    return printable(raw[:400].decode(errors="replace"), 100)
 
 
 def _outcome(row: Row) -> str:

@@ -69,10 +69,9 @@ def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
 def _fill(disk: Path) -> Path:
     """Write a file until there is no room left."""
     path = disk / "ballast"
-    with path.open("wb", buffering=0) as file:
-        with contextlib.suppress(OSError):
-            while True:
-                file.write(b"b" * 4096)
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"b" * 4096)
     return path
 
 

@@ -1,0 +1,138 @@
+"""Build the environments of the real peers under `.peers/`, and name the commands that run them.
+
+Run with any Python 3.11 or newer and nothing but the standard library. An environment is left alone when its stamp says
+that it was built from the requirement files as they are now; the others are built anew, all at the same time.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ENVIRONMENTS = os.path.join(os.path.dirname(os.path.dirname(HERE)), ".peers")
+REQUIREMENTS = {
+    "python1": ["requirements.txt"],
+    "python2": ["requirements.txt"],
+    "node": ["package.json", "package-lock.json"],
+}
+SDKS = list(REQUIREMENTS)
+
+
+def python(env_name):
+    """The interpreter of a Python environment, `python1` or `python2`."""
+    return os.path.join(ENVIRONMENTS, env_name, "Scripts" if os.name == "nt" else "bin", "python")
+
+
+def node_modules():
+    """The folder of the Node packages."""
+    return os.path.join(ENVIRONMENTS, "node", "node_modules")
+
+
+def client(sdk, *options):
+    """The argv of an SDK's client program; append `--` and a server's argv."""
+    return [*_program(sdk, "client"), *options]
+
+
+def server(sdk):
+    """The argv of an SDK's server program."""
+    return _program(sdk, "server")
+
+
+def everything():
+    """The argv of the reference server that has every feature."""
+    return [
+        "node",
+        os.path.join(node_modules(), "@modelcontextprotocol", "server-everything", "dist", "index.js"),
+        "stdio",
+    ]
+
+
+def tap(folder):
+    """The argv of the byte tap that writes into `folder`; append `--` and a command's argv."""
+    return [sys.executable, os.path.join(HERE, "tap.py"), str(folder)]
+
+
+def ready(name):
+    """Whether the environment stands, built from the requirement files as they are now."""
+    try:
+        with open(_stamp(name)) as stamp:
+            return stamp.read() == _fingerprint(name)
+    except FileNotFoundError:
+        return False
+
+
+def _program(sdk, role):
+    if sdk == "node":
+        return ["node", os.path.join(HERE, "node", f"{role}.mjs")]
+    return [python(sdk), os.path.join(HERE, sdk, f"{role}.py")]
+
+
+def _stamp(name):
+    return os.path.join(ENVIRONMENTS, name, "stamp")
+
+
+def _fingerprint(name):
+    digest = hashlib.sha256()
+    if name != "node":
+        digest.update(repr(sys.version_info[:3]).encode())
+    for file_name in REQUIREMENTS[name]:
+        with open(os.path.join(HERE, name, file_name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+def _run(argv, cwd=None):
+    done = subprocess.run(argv, cwd=cwd, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(argv)}\nexited with {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def _build_python(name, folder):
+    venv.create(folder, with_pip=True)
+    requirements = os.path.join(HERE, name, "requirements.txt")
+    _run([python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements])
+
+
+def _build_node(npm, folder):
+    os.makedirs(folder)
+    for file_name in REQUIREMENTS["node"]:
+        shutil.copy(os.path.join(HERE, "node", file_name), folder)
+    _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
+
+
+def build(name):
+    """Build one environment if it is not ready; the outcome is `ready`, `built`, `skipped: why` or `failed: why`."""
+    if ready(name):
+        return "ready"
+    npm = shutil.which("npm")
+    if name == "node" and npm is None:
+        return "skipped: npm is not on PATH"
+    folder = os.path.join(ENVIRONMENTS, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        if name == "node":
+            _build_node(npm, folder)
+        else:
+            _build_python(name, folder)
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        return f"failed: {error}"
+    with open(_stamp(name), "w") as stamp:
+        stamp.write(_fingerprint(name))
+    return "built"
+
+
+def main():
+    with ThreadPoolExecutor() as pool:
+        outcomes = dict(zip(SDKS, pool.map(build, SDKS), strict=True))
+    for name, outcome in outcomes.items():
+        print(f"{name}: {outcome}")
+    words = {outcome.partition(":")[0] for outcome in outcomes.values()}
+    return 1 if "failed" in words or ("skipped" in words and os.environ.get("CI") == "true") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""What the Python clients share: their command line, the steps of a scenario, and the document that they print.
+
+A client gives a peer object with one method for each verb of `scenarios.json` that its SDK can speak. Each method
+returns a JSON value; a verb that the peer lacks, a capability that the server did not offer, and a revision without the
+feature all read "unsupported".
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import sys
+
+REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+ELICITATION = {"2025-06-18", "2025-11-25", "2026-07-28"}
+UNSUPPORTED = "unsupported"
+PATIENCE = 10  # seconds until a notification that should have come counts as missing
+
+with open(os.path.join(os.path.dirname(__file__), "scenarios.json"), encoding="utf-8") as file:
+    SCENARIOS = json.load(file)
+ANSWERS = SCENARIOS["answers"]
+
+
+def parse_arguments(revisions):
+    parser = argparse.ArgumentParser(usage="%(prog)s [--scenario NAME] [--revision R] -- COMMAND ARG...")
+    parser.add_argument("--scenario", default="basic", choices=["basic", "full", "everything"])
+    parser.add_argument("--revision", choices=revisions, help="ask for this revision instead of the client's newest")
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args()
+
+
+def steps_of(scenario):
+    return SCENARIOS["basic"] + SCENARIOS["full"] if scenario == "full" else SCENARIOS[scenario]
+
+
+class Inbox:
+    """The notifications that the server sent, and the arrival of the next one."""
+
+    def __init__(self):
+        self.messages = []
+        self.arrived = asyncio.Event()
+
+    def append(self, message):
+        self.messages.append({key: message[key] for key in ("method", "params") if key in message})
+        self.arrived.set()
+
+    async def take(self, method):
+        """The first notification of a method, waiting for it if need be; None if it never comes."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    for index, message in enumerate(self.messages):
+                        if message["method"] == method:
+                            return self.messages.pop(index)
+                    self.arrived.clear()
+                    await self.arrived.wait()
+        except TimeoutError:
+            return None
+
+
+class Progress:
+    """The progress that a call reported; the SDK may deliver the last of it after the result."""
+
+    def __init__(self, expected):
+        self.expected = expected
+        self.reports = []
+        self.arrived = asyncio.Event()
+
+    async def __call__(self, done, total, message):
+        self.reports.append([done, total, message])
+        if len(self.reports) == self.expected:
+            self.arrived.set()
+
+    async def all(self):
+        """Every report, or those that came in time."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.arrived.wait()
+        except TimeoutError:
+            pass
+        return self.reports
+
+
+def offers(capabilities, path):
+    """Whether a capability is offered; `resources.subscribe` is a path into the server's capabilities."""
+    value = capabilities
+    for member in path.split("."):
+        value = value.get(member) if isinstance(value, dict) else None
+    return value is not None and value is not False
+
+
+def shortened(value):
+    """Long strings as their length and digest, so that a document stays readable."""
+    if isinstance(value, dict):
+        return {key: shortened(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [shortened(member) for member in value]
+    if isinstance(value, str) and len(value) > 500:
+        return f"{len(value)} characters, sha256 {hashlib.sha256(value.encode()).hexdigest()}"
+    return value
+
+
+async def run_step(step, peer, revision, capabilities, inbox):
+    verb = getattr(peer, step["verb"], None)
+    if verb is None or revision not in step.get("revisions", REVISIONS):
+        return {"result": UNSUPPORTED}
+    if "needs" in step and not offers(capabilities, step["needs"]):
+        return {"result": UNSUPPORTED}
+    outcome = {}
+    try:
+        outcome["result"] = await verb(**step.get("params", {}))
+        if "expect" in step and outcome["result"] != UNSUPPORTED:
+            outcome["notification"] = await inbox.take(step["expect"])
+    except Exception as error:  # whatever the SDK raises is this step's outcome
+        outcome["error"] = peer.describe(error)
+    return outcome
+
+
+async def run_scenario(scenario, peer, connected, inbox):
+    """Run every step and return the document; `connected` tells what the handshake or the discovery settled."""
+    steps = [{"name": "connect", "result": connected}]
+    for step in steps_of(scenario):
+        outcome = await run_step(step, peer, connected["revision"], connected["capabilities"], inbox)
+        steps.append({"name": step["name"], **outcome})
+    return shortened({"scenario": scenario, "steps": steps})
+
+
+def print_document(document):
+    json.dump(document, sys.stdout, indent=1, ensure_ascii=True, sort_keys=True)
+    sys.stdout.write("\n")
