@@ -130,6 +130,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
 
     Returns at once; `Child.confirm` tells whether the command could be executed.
     """
+    _fill_standard_descriptors()
     death_signal = _death_signal()
     parent = os.getpid()
     stdin, stdout, stderr, error = os.pipe(), os.pipe(), os.pipe(), os.pipe()
@@ -175,6 +176,13 @@ def _hold(numbers: tuple[int, ...]) -> set[int]:
         _signal.signal(number, lambda *_: None)
     _signal.pthread_sigmask(_signal.SIG_BLOCK, held)
     return held
+
+
+def _fill_standard_descriptors() -> None:
+    """Open /dev/null in place of any of 0 to 2 that is closed, lest a pipe of ours gets that number."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
 
 
 def spawn_error(command: str, error: int, path: str) -> SpawnError:

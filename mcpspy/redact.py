@@ -8,8 +8,6 @@ Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold
 """
 
 import os
-from _blake2 import blake2b
-from binascii import hexlify
 
 from mcpspy.capture.place import home, make_directory
 
@@ -32,6 +30,8 @@ class Redactor:
 
     def mark(self, secret: str) -> str:
         """What stands in for `secret`."""
+        from _blake2 import blake2b  # `hashlib` takes 3 ms
+
         if self._key is None:
             self._key = _key()
         return "«redacted:" + blake2b(secret.encode("utf-8", "replace"), key=self._key, digest_size=4).hexdigest() + "»"
@@ -106,7 +106,7 @@ def _key() -> bytes:
 def _make_key(path: str) -> None:
     """Put a whole key at `path` at once: several servers may start in the same moment."""
     make_directory(os.path.dirname(path))
-    draft = f"{path}-{os.getpid()}-{hexlify(os.urandom(4)).decode()}"
+    draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.write(fd, os.urandom(32))

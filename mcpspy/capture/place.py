@@ -5,7 +5,6 @@ Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
 
 import os
 import time
-from binascii import hexlify
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def printable_name(name: str) -> str:
 def file_name(wall: int, name: str) -> str:
     """A file name that no other process takes: start, name, pid, random."""
     start = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall // 1_000_000_000))
-    return f"{start}-{printable_name(name)}-{os.getpid()}-{hexlify(os.urandom(2)).decode()}{SUFFIX}"
+    return f"{start}-{printable_name(name)}-{os.getpid()}-{os.urandom(2).hex()}{SUFFIX}"
 
 
 def iso_time(wall: int) -> str:

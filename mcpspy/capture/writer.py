@@ -17,7 +17,6 @@ import errno
 import os
 import time
 from _json import encode_basestring
-from binascii import b2a_base64, hexlify
 
 from mcpspy.capture.place import directory, file_name, iso_time, make_directory
 
@@ -65,6 +64,8 @@ class Writer:
         try:
             text = raw.decode()
         except UnicodeDecodeError:
+            from binascii import b2a_base64  # with libz behind it: only for those who have such frames
+
             coded = b2a_base64(raw, newline=False).decode()
             line = f'{{"kind":"frame","ch":{ch},"t":{t},"b64":"{coded}"{tail}\n'.encode()
         else:
@@ -181,7 +182,7 @@ def create(
     `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start
     in nanoseconds since the epoch. `None`, said once, if no file can be created.
     """
-    header = {"mcpspy": 1, "id": hexlify(os.urandom(16)).decode(), "started": iso_time(wall)} | header
+    header = {"mcpspy": 1, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
     try:
         fd, path = _open_output(output, say) if output else _open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
@@ -212,7 +213,7 @@ def _open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
         return fd, output
     os.close(fd)
     root, extension = os.path.splitext(output)
-    sibling = f"{root}-{os.getpid()}-{hexlify(os.urandom(2)).decode()}{extension}"
+    sibling = f"{root}-{os.getpid()}-{os.urandom(2).hex()}{extension}"
     fd = os.open(sibling, _FLAGS | os.O_EXCL, 0o600)
     _lock(fd)
     say(f"{output} {obstacle}; this capture goes to {sibling}")

@@ -5,9 +5,14 @@ Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import os
+import sys
 
 from mcpspy.errors import UsageError
-from mcpspy.relay.stdio import run
+
+if sys.platform == "win32":
+    from mcpspy.child_windows import environment, spawn
+else:
+    from mcpspy.child import environment, spawn
 
 HELP = """\
 usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] -- COMMAND [ARG...]
@@ -52,8 +57,12 @@ def wrap(arguments: list[str]) -> int:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
-    # Nothing is left to clean up, and the pumps may still be blocked in a read: no finalisation.
-    os._exit(run(argv, **options))
+    environ = environment()
+    server = spawn(argv, environ)
+    from mcpspy.relay.stdio import run  # while the server boots
+
+    # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
+    os._exit(run(server, argv, environ, **options))
 
 
 def _unknown(word: str) -> str:

@@ -19,6 +19,8 @@ import sys
 import time
 from _thread import allocate_lock, start_new_thread
 
+from mcpspy import __version__
+from mcpspy.capture.place import server_name
 from mcpspy.capture.writer import create
 from mcpspy.errors import SpawnError
 from mcpspy.redact import Redactor
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
     from _thread import LockType
 
 if sys.platform == "win32":
-    from mcpspy.child_windows import ENDING, Child, die_by, environment, spawn, waiting
+    from mcpspy.child_windows import ENDING, Child, die_by, waiting
 else:
-    from mcpspy.child import ENDING, Child, die_by, environment, spawn, waiting
+    from mcpspy.child import ENDING, Child, die_by, waiting
 
 CHUNK = 65536  # bytes; what a pipe holds
 
@@ -115,12 +117,20 @@ class Pump:
             os.close(null)
 
 
-def run(argv: list[str], *, name: str | None, output: str | None, folder: str | None) -> int:
-    """Run `argv` as the server behind this process; returns the exit status, having repeated a death by signal."""
+def run(
+    server: "Child",
+    argv: list[str],
+    environ: dict[bytes, bytes],
+    *,
+    name: str | None,
+    output: str | None,
+    folder: str | None,
+) -> int:
+    """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
+
+    Returns the exit status for this process; a death by signal is repeated here and now.
+    """
     started, wall = time.monotonic_ns(), time.time_ns()
-    _fill_standard_descriptors()
-    environ = environment()
-    server = spawn(argv, environ)
     header = _header(argv, environ, name)
     writer = create(header, output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say_aside)
     tap = Tap(writer, say_aside)
@@ -179,9 +189,6 @@ def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
 
 
 def _header(argv: list[str], environ: dict[bytes, bytes], name: str | None) -> dict[str, object]:
-    from mcpspy import __version__
-    from mcpspy.capture.place import server_name
-
     redacted = Redactor().argv(argv)
     try:
         cwd: str | None = os.getcwd()
@@ -221,13 +228,6 @@ def say_aside(sentence: str) -> None:
     said.acquire()
     _asides.append(said)
     start_new_thread(speak, ())
-
-
-def _fill_standard_descriptors() -> None:
-    """Open /dev/null in place of any of 0 to 2 that is closed, lest a pipe of ours gets that number."""
-    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(fd, True)
-    os.close(fd)
 
 
 def _write_rest(fd: int, chunk: bytes, written: int) -> None:
