@@ -8,7 +8,7 @@ Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
 
 from _thread import allocate_lock
 
-from mcpspy.wire.lines import Lines
+from mcpspy.wire.lines import PIECE, Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,8 +77,11 @@ class Channel:
             if writer is None or self._ended:
                 return
             try:
-                for raw, more, cut in self._lines.feed(chunk):
-                    writer.frame(self._number, t, raw, more, cut)
+                if self._lines.between and chunk.find(b"\n") == len(chunk) - 1 < PIECE:
+                    writer.frame(self._number, t, chunk[:-1], False, False)  # what almost every read is
+                else:
+                    for raw, more, cut in self._lines.feed(chunk):
+                        writer.frame(self._number, t, raw, more, cut)
             except Exception as error:
                 self._tap.fail(error)
 

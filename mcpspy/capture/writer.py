@@ -9,8 +9,8 @@ across a loss.
 The writer holds an exclusive `flock` on the file while it lives: that is how readers tell a live capture from one whose
 relay was killed.
 
-Imported on the `wrap` path: nothing heavy here (DESIGN section 2). `orjson` is imported at the first frame over 4 KiB,
-where it pays for itself at once.
+Imported on the `wrap` path: nothing heavy here (DESIGN section 2). `orjson` is imported at the first frame over 4 KiB
+or after the first MiB, where it pays for itself.
 """
 
 import errno
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAGIC = b'{"mcpspy":'  # how every capture begins
-_BIG = 4096  # bytes from which orjson, 19 ms to import, quotes faster than the standard library
+_BIG, _MANY = 4096, 1 << 20  # bytes in one frame or in all, from which orjson, 19 ms to import, pays for itself
 
 try:
     import fcntl
@@ -51,7 +51,9 @@ class Writer:
         self._said = False
         self._partial: set[int] = set()  # channels inside a frame of several records
         self._dropping: set[int] = set()  # channels whose frame lost a record: the rest of it is lost too
-        self._dumps: Callable[[str], bytes] | None = None
+        self._dumps: Callable[[object, None, int], bytes] | None = None
+        self._options = 0
+        self._quoted = 0  # bytes that the standard library has quoted
         self._recover(0)
 
     def open(self, ch: int, t: int, sender: str, role: str, framing: str) -> None:
@@ -60,19 +62,23 @@ class Writer:
 
     def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool) -> None:
         """A frame, or with `more` a piece of one."""
-        tail = ',"more":true}' if more else ',"cut":true}' if cut else "}"
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            from binascii import b2a_base64  # with libz behind it: only for those who have such frames
-
-            coded = b2a_base64(raw, newline=False).decode()
-            line = f'{{"kind":"frame","ch":{ch},"t":{t},"b64":"{coded}"{tail}\n'.encode()
+            line = _base64_line(ch, t, raw, more, cut)
         else:
-            if len(raw) < _BIG:
+            if self._dumps is None:
+                self._quoted += len(raw)
+                if len(raw) > _BIG or self._quoted > _MANY:
+                    self._load_orjson()
+            if self._dumps is None:
+                tail = ',"more":true}' if more else ',"cut":true}' if cut else "}"
                 line = f'{{"kind":"frame","ch":{ch},"t":{t},"raw":{encode_basestring(text)}{tail}\n'.encode()
             else:
-                line = b'{"kind":"frame","ch":%d,"t":%d,"raw":%b%b\n' % (ch, t, self._quote(text), tail.encode())
+                fields = {"kind": "frame", "ch": ch, "t": t, "raw": text}
+                if more or cut:
+                    fields["more" if more else "cut"] = True
+                line = self._dumps(fields, None, self._options)
         if more or self._partial or not self._sound:
             self._append_frame(ch, t, line, more)
         elif not self._write(line):
@@ -159,13 +165,17 @@ class Writer:
                 f"cannot write the capture {self.path}: {why}; traffic goes on, unrecorded until writing works again"
             )
 
-    def _quote(self, text: str) -> bytes:
-        """`text` as a JSON string, by orjson."""
-        if self._dumps is None:
-            from orjson import dumps
+    def _load_orjson(self) -> None:
+        from orjson import OPT_APPEND_NEWLINE, dumps
 
-            self._dumps = dumps
-        return self._dumps(text)
+        self._dumps, self._options = dumps, OPT_APPEND_NEWLINE
+
+
+def _base64_line(ch: int, t: int, raw: bytes, more: bool, cut: bool) -> bytes:
+    from binascii import b2a_base64  # with libz behind it: only for those who have such frames
+
+    tail = b',"more":true}' if more else b',"cut":true}' if cut else b"}"
+    return b'{"kind":"frame","ch":%d,"t":%d,"b64":"%b"%b\n' % (ch, t, b2a_base64(raw, newline=False), tail)
 
 
 def create(

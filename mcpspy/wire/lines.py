@@ -20,42 +20,51 @@ class Lines:
     the next triple; whether the peer ended before the newline. A piece with `more` never ends inside a UTF-8 sequence.
     """
 
-    __slots__ = ("_pending",)
+    __slots__ = ("_parts", "_size")
 
     def __init__(self) -> None:
-        self._pending = bytearray()
+        self._parts: list[bytes] = []  # of the unfinished line
+        self._size = 0
+
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins a line."""
+        return not self._parts
 
     def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
         """Take the next bytes of the stream and return what they complete."""
-        end = chunk.find(b"\n")
-        if end == len(chunk) - 1 and end <= PIECE and not self._pending and chunk:  # what almost every read looks like
-            return [(chunk[:end], False, False)]
         frames: list[tuple[bytes, bool, bool]] = []
         lines = chunk.split(b"\n")
         for line in lines[:-1]:
-            self._pending += line
-            self._shed(frames)
-            frames.append((bytes(self._pending), False, False))
-            self._pending.clear()
-        self._pending += lines[-1]
-        self._shed(frames)
+            self._add(line, frames)
+            frames.append((self._take(), False, False))
+        if lines[-1]:
+            self._add(lines[-1], frames)
         return frames
 
     def end(self) -> list[tuple[bytes, bool, bool]]:
         """Return the unterminated rest, if there is one."""
-        frames = [(bytes(self._pending), False, True)] if self._pending else []
-        self._pending.clear()
-        return frames
+        return [(self._take(), False, True)] if self._parts else []
 
-    def _shed(self, frames: list[tuple[bytes, bool, bool]]) -> None:
-        """Move what the unfinished line has too much of into `frames`; at least one byte stays."""
-        while len(self._pending) > PIECE:
-            cut = _boundary(self._pending, PIECE)
-            frames.append((bytes(self._pending[:cut]), True, False))
-            del self._pending[:cut]
+    def _add(self, part: bytes, frames: list[tuple[bytes, bool, bool]]) -> None:
+        """Lengthen the unfinished line; what it has too much of goes into `frames`, but at least one byte stays."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > PIECE:
+            line = self._take()
+            while len(line) > PIECE:
+                cut = _boundary(line, PIECE)
+                frames.append((line[:cut], True, False))
+                line = line[cut:]
+            self._parts, self._size = [line], len(line)
+
+    def _take(self) -> bytes:
+        line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return line
 
 
-def _boundary(raw: bytearray, limit: int) -> int:
+def _boundary(raw: bytes, limit: int) -> int:
     """Where to cut `raw`, at `limit` or up to three bytes before, so that no UTF-8 sequence is divided (RFC 3629)."""
     for cut in range(limit, limit - 4, -1):
         if raw[cut] & 0xC0 != 0x80:  # a sequence begins here, so one ends before

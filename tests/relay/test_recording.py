@@ -32,9 +32,10 @@ def test_a_full_disk_changes_nothing_for_the_client(tmp_path):
     assert (done.stdout, done.returncode) == (sent, 0)
     assert done.stderr.count(b"\n") == 1
     assert done.stderr.startswith(b"mcpspy: cannot write the capture " + bytes(path))
-    kept = [record.raw for record in Capture(str(path)).records() if isinstance(record, Frame) and record.ch == 1]
-    assert 10 < len(kept) < len(LINES)
-    assert kept == LINES[: len(kept)]
+    kept = {ch: [r.raw for r in Capture(str(path)).records() if isinstance(r, Frame) and r.ch == ch] for ch in (1, 2)}
+    assert 10 < len(kept[1] + kept[2]) < len(LINES)
+    assert kept[1] == LINES[: len(kept[1])]
+    assert kept[2] == LINES[: len(kept[2])]
 
 
 @ROOT_ONLY
