@@ -38,7 +38,10 @@ class Id(NamedTuple):
             return cls("number", str(value))
         if value is None:
             return cls("null", "null")
-        return cls("other", json.dumps(value, separators=(",", ":"))[:1000])
+        try:
+            return cls("other", json.dumps(value, separators=(",", ":")))
+        except RecursionError:
+            return cls("other", "too deep to tell")
 
     def __str__(self) -> str:
         return f'"{self.token}"' if self.kind == "string" else self.token
@@ -123,14 +126,19 @@ def parse(raw: bytes) -> tuple[Body, ...]:
         if reason:
             return (Invalid(None, refused, reason),)
     if type(value) is dict:
-        return (_message(value, refused, raw, None),)
+        return (_message(value, refused, raw, 0),)
     if type(value) is list and value:
+        if refused is None:
+            try:
+                value = json.loads(raw, parse_int=_integer)  # integers of any length, which orjson would round
+            except RecursionError:
+                pass
         return tuple(_message(element, refused, raw, part) for part, element in enumerate(value))
     what = "an empty batch" if value == [] else f"{_type_name(value)}, not an object"
     return (Invalid(value, refused, what),)
 
 
-def _message(value: Any, refused: str | None, raw: bytes, part: int | None) -> Body:
+def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
     if type(value) is not dict:
         return Invalid(value, refused, f"{_type_name(value)}, not an object")
     if "method" in value:
@@ -149,12 +157,24 @@ def _message(value: Any, refused: str | None, raw: bytes, part: int | None) -> B
     return Invalid(value, refused, "neither method nor result nor error")
 
 
-def _id(value: Any, raw: bytes, part: int | None) -> Id:
+def _id(value: Any, raw: bytes, part: int) -> Id:
     """The id, with the digits it was written with where decoding has changed them."""
     if type(value) is float:
-        exact = json.loads(_text(raw)[0], parse_float=Number, parse_int=Number)
-        value = (exact if part is None else exact[part])["id"]
+        value = exact(value, raw, part, "id")
     return Id.of(value)
+
+
+def exact(value: Any, raw: bytes, part: int, *path: str) -> Any:
+    """`value`, which stands at `path` in a message, with the digits it was written with."""
+    try:
+        found = json.loads(_text(raw)[0], parse_float=Number, parse_int=Number, parse_constant=Number)
+    except RecursionError:
+        return value
+    if type(found) is list:
+        found = found[part]
+    for key in path:
+        found = found[key]
+    return found
 
 
 def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:

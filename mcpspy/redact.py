@@ -41,7 +41,7 @@ class Redactor:
         clean: list[str] = []
         secret_next = False
         for word in words:
-            if secret_next and not word.startswith("--"):
+            if secret_next and not (word.startswith("--") and word[2:3] != "-"):
                 clean.append(self.mark(word))
                 secret_next = False
                 continue
@@ -71,9 +71,11 @@ _PATTERNS = (
     # a query or form key
     r"(?P<before>[?&](?P<name>[^=&#\s]+)=)(?P<value>[^&#\s]*)",
     # `K=v`, `--k=v`
-    r"(?P<before>^(?P<name>[\w.-]+)=)(?P<value>.*)$",
+    r"(?s)(?P<before>^(?P<name>[\w.-]+)=)(?P<value>.*)\Z",
+    # the same as the value of an option: `--env=K=v`
+    r"(?s)(?P<before>^-[\w.-]+=(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:).*)\Z",
     # `Name: v`, as `--header` takes it
-    r"(?P<before>^(?P<name>[\w-]+):\s*)(?P<value>(?!//|«redacted:).*)$",
+    r"(?s)(?P<before>^(?:--?[\w.-]+=)?(?P<name>[\w.-]+):\s*)(?P<value>(?!//|«redacted:).*)\Z",
     # the same inside the command line of a shell: `sh -c 'K=v server --k v'`
     r"(?P<before>\s(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:)\S+)",
     r"(?P<before>(?:^|\s)--?(?P<name>[\w.-]+)\s+)(?P<value>(?!«redacted:)[^\s-]\S*)",

@@ -77,7 +77,7 @@ class Channel:
             if writer is None or self._ended:
                 return
             try:
-                if self._lines.between and chunk.find(b"\n") == len(chunk) - 1 < PIECE:
+                if chunk and self._lines.between and chunk.find(b"\n") == len(chunk) - 1 < PIECE:
                     writer.frame(self._number, t, chunk[:-1], False, False)  # what almost every read is
                 else:
                     for raw, more, cut in self._lines.feed(chunk):

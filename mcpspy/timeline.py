@@ -184,11 +184,7 @@ def to_json(row: Row, header: Header) -> bytes:
         "channel": row.channel,
         "transport": header.transport,
         "kind": row.kind,
-        "id": None
-        if row.id is None
-        else _text_json(row.id.token)
-        if row.id.kind == "string"
-        else Fragment(row.id.token),
+        "id": None if row.id is None else _id_json(row.id),
         "method": _text_json(row.method),
         "name": _text_json(row.name),
         "revision": row.revision,
@@ -220,11 +216,22 @@ def _message_json(row: Row) -> bytes | None:
     if row.value is None:
         return None
     if row.refused is None and row.raw.lstrip()[:1] != b"[":
-        return row.raw.replace(b"\n", b" ")  # between tokens: a newline inside a string is escaped
+        return row.raw.replace(b"\n", b" ").replace(b"\r", b" ")  # they stand between tokens: strings have them escaped
     try:
         return json.dumps(row.value, separators=(",", ":"), allow_nan=False).encode()
     except (ValueError, RecursionError):
         return None
+
+
+def _id_json(number: Id) -> Any:
+    """An id, digit for digit; one that is not JSON (NaN) as a string."""
+    if number.kind != "string":
+        try:
+            orjson.loads(number.token)
+            return Fragment(number.token)
+        except orjson.JSONDecodeError:
+            pass
+    return _text_json(number.token)
 
 
 def _text_json(text: str | None) -> Any:

@@ -53,13 +53,18 @@ def _captures(folder: str) -> Iterator[Listed]:
 
 def delete(listed: Listed) -> bool:
     """Delete a capture, unless it is live by now; tells whether it did."""
-    fd = os.open(listed.capture.path, os.O_RDONLY)
+    try:
+        fd = os.open(listed.capture.path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
     try:
         if fcntl:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.unlink(listed.capture.path)
-    except BlockingIOError:
+    except (BlockingIOError, FileNotFoundError):
         return False
+    except OSError as error:
+        raise CaptureError(f"cannot delete {listed.capture.path}: {error.strerror}") from error
     finally:
         os.close(fd)
     return True

@@ -131,7 +131,8 @@ class Capture:
                 live = is_live(file.fileno())  # asked before the read: what was written before the end is read
                 while chunk := file.read(_CHUNK):
                     yield from decoder.feed(chunk)
-                if not live or os.fstat(file.fileno()).st_size < file.tell():
+                status = os.fstat(file.fileno())
+                if not live or status.st_size < file.tell() or not status.st_nlink:
                     break
                 wait()
         yield from decoder.end()
@@ -193,7 +194,8 @@ def parse_header(line: bytes) -> Header:
             raise NewerFormat(f"has format {number}, written by {writer}; this mcpspy reads up to {FORMAT}: update it")
         text: dict[str, Any] = {key: str(fields.get(key, "")) for key in ("id", "tool", "transport", "name")}
         started = str(fields["started"])
-        datetime.fromisoformat(started)
+        if not 1970 <= datetime.fromisoformat(started).year < 9000 or type(fields.get("url") or "") is not str:
+            raise ValueError
         argv, env = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env"))
         rest: dict[str, Any] = {key: fields.get(key) for key in ("url", "cwd", "pid", "ppid")}
         return Header(started=started, argv=argv, env=env, **text, **rest)
@@ -207,7 +209,9 @@ def _parse(n: int, fields: dict[str, Any]) -> Record | None:
     if parse is None:
         return None
     t = fields["t"]
-    if type(t) is not int or type(fields.get("ch", 0)) is not int:
+    if type(t) is not int or not 0 <= t < 1 << 62 or type(fields.get("ch", 0)) is not int:
+        raise TypeError
+    if fields.get("from", "client") not in ("client", "server", "mcpspy") or type(fields.get("why", "")) is not str:
         raise TypeError
     return parse(n, t, fields)
 

@@ -79,10 +79,10 @@ class Writer:
                 if more or cut:
                     fields["more" if more else "cut"] = True
                 line = self._dumps(fields, None, self._options)
-        if more or self._partial or not self._sound:
+        if more or self._partial or self._dropping or not self._sound:
             self._append_frame(ch, t, line, more)
         elif not self._write(line):
-            self._lost += 1
+            self._lose()
 
     def close(self, ch: int, t: int, how: str) -> None:
         """A channel ends."""
@@ -96,23 +96,22 @@ class Writer:
 
     def _append(self, t: int, record: dict[str, object]) -> None:
         if not (self._recover(t) and self._write(to_json(record) + b"\n")):
-            self._lost += 1
+            self._lose()
 
     def _append_frame(self, ch: int, t: int, line: bytes, more: bool) -> None:
         """Append a frame after a loss, or while some frame is written in pieces."""
-        if ch in self._dropping:
-            self._lost += 1
-            self._sound = False
-            if not more:
-                self._dropping.discard(ch)
-            return
-        # Marked before it is written: should the write fail, the rest of this frame is dropped with it.
-        if more:
-            self._partial.add(ch)
-        else:
-            self._partial.discard(ch)
-        if not (self._recover(t) and self._write(line)):
-            self._lost += 1
+        kept = ch not in self._dropping and self._recover(t) and self._write(line)
+        if not kept:
+            self._lose()
+        for channels, inside in ((self._partial, kept), (self._dropping, not kept)):
+            (channels.add if more and inside else channels.discard)(ch)
+
+    def _lose(self) -> None:
+        """Count a lost record. A gap follows, and no frame is joined across one: those under way are lost from here."""
+        self._lost += 1
+        self._sound = False
+        self._dropping |= self._partial
+        self._partial.clear()
 
     def _recover(self, t: int) -> bool:
         """Write what has to stand before the next record, if anything: the header, a gap."""
@@ -134,7 +133,8 @@ class Writer:
         """Empty the file: it holds at most part of a header."""
         try:
             os.ftruncate(self._fd, 0)
-        except OSError:
+        except OSError as error:
+            self._fail(error.strerror or "emptying the file failed")
             return False
         self._torn = False
         return True
@@ -155,10 +155,7 @@ class Writer:
         return False
 
     def _fail(self, why: str) -> None:
-        self._sound = False
         self._why = why
-        self._dropping |= self._partial
-        self._partial.clear()
         if not self._said:
             self._said = True
             self._say(

@@ -19,9 +19,14 @@ def main() -> int:
             return wrap(arguments[1:])
         from mcpspy.cli.commands import run
 
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
         return run(arguments)
     except Error as error:
-        print(f"mcpspy: {error}", file=sys.stderr)
+        from mcpspy.printable import printable
+
+        print(f"mcpspy: {printable(str(error), 2000)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

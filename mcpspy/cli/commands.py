@@ -4,7 +4,7 @@ import argparse
 import importlib
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mcpspy import __version__
 from mcpspy.errors import UsageError
@@ -20,6 +20,9 @@ See what an MCP client and an MCP server say to each other.
 
 class _Parser(argparse.ArgumentParser):
     """Reports a mistake as UsageError, so that it ends like every other: one line, exit code 2."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see '{self.prog} --help'")
@@ -46,14 +49,19 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
         prog="mcpspy",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"mcpspy {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    commands.add_parser("wrap", help="run a stdio server behind this process and record what is said", add_help=False)
+    commands.add_parser(
+        "wrap",
+        help="run a stdio server behind this process and record what is said",
+        add_help=False,
+    )
 
     ls = commands.add_parser(
-        "ls", help="list the captures", description="List the captures of a directory, live ones first."
+        "ls",
+        help="list the captures",
+        description="List the captures of a directory, live ones first.",
     )
     ls.add_argument("directory", nargs="?", metavar="DIR", help="default: where wrap writes them")
     ls.add_argument("--json", action="store_true", help="one JSON object a line")

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 def _json(listed: Listed, counts: Counts | None) -> str:
     header = listed.capture.header
     fields = {
-        "path": listed.capture.path,
+        "path": os.fsencode(listed.capture.path).decode("utf-8", "replace"),
         "name": header.name,
         "transport": header.transport,
         "started": header.started,
@@ -54,11 +54,9 @@ def _line(listed: Listed, counts: Counts | None) -> str:
     when = "live" if listed.live else age_text(time.time() - listed.started)
     said = f"{plural(counts.frames, 'frame')}, {plural(counts.exchanges, 'exchange')}" if counts else "not counted"
     wrong = f", {plural(counts.errors, 'error')}" if counts and counts.errors else ""
-    path = listed.capture.path.replace(os.path.expanduser("~") + os.sep, f"~{os.sep}", 1)
-    name = printable(header.name, 24)
-    return (
-        f"{when:>9}  {name:<24}  {header.transport:<5}  {size_text(listed.size):>9}  {said}{wrong}\n           {path}"
-    )
+    path = printable(listed.capture.path, 4096).replace(os.path.expanduser("~") + os.sep, f"~{os.sep}", 1)
+    what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
+    return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}\n           {path}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from mcpspy.capture.library import Listed, captures, delete
 from mcpspy.capture.place import directory
 from mcpspy.cli.ls import age_text, plural, size_text
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.printable import printable
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -28,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     for listed in _old(found, older, keep):
         if options.dry_run or delete(listed):
             verb = "would delete" if options.dry_run else "deleted"
-            print(f"{verb} {listed.capture.path} ({size_text(listed.size)}, {age_text(time.time() - listed.started)})")
+            age = age_text(time.time() - listed.started)
+            print(f"{verb} {printable(listed.capture.path, 4096)} ({size_text(listed.size)}, {age})")
             freed += listed.size
             number += 1
     left = sum(listed.size for listed in found) - freed

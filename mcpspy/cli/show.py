@@ -44,8 +44,9 @@ def _print_json(capture: Capture, *, follow: bool) -> None:
 def _title(capture: Capture, *, live: bool) -> str:
     header = capture.header
     state = " · live" if live else ""
-    command = printable(" ".join(header.argv) or header.url or "", 200)
-    return f"{printable(header.name, 60)} · {header.transport} · {command}\nstarted {wall_time(header, 0)}{state}"
+    command = " ".join(header.argv) or header.url or ""
+    title = f"{printable(header.name, 60)} · {printable(header.transport, 5)} · {printable(command, 200)}"
+    return f"{title}\nstarted {wall_time(header, 0)}{state}"
 
 
 def _print_lines(found: Iterable[Row], *, colour: bool, flush: bool) -> list[Exchange]:

@@ -1,0 +1,1 @@
+"""The figures of docs/performance.md, each set reproducible with one command."""

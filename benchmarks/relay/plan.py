@@ -1,0 +1,106 @@
+"""What is run and how much of it: the programs, the variants made of them, the numbers of rounds and samples."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+BARE, RELAY, TEE, WRAP = "bare", "C relay", "tee", "wrap"
+
+SOURCES = os.path.dirname(os.path.abspath(__file__))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured; the defaults are the least that PERFORMANCE asks for."""
+
+    rounds: int = 5
+    samples: int = 3000
+    warmups: int = 500
+    big_frames: int = 30
+    """Of 8 MB each, a round, in the mixed test."""
+    stream_frames: int = 20_000
+    """Of 4 KB each, a pass; a run's figure is the median of its passes."""
+    stream_passes: int = 5
+    starts: int = 40
+    """Of each variant, over all rounds."""
+    long_frame: int = 100_000_000
+    """Bytes of the frame in the memory test."""
+    seconds: float = 120
+    """The time limit of one run of one variant."""
+
+
+QUICK = Scale(
+    rounds=1,
+    samples=50,
+    warmups=10,
+    big_frames=1,
+    stream_frames=500,
+    stream_passes=1,
+    starts=2,
+    long_frame=2_000_000,
+    seconds=20,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The programs of one run of the benchmark; everything that they write lands in `folder`."""
+
+    scale: Scale
+    folder: str
+    mcpspy: str
+    """Path of the script."""
+    given: bool
+    """Whether that path was asked for; if not, start-up is measured on a fresh installation."""
+    check: bool
+    server: list[str]
+    relay: list[str] | None
+    """None where there is no C compiler."""
+
+    @property
+    def capture(self) -> str:
+        """Where `wrap` writes; removed after each run."""
+        return os.path.join(self.folder, "capture.jsonl")
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What MCP clients hand to a server, with a home that is thrown away (`wrap` keeps a key there)."""
+        inherited = {
+            name: os.environ[name] for name in ("LOGNAME", "PATH", "SHELL", "TERM", "USER") if name in os.environ
+        }
+        return inherited | {"HOME": self.folder}
+
+    def variants(self) -> list[str]:
+        """Return the variants that can be run here, in the order in which they take turns."""
+        return [BARE, *([RELAY] if self.relay else []), TEE, WRAP]
+
+    def stages(self, variant: str, child: list[str]) -> list[list[str]]:
+        """Return the pipeline of `variant` around `child`."""
+        if variant == BARE:
+            return [child]
+        if variant == RELAY:
+            return [[*(self.relay or []), *child]]
+        if variant == TEE:
+            copies = [os.path.join(self.folder, f"tee.{way}") for way in ("in", "out")]
+            return [["tee", copies[0]], child, ["tee", copies[1]]]
+        return [self.wrap(self.mcpspy, child)]
+
+    def wrap(self, script: str, child: list[str]) -> list[str]:
+        """Return the command line of mcpspy around `child`."""
+        return [script, "wrap", "-o", self.capture, *(["--check"] if self.check else []), "--", *child]
+
+
+def build(folder: str) -> tuple[list[str], list[str] | None]:
+    """Return the commands of the server and of the C relay, compiled into `folder` if there is a C compiler."""
+    compiler = shutil.which("cc")
+    if compiler and all(_compile(compiler, folder, name) for name in ("server", "relay")):
+        return [os.path.join(folder, "server")], [os.path.join(folder, "relay")]
+    return [sys.executable, os.path.join(SOURCES, "server.py")], None
+
+
+def _compile(compiler: str, folder: str, name: str) -> bool:
+    source, target = os.path.join(SOURCES, name + ".c"), os.path.join(folder, name)
+    done = subprocess.run([compiler, "-O2", "-Wall", "-pthread", "-o", target, source], check=False, timeout=60)
+    return done.returncode == 0

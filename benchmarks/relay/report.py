@@ -1,0 +1,63 @@
+"""The results for people (a table, plain or Markdown) and for programs (JSON); no host name and no path in either."""
+
+import json
+import os
+import platform
+import re
+from dataclasses import asdict
+from math import isnan
+from typing import Any
+
+from benchmarks.relay.figures import Rounds, Row
+from benchmarks.relay.plan import Plan
+
+HEAD = ("row", "figure: median (min to max)", "target", "verdict")
+
+
+def table(rows: list[Row], judged: bool, markdown: bool) -> str:
+    lines = [HEAD, *((row.what, row.figure, str(row.target or ""), row.verdict(judged)) for row in rows)]
+    if markdown:
+        lines.insert(1, ("---",) * len(HEAD))
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    widths = [max(map(len, column)) for column in zip(*(line for line in lines if line[2]), strict=True)]
+    widths[0] = max(len(line[0]) for line in lines)
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
+    """Information without a target may be long: it runs over the columns that it leaves empty."""
+    if not line[2]:
+        return f"{line[0]:<{widths[0]}}  {line[1]}" + ("" if line[3] == "info" else f"  {line[3]}")
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def as_json(plan: Plan, facts: dict[str, Any], rows: list[Row], raw: dict[str, Rounds], judged: bool) -> str:
+    report = {
+        "machine": facts,
+        "settings": asdict(plan.scale) | {"check": plan.check, "c_compiler": plan.relay is not None},
+        "rows": [
+            {
+                "row": row.what,
+                "values": [None if isnan(value) else value for value in row.values],
+                "text": row.figure,
+                "target": str(row.target) if row.target else None,
+                "verdict": row.verdict(judged),
+            }
+            for row in rows
+        ],
+        "raw": raw,
+    }
+    return json.dumps(report, indent=1)
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
+    with open("/proc/cpuinfo") as file:
+        model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
+    return {
+        "cpu": model[1] if model else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "load": os.getloadavg()[0],
+    }

@@ -1,0 +1,116 @@
+"""What is sent and what must come back, and the one way to drive it.
+
+Frames are real MCP, so that `--check` finds nothing in them: an initialize handshake of 2025-06-18, then pings. A
+ping's params come back as its result, so a reply is known in advance; every byte of it is compared, the clock stopped.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+
+from benchmarks.relay.captures import verify
+from benchmarks.relay.plan import WRAP, Plan
+from benchmarks.relay.processes import Broken, Peer, running
+from benchmarks.relay.server import PING, RESULT, WELCOME
+
+Step = tuple[bytes, bytes, bool]
+"""A request, its whole reply (empty: none comes), and whether the round trip counts."""
+
+HANDSHAKE: list[Step] = [
+    (
+        (
+            b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+            b'"clientInfo":{"name":"bench","version":"1"}}}\n'
+        ),
+        WELCOME,
+        False,
+    ),
+    (b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n', b"", False),
+]
+PROSE = (
+    rb"The relay passes every byte on and keeps a copy of each frame that went by;\n"
+    rb"\"quoted\" words stand in every second line, as they do in a page of text.\n"
+)
+PLAIN = b"The relay passes every byte on and keeps a copy. "
+DENSE = b'{"name":"get_forecast","value":17,"unit":"mm","ok":true},'
+PINGS_BEHIND = 20  # a big frame; so few that the first of them, the one that suffers, is 5 % and shows in the p99
+BIG = 8_000_000
+
+
+def ping(n: int, body: bytes) -> tuple[bytes, bytes]:
+    """Return a ping and its reply; `body` from `prose` or `dense`."""
+    head = b'{"jsonrpc":"2.0","id":%d' % (1_000_000 + n)
+    return head + PING + body, head + RESULT + body
+
+
+def prose(size: int) -> bytes:
+    """Return what follows the head of a ping of `size` bytes, newline included: lines of 75 letters, some quotes."""
+    return _filled(b'{"_meta":{"text":"', PROSE, size)
+
+
+def plain(size: int) -> bytes:
+    """Return the same, but text without a line end or a quote: nothing in it needs quoting again."""
+    return _filled(b'{"_meta":{"text":"', PLAIN, size)
+
+
+def dense(size: int) -> bytes:
+    """Return the same, but JSON that is nearly all quotes and commas, the dearest thing to quote again."""
+    count = (size - 200) // len(DENSE)
+    return _filled(b'{"_meta":{"rows":[' + (DENSE * count)[:-1] + b'],"text":"', PLAIN, size)
+
+
+def _filled(start: bytes, text: bytes, size: int) -> bytes:
+    whole, rest = divmod(size - len(ping(0, start + b'"}}}\n')[0]), len(text))
+    return start + text * whole + b"." * rest + b'"}}}\n'  # `text` whole: never half an escape
+
+
+def pings(body: bytes, samples: int, warmups: int) -> Iterator[Step]:
+    yield from HANDSHAKE
+    for n in range(warmups + samples):
+        yield *ping(n, body), n >= warmups
+
+
+def mixed(big_frames: int) -> Iterator[Step]:
+    """8 MB each way, then small ones right behind: only those count."""
+    yield from HANDSHAKE
+    big, small = prose(BIG), prose(200)
+    for n in range(0, big_frames * (PINGS_BEHIND + 1), PINGS_BEHIND + 1):
+        yield *ping(n, big), False
+        for behind in range(1, PINGS_BEHIND + 1):
+            yield *ping(n + behind, small), True
+
+
+def round_trips(plan: Plan, variant: str, script: Callable[[], Iterator[Step]], paced: bool = False) -> list[int]:
+    """Run the script through `variant`, prove that nothing was lost, and return the nanoseconds of what counts.
+
+    `paced` waits 300 to 500 µs before each request.
+    """
+    pauses = Random(1)  # noqa: S311 (the same pauses for every variant)
+    taken = []
+    with running(plan.stages(variant, plan.server), plan.environ, plan.scale.seconds) as peer:
+        for request, reply, counts in script():
+            if paced:
+                time.sleep(pauses.uniform(300e-6, 500e-6))
+            spent = exchange(peer, request, reply)
+            if counts:
+                taken.append(spent)
+    if variant == WRAP:
+        verify(plan.capture, {1: (step[0] for step in script()), 2: (step[1] for step in script() if step[1])})
+        os.remove(plan.capture)
+    return taken
+
+
+def exchange(peer: Peer, request: bytes, reply: bytes) -> int:
+    """Send one frame and return the nanoseconds until the last byte of its reply was here."""
+    start = time.perf_counter_ns()
+    os.write(peer.to, request)
+    chunks, missing = [], len(reply)
+    while missing > 0:
+        chunk = peer.read()
+        chunks.append(chunk)
+        missing -= len(chunk)
+    spent = time.perf_counter_ns() - start
+    if b"".join(chunks) != reply:
+        raise Broken("a reply came back changed")
+    return spent

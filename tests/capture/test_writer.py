@@ -1,0 +1,652 @@
+"""Writing a capture (DESIGN section 3): one write a record, nothing raised, losses told."""
+
+import base64
+import errno
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mcpspy.capture import writer as module
+from mcpspy.capture.reader import Capture, Records
+from mcpspy.capture.writer import create, to_json
+from mcpspy.record import Close, End, Frame, Gap, Open
+from mcpspy.wire.lines import Lines
+from tests.transcript import WALL, begin, finish
+
+HEADER = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": ["node", "weather.js"]}
+SYSTEM_WRITE = os.write
+
+
+class Disk:
+    """`os.write` as a disk that may be full: `room` is the number of bytes that it still takes, None any number."""
+
+    def __init__(self):
+        self.room = None
+        self.writes = []
+        self.whole = []
+
+    def write(self, fd, line):
+        self.writes.append(bytes(line))
+        if self.room is not None:
+            if not self.room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            line = line[: self.room]
+            self.room -= len(line)
+        written = SYSTEM_WRITE(fd, line)
+        if written == len(self.writes[-1]):
+            self.whole.append(self.writes[-1])
+        return written
+
+
+@contextmanager
+def disk():
+    """A disk in place of the real one."""
+    with pytest.MonkeyPatch.context() as patch:
+        instead = Disk()
+        patch.setattr(module.os, "write", instead.write)
+        yield instead
+
+
+@pytest.fixture
+def full():
+    with disk() as instead:
+        yield instead
+
+
+def make(path, **options):
+    """A writer to `path`, and the list of what it says."""
+    said = []
+    options = {"output": str(path), "folder": None, "environ": {}, "wall": WALL, "say": said.append} | options
+    return create(dict(HEADER), **options), said
+
+
+def read(path):
+    return list(Capture(str(path)).records())
+
+
+def raws(path):
+    return [record.raw for record in read(path) if isinstance(record, Frame)]
+
+
+def lines(path):
+    with open(path, "rb") as file:
+        return file.read().split(b"\n")
+
+
+def feed(writer, ch, stream, size=65536):
+    """Write a stream as the tap does."""
+    decoder = Lines()
+    for i in range(0, len(stream), size):
+        for raw, more, cut in decoder.feed(stream[i : i + size]):
+            writer.frame(ch, i, raw, more, cut)
+    for raw, more, cut in decoder.end():
+        writer.frame(ch, len(stream), raw, more, cut)
+
+
+# The format.
+
+
+def test_each_record_is_one_line_as_the_design_shows_it(tmp_path):
+    writer, _ = make(tmp_path / "a")
+    writer.open(1, 0, "client", "stdin", "lines")
+    writer.frame(1, 5123456, b'{"jsonrpc":"2.0"}', more=False, cut=False)
+    writer.frame(2, 5200000, b"\xff", more=False, cut=False)
+    writer.frame(2, 5300000, b"tail", more=False, cut=True)
+    writer.close(2, 99000000, "eof")
+    finish(writer, 99200000)
+    header, *rest = lines(tmp_path / "a")
+    fields = json.loads(header)
+    assert list(fields)[:4] == ["mcpspy", "id", "started", "tool"]
+    assert header.startswith(b'{"mcpspy":1,')
+    assert fields["started"] == "2025-11-24T16:00:00.123456Z"
+    assert len(fields["id"]) == 32
+    assert rest == [
+        b'{"kind":"open","ch":1,"t":0,"from":"client","role":"stdin","framing":"lines"}',
+        rb'{"kind":"frame","ch":1,"t":5123456,"raw":"{\"jsonrpc\":\"2.0\"}"}',
+        b'{"kind":"frame","ch":2,"t":5200000,"b64":"/w=="}',
+        b'{"kind":"frame","ch":2,"t":5300000,"raw":"tail","cut":true}',
+        b'{"kind":"close","ch":2,"t":99000000,"how":"eof"}',
+        b'{"kind":"end","t":99200000,"exit":{"code":0}}',
+        b"",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"code": 3}, {"exit": {"code": 3}}),
+        ({"code": -15}, {"exit": {"signal": 15}}),
+        ({"code": 127, "why": "not found"}, {"exit": {"code": 127}, "why": "not found"}),
+    ],
+)
+def test_the_end_says_how_the_server_ended(tmp_path, status, expected):
+    writer, _ = make(tmp_path / "a")
+    finish(writer, 5, **status)
+    assert json.loads(lines(tmp_path / "a")[1]) == {"kind": "end", "t": 5} | expected
+
+
+@pytest.mark.parametrize("length", [0, 1, 4095, 4096, 70000])
+@pytest.mark.parametrize("unit", [b"a", b'"\\\x00\x1f\x7f', "é\u2028🌍".encode(), b"\xff", b"{}\r"])
+def test_a_frame_of_any_length_reads_back_as_it_was(tmp_path, unit, length):
+    """F-02; the two ways of quoting meet at 4 KiB."""
+    raw = unit * (length // len(unit) + 1)
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 1, raw, more=False, cut=False)
+    assert raws(tmp_path / "a") == [raw]
+
+
+def test_all_ways_of_quoting_read_back_alike(tmp_path):
+    """Another one is used after a big frame, or after many."""
+    frames = [b'"\\\x00\x1f\x7f/' + "é\u2028🌍".encode() * length for length in (1, 100, 1, 600, 1, 100)]
+    frames += [b"\xff", b"a" * 3000, *[frames[1]] * 3]
+    before = {"nothing": [], "big": [b"b" * 5000], "many": [b"m" * 3000] * 400}
+    written = []
+    for name, first in before.items():
+        writer, _ = make(tmp_path / name)
+        for raw in first + frames:
+            writer.frame(1, 5, raw, more=False, cut=False)
+        for raw in frames:
+            writer.frame(1, 5, raw, more=True, cut=False)
+            writer.frame(1, 5, raw, more=False, cut=True)
+        assert raws(tmp_path / name) == first + frames + [raw + raw for raw in frames]
+        written.append(lines(tmp_path / name)[1 + len(first) :])
+    assert written[0] == written[1] == written[2]
+
+
+@given(
+    st.lists(
+        st.binary(max_size=300)
+        | st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass"))
+        | st.sampled_from([b"", b"\r", b"\xef\xbb\xbf", "\u2028\u0085".encode(), b"\x00", b"x" * 5000])
+    ),
+    st.integers(1, 500),
+)
+@settings(max_examples=50)
+def test_arbitrary_frames_come_back_in_any_chunks(tmp_path_factory, frames, size):
+    """F-02."""
+    path = tmp_path_factory.mktemp("round") / "a"
+    writer, _ = make(path)
+    for t, raw in enumerate(frames):
+        writer.frame(1, t, raw, more=False, cut=False)
+    finish(writer, len(frames))
+    content = path.read_bytes()
+    decoder = Records()
+    found = [record for i in range(0, len(content), size) for record in decoder.feed(content[i : i + size])] + list(
+        decoder.end()
+    )
+    assert [record.raw for record in found[:-1]] == frames
+    assert found[-1] == End(len(frames) + 2, len(frames), code=0)
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"\n", b"{}", b"\xff\xfe", "é🌍".encode() * 20000, b"a" * 70000]) | st.binary(max_size=50),
+        max_size=6,
+    )
+)
+@settings(max_examples=30)
+def test_a_stream_of_frames_of_any_size_comes_back(tmp_path_factory, parts):
+    """F-04."""
+    stream = b"".join(parts)
+    path = tmp_path_factory.mktemp("round") / "a"
+    writer, _ = make(path)
+    feed(writer, 1, stream, 30000)
+    expected = stream.split(b"\n")
+    assert raws(path) == expected[: -1 if not expected[-1] else None]
+
+
+def test_what_is_not_utf_8_in_a_path_is_replaced():
+    assert json.loads(to_json({"cwd": os.fsdecode(b"/srv/\xff")})) == {"cwd": "/srv/\ufffd"}
+
+
+@pytest.mark.parametrize("value", [{"a": [1, None, True, False, 'é\n"'], "b": {}}, [], "x", 0, -5, ("a",)])
+def test_plain_values_become_json(value):
+    assert json.loads(to_json(value)) == json.loads(json.dumps(value))
+
+
+def test_other_values_are_a_mistake_of_ours():
+    with pytest.raises(TypeError, match="float"):
+        to_json(1.5)
+
+
+# One write a record (a SIGKILL loses at most the record being written).
+
+
+def test_each_record_is_one_write_on_a_descriptor_that_appends(tmp_path, full):
+    writer, _ = make(tmp_path / "a")
+    assert module.fcntl.fcntl(writer._fd, module.fcntl.F_GETFL) & os.O_APPEND
+    writer.open(1, 0, "client", "stdin", "lines")
+    writer.frame(1, 1, b"{}", more=False, cut=False)
+    writer.frame(1, 2, b"a" * 65536, more=True, cut=False)
+    writer.frame(1, 3, b"a", more=False, cut=False)
+    writer.close(1, 4, "eof")
+    finish(writer, 5)
+    assert len(full.writes) == 7
+    assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in full.writes)
+    assert b"".join(full.writes) == (tmp_path / "a").read_bytes()
+
+
+def test_a_frame_stands_in_the_file_as_soon_as_it_is_written(tmp_path):
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 1, b"{}", more=False, cut=False)
+    assert raws(tmp_path / "a") == [b"{}"]
+
+
+def test_the_end_closes_the_file(tmp_path):
+    before = set(os.listdir("/dev/fd"))
+    writer, _ = make(tmp_path / "a")
+    finish(writer, 1)
+    assert set(os.listdir("/dev/fd")) == before
+
+
+# Losses.
+
+
+def test_what_could_not_be_written_is_counted_in_a_gap_as_soon_as_writing_works(tmp_path, full):
+    writer, said = make(tmp_path / "a")
+    writer.frame(1, 1, b"before", more=False, cut=False)
+    full.room = 0
+    for t in range(2, 5):
+        writer.frame(1, t, b"lost", more=False, cut=False)
+    full.room = None
+    writer.frame(1, 5, b"after", more=False, cut=False)
+    assert read(tmp_path / "a") == [
+        Frame(2, 1, 1, b"before"),
+        Gap(3, 5, 3, "No space left on device"),
+        Frame(4, 1, 5, b"after"),
+    ]
+    assert len(said) == 1
+    assert str(tmp_path / "a") in said[0]
+    assert "No space left on device" in said[0]
+
+
+def test_the_user_is_told_once(tmp_path, full):
+    writer, said = make(tmp_path / "a")
+    for t in range(10):
+        full.room = None if t % 3 else 0
+        writer.frame(1, t, b"{}", more=False, cut=False)
+    assert len(said) == 1
+
+
+def test_after_a_torn_line_the_next_record_begins_with_a_newline(tmp_path, full):
+    """DESIGN section 3: after a short write."""
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 1, b"before", more=False, cut=False)
+    full.room = 20
+    writer.frame(1, 2, b"torn", more=False, cut=False)
+    full.room = None
+    writer.frame(1, 3, b"after", more=False, cut=False)
+    assert lines(tmp_path / "a")[2] == b'{"kind":"frame","ch"'
+    assert full.writes[-2].startswith(b'\n{"kind":"gap"')
+    assert [type(record) for record in read(tmp_path / "a")] == [Frame, Gap, Frame]
+    assert read(tmp_path / "a")[1].lost == 1
+
+
+@pytest.mark.parametrize("room", range(1, 42, 5))
+def test_a_line_may_be_torn_more_than_once(tmp_path, full, room):
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 1, b"before", more=False, cut=False)
+    for t in range(2, 5):
+        full.room = room
+        writer.frame(1, t, b"torn", more=False, cut=False)
+    full.room = None
+    writer.frame(1, 5, b"after", more=False, cut=False)
+    found = read(tmp_path / "a")
+    assert (found[0], found[-1].raw) == (Frame(2, 1, 1, b"before"), b"after")
+    assert found[-2] == Gap(found[-2].n, 5, 3, "the disk is full or the file has reached its size limit")
+
+
+def test_a_loss_at_the_very_end_is_no_error(tmp_path, full):
+    writer, said = make(tmp_path / "a")
+    writer.frame(1, 1, b"{}", more=False, cut=False)
+    full.room = 0
+    finish(writer, 2)
+    assert read(tmp_path / "a") == [Frame(2, 1, 1, b"{}")]
+    assert len(said) == 1
+    assert not Capture(str(tmp_path / "a")).live
+
+
+def test_a_gap_before_the_end_is_written_with_it(tmp_path, full):
+    writer, _ = make(tmp_path / "a")
+    full.room = 0
+    writer.frame(1, 1, b"{}", more=False, cut=False)
+    full.room = None
+    finish(writer, 2)
+    assert read(tmp_path / "a") == [Gap(2, 2, 1, "No space left on device"), End(3, 2, code=0)]
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_of_a_big_frame_that_lost_a_piece_the_rest_is_lost_too(tmp_path, full, lost):
+    """DESIGN section 3: a frame of several records is kept whole or cut, never joined across a loss."""
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 0, b"before", more=False, cut=False)
+    for piece in range(4):
+        full.room = 0 if piece == lost else None
+        writer.frame(1, piece, b"%d" % piece * 10, more=piece < 3, cut=False)
+    full.room = None
+    writer.frame(1, 9, b"after", more=False, cut=False)
+    found = read(tmp_path / "a")
+    part = b"".join(b"%d" % piece * 10 for piece in range(lost))
+    assert [record.raw for record in found if isinstance(record, Frame)] == [
+        b"before",
+        *([part] if lost else []),
+        b"after",
+    ]
+    assert [record.cut for record in found if isinstance(record, Frame)] == [False, *([True] if lost else []), False]
+    assert [record.lost for record in found if isinstance(record, Gap)] == [4 - lost]
+
+
+def test_a_loss_on_one_channel_cuts_the_big_frames_of_the_others(tmp_path, full):
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 1, b"a1", more=True, cut=False)
+    writer.frame(2, 2, b"b1", more=True, cut=False)
+    full.room = 0
+    writer.frame(3, 3, b"c", more=False, cut=False)
+    full.room = None
+    writer.frame(1, 4, b"a2", more=True, cut=False)
+    writer.frame(2, 5, b"b2", more=False, cut=False)
+    writer.frame(1, 6, b"a3", more=False, cut=False)
+    writer.frame(1, 7, b"whole", more=False, cut=False)
+    writer.frame(2, 8, b"more", more=True, cut=False)
+    writer.frame(2, 9, b"over", more=False, cut=False)
+    frames = [(record.raw, record.cut) for record in read(tmp_path / "a") if isinstance(record, Frame)]
+    assert frames == [(b"a1", True), (b"b1", True), (b"whole", False), (b"moreover", False)]
+    assert sum(record.lost for record in read(tmp_path / "a") if isinstance(record, Gap)) == 4
+
+
+def test_a_header_that_fails_first_is_written_before_the_first_record_that_can_be(tmp_path, full):
+    full.room = 0
+    writer, said = make(tmp_path / "a")
+    writer.open(1, 0, "client", "stdin", "lines")
+    full.room = 40
+    writer.frame(1, 1, b"lost", more=False, cut=False)
+    full.room = None
+    writer.frame(1, 2, b"kept", more=False, cut=False)
+    assert read(tmp_path / "a") == [
+        Gap(2, 2, 2, "the disk is full or the file has reached its size limit"),
+        Frame(3, 1, 2, b"kept"),
+    ]
+    assert len(said) == 1
+
+
+def test_a_file_that_cannot_be_emptied_is_told_once_like_any_failure(tmp_path, monkeypatch):
+    """DESIGN, principle 1: the user is told once. An append-only file (`chattr +a`) is one such."""
+
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(module.os, "ftruncate", refuse)
+    writer, said = make(tmp_path / "a")
+    writer.frame(1, 1, b"lost", more=False, cut=False)
+    writer.frame(1, 2, b"lost", more=False, cut=False)
+    assert len(said) == 1
+
+
+def test_a_frame_whose_first_piece_found_no_header_is_not_joined(tmp_path, monkeypatch):
+    refused = [True]
+
+    def refuse(fd, size):
+        if refused:
+            refused.pop()
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(fd, size)
+
+    real = os.ftruncate
+    monkeypatch.setattr(module.os, "ftruncate", refuse)
+    writer, _ = make(tmp_path / "a")
+    refused.append(True)
+    writer.frame(1, 1, b"first ", more=True, cut=False)
+    writer.frame(1, 2, b"second", more=False, cut=False)
+    writer.frame(1, 3, b"whole", more=False, cut=False)
+    assert raws(tmp_path / "a") == [b"whole"]
+
+
+CALLS = st.lists(
+    st.tuples(
+        st.integers(1, 3),
+        st.sampled_from([b"x", b"y" * 40, b"\xff" * 9, b""]),
+        st.booleans(),
+        st.none() | st.integers(0, 90),
+    ),
+    max_size=30,
+)
+
+
+# The rest of a frame is dropped after something else was written; a gap stands inside a frame of another channel.
+@given(CALLS, st.none() | st.integers(0, 90))
+@example([(1, b"x", True, 0), (2, b"x", False, None), (1, b"x", False, None)], None)
+@example([(1, b"x", True, 0), (2, b"x", True, None), (1, b"x", False, None), (2, b"x", False, None)], None)
+@example([(1, b"x", True, 0), (1, b"x", False, None)], 0)
+def test_whatever_the_disk_does_records_are_kept_or_counted_and_frames_whole_or_cut(tmp_path_factory, calls, first):
+    """DESIGN section 3."""
+    path = tmp_path_factory.mktemp("disk") / "a"
+    spoken = {ch: [b""] for ch in (1, 2, 3)}
+    with disk() as full:
+        full.room = first
+        writer, said = make(path)
+        for t, (ch, raw, more, room) in enumerate(calls):
+            full.room = room
+            writer.frame(ch, t, raw, more, cut=False)
+            spoken[ch][-1] += raw
+            if not more:
+                spoken[ch].append(b"")
+        full.room = None
+        finish(writer, len(calls))
+    kept = [json.loads(line).get("kind") for line in full.whole]
+    gaps = [record for record in read(path) if isinstance(record, Gap)]
+    assert kept.count("frame") + sum(gap.lost for gap in gaps if gap.why != "a damaged line") == len(calls)
+    assert len(said) == (len(full.writes) > len(full.whole))
+    for ch, frames in spoken.items():
+        told = [record for record in read(path) if isinstance(record, Frame) and record.ch == ch]
+        left = iter(frames)
+        for frame in told:
+            assert any(frame.raw == whole or (frame.cut and whole.startswith(frame.raw)) for whole in left)
+
+
+LIMITED = """
+import os, resource, sys
+sys.path.insert(0, sys.argv[2])
+from mcpspy.capture.writer import create
+said = []
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+writer = create({"name": "x", "tool": "t", "transport": "stdio"}, output=sys.argv[1], folder=None, environ={},
+                wall=0, say=said.append)
+for t in range(40):
+    if t == 30:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    writer.frame(1, t, b"%d " % t + b"x" * 100, False, False)
+writer.end(40, 0, None)
+print(len(said))
+"""
+
+
+def test_a_file_that_reaches_its_size_limit_goes_on_when_it_may(tmp_path):
+    """The real thing, not a fake: a short write, then EFBIG."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(module.__file__)))
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "a"), root]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("1\n", "")
+    found = read(tmp_path / "a")
+    frames = [int(record.raw.split()[0]) for record in found if isinstance(record, Frame)]
+    (gap,) = [record for record in found if isinstance(record, Gap)]
+    assert frames == [*range(len(frames) - 10), *range(30, 40)]
+    assert gap.lost == 30 - (len(frames) - 10)
+    assert found[-1] == End(found[-1].n, 40, code=0)
+
+
+# Where it is written.
+
+
+def test_files_are_for_the_user_alone(tmp_path):
+    """DESIGN section 3: 0600, and 0700 for directories that we create."""
+    writer, _ = make(tmp_path, output=None, folder=str(tmp_path / "a" / "b"))
+    assert os.stat(writer.path).st_mode & 0o777 == 0o600
+    assert os.stat(tmp_path / "a").st_mode & 0o777 == os.stat(tmp_path / "a" / "b").st_mode & 0o777 == 0o700
+    writer, _ = make(tmp_path / "out")
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
+
+
+def test_copies_that_start_in_the_same_moment_get_names_of_their_own(tmp_path):
+    """S-15."""
+    paths = {make(tmp_path, output=None, folder=str(tmp_path))[0].path for _ in range(20)}
+    assert len(paths) == len(os.listdir(tmp_path)) == 20
+
+
+def test_the_directory_of_the_environment_is_used(tmp_path):
+    writer, _ = make(tmp_path, output=None, environ={"MCPSPY_CAPTURE_DIR": str(tmp_path / "env")})
+    assert os.path.dirname(writer.path) == str(tmp_path / "env")
+
+
+def test_a_capture_is_live_while_its_writer_is(tmp_path):
+    writer, _ = make(tmp_path / "a")
+    capture = Capture(str(tmp_path / "a"))
+    assert capture.live
+    finish(writer, 1)
+    assert not capture.live
+
+
+def test_a_capture_in_a_new_directory_is_live_too(tmp_path):
+    writer, _ = make(tmp_path, output=None, folder=str(tmp_path))
+    assert Capture(writer.path).live
+
+
+def test_a_finished_capture_is_replaced(tmp_path):
+    first, _ = make(tmp_path / "a")
+    first.frame(1, 1, b"old" * 1000, more=False, cut=False)
+    finish(first, 2)
+    second, said = make(tmp_path / "a")
+    second.frame(1, 1, b"new", more=False, cut=False)
+    assert (second.path, said) == (str(tmp_path / "a"), [])
+    assert raws(tmp_path / "a") == [b"new"]
+
+
+def test_a_capture_whose_relay_was_killed_is_replaced(tmp_path):
+    first, _ = make(tmp_path / "a")
+    os.close(first._fd)
+    second, said = make(tmp_path / "a")
+    assert (second.path, said) == (str(tmp_path / "a"), [])
+
+
+def test_an_empty_file_is_taken(tmp_path):
+    (tmp_path / "a").touch()
+    assert make(tmp_path / "a")[0].path == str(tmp_path / "a")
+
+
+@pytest.mark.parametrize("content", [b"precious", b"{}\n", b'{"mcpspy"', b"\n"])
+def test_a_file_of_somebody_else_is_left_alone(tmp_path, content):
+    (tmp_path / "a.jsonl").write_bytes(content)
+    writer, said = make(tmp_path / "a.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == content
+    assert writer.path != str(tmp_path / "a.jsonl")
+    assert os.path.dirname(writer.path) == str(tmp_path)
+    assert writer.path.endswith(".jsonl")
+    assert said == [f"{tmp_path / 'a.jsonl'} is not a capture; this capture goes to {writer.path}"]
+    assert os.stat(writer.path).st_mode & 0o777 == 0o600
+    assert Capture(writer.path).live
+
+
+def test_a_live_capture_is_left_alone(tmp_path):
+    first, _ = make(tmp_path / "a")
+    first.frame(1, 1, b"mine", more=False, cut=False)
+    second, said = make(tmp_path / "a")
+    assert raws(tmp_path / "a") == [b"mine"]
+    assert said == [f"{tmp_path / 'a'} is a live capture; this capture goes to {second.path}"]
+    assert Capture(second.path).live
+
+
+def test_a_viewer_that_looks_for_a_moment_is_no_obstacle(tmp_path, monkeypatch):
+    finish(make(tmp_path / "a")[0], 1)
+    with open(tmp_path / "a", "rb") as viewer:
+        module.fcntl.flock(viewer, module.fcntl.LOCK_SH)
+        monkeypatch.setattr(module.time, "sleep", lambda _: module.fcntl.flock(viewer, module.fcntl.LOCK_UN))
+        writer, said = make(tmp_path / "a")
+    assert (writer.path, said) == (str(tmp_path / "a"), [])
+
+
+@pytest.mark.parametrize("where", ["a directory", "a FIFO", "a device", "below a file", "in no directory"])
+def test_where_no_capture_can_be_it_is_said_once_and_nothing_hangs(tmp_path, where):
+    path = tmp_path / "a"
+    if where == "a directory":
+        path.mkdir()
+    elif where == "a FIFO":
+        os.mkfifo(path)
+    elif where == "a device":
+        path = os.devnull
+    elif where == "below a file":
+        path.touch()
+        path = path / "b"
+    else:
+        path = path / "b"
+    writer, said = make(path)
+    assert writer is None
+    assert len(said) == 1
+    assert str(path) in said[0]
+    assert said[0].endswith("traffic goes on unrecorded")
+
+
+@pytest.mark.parametrize("how", ["below a file", "read-only"])
+def test_a_directory_that_cannot_be_written_is_said_once(tmp_path, monkeypatch, how):
+    """S-16."""
+    (tmp_path / "file").touch()
+
+    def refuse(*_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    if how == "read-only":
+        monkeypatch.setattr(module.os, "open", refuse)
+    folder = tmp_path / "file" / "x" if how == "below a file" else tmp_path
+    writer, said = make(tmp_path, output=None, folder=str(folder))
+    assert writer is None
+    assert len(said) == 1
+    assert str(folder) in said[0]
+
+
+def test_a_sibling_that_cannot_be_made_is_said_once(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"precious")
+    real = os.open
+
+    def refuse(path, flags, *mode):
+        if flags & os.O_EXCL:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(module.os, "open", refuse)
+    writer, said = make(tmp_path / "a")
+    assert writer is None
+    assert len(said) == 1
+
+
+def test_no_descriptor_is_left_open_where_no_capture_can_be(tmp_path):
+    (tmp_path / "a").write_bytes(b"precious")
+    os.mkfifo(tmp_path / "fifo")
+    before = set(os.listdir("/dev/fd"))
+    assert make(tmp_path / "fifo")[0] is None
+    assert make(tmp_path / "missing" / "a")[0] is None
+    writer, _ = make(tmp_path / "a")
+    finish(writer, 1)
+    assert set(os.listdir("/dev/fd")) == before
+
+
+def test_the_transcript_aid_writes_what_the_writer_writes(tmp_path):
+    writer = begin(tmp_path / "a")
+    writer.open(1, 0, "client", "stdin", "lines")
+    writer.close(1, 1, "eof")
+    finish(writer, 2)
+    assert read(tmp_path / "a") == [
+        Open(2, 1, 0, "client", "stdin", "lines"),
+        Close(3, 1, 1, "eof"),
+        End(4, 2, code=0),
+    ]
+
+
+def test_base64_is_the_standard_alphabet(tmp_path):
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 1, bytes(range(256)), more=False, cut=False)
+    assert base64.b64decode(json.loads(lines(tmp_path / "a")[1])["b64"], validate=True) == bytes(range(256))

@@ -1,0 +1,113 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy import __version__, cli
+
+
+@pytest.fixture
+def mcpspy(monkeypatch, capsys):
+    """Runs the command line and returns its exit status, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", *map(str, arguments)])
+        try:
+            status = cli.main()
+        except SystemExit as end:  # as argparse ends after --help
+            status = end.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_without_a_command_the_help_is_shown(mcpspy):
+    status, out, err = mcpspy()
+    assert (status, err) == (0, "")
+    assert "client  <-->  mcpspy wrap  <-->  server" in out
+    for command in ("wrap", "ls", "show", "prune"):
+        assert f"\n    {command} " in out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["ls", "--help"], ["show", "-h"], ["prune", "--help"]])
+def test_help_is_no_mistake(mcpspy, arguments):
+    status, out, err = mcpspy(*arguments)
+    assert (status, err) == (0, "")
+    assert out.startswith("usage: mcpspy")
+
+
+def test_the_version_is_shown(mcpspy):
+    assert mcpspy("--version") == (0, f"mcpspy {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["shwo"], "there is no command 'shwo'; did you mean 'show'?"),
+        (["prnue"], "did you mean 'prune'?"),
+        (["wrpa"], "did you mean 'wrap'?"),
+        (["xyzzy"], "the commands are wrap, ls, show, prune"),
+        (["/etc/passwd"], "there is no command"),
+        (["--verbose"], "see 'mcpspy --help'"),
+        (["show"], "CAPTURE"),
+        (["show", "a", "b"], "unrecognized arguments: b"),
+        (["show", "--jsno", "a"], "--jsno"),
+        (["show", "--js", "a"], "--js"),
+        (["ls", "a", "b"], "unrecognized arguments: b"),
+        (["prune"], "--older 30d, --keep 2GB"),
+        (["prune", "--older"], "--older"),
+        (["wrap"], "wrap needs the server's command after '--'"),
+        (["wrap", "--"], "wrap needs the server's command after '--'"),
+        (["wrap", "true"], "put '--' before the server's command: mcpspy wrap -- true"),
+        (["wrap", "--nmae", "x", "--", "true"], "did you mean '--name'?"),
+        (["wrap", "--name", "--", "true"], "--name needs a value"),
+        (["wrap", "--name=", "--", "true"], "--name needs a value"),
+        (["wrap", "-o", "a", "--capture-dir", "b", "--", "true"], "give one of them"),
+        (["--", "wrap"], ""),
+        (["--", "show"], ""),
+        ([""], ""),
+        (["", "x"], ""),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(mcpspy, arguments, hint):
+    """DESIGN section 5."""
+    status, out, err = mcpspy(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("mcpspy: ")
+    assert err.count("\n") == 1
+    assert hint in err
+
+
+def test_help_for_wrap_is_shown_without_a_command(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["mcpspy", "wrap", "--help"])
+    assert cli.main() == 0
+    assert capfd.readouterr().out.startswith("usage: mcpspy wrap")
+
+
+def test_an_interrupt_ends_quietly(mcpspy, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mcpspy.cli.commands.run", interrupt)
+    assert mcpspy("ls") == (130, "", "")
+
+
+def test_a_bug_of_ours_is_not_hidden(mcpspy, monkeypatch):
+    """Only errors that the user can do something about become one line."""
+
+    def stumble(_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("mcpspy.cli.commands.run", stumble)
+    with pytest.raises(ZeroDivisionError):
+        mcpspy("ls")
+
+
+@pytest.mark.parametrize(("arguments", "status"), [(["--version"], 0), (["shwo"], 2), (["ls", "/nowhere"], 2)])
+def test_the_exit_status_is_that_of_the_process(arguments, status):
+    root = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
+    command = [sys.executable, "-m", "mcpspy", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, timeout=30)
+    assert run.returncode == status
+    assert (run.stderr.count("\n"), "Traceback" in run.stderr) == (int(status != 0), False)

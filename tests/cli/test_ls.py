@@ -1,0 +1,192 @@
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.cli.ls import age_text, plural, size_text
+from tests.transcript import WALL, begin, capture, finish, record
+
+SESSION = """
+    > {"id":1,"method":"ping"}
+    < {"id":1,"result":{}}
+    > {"id":2,"method":"nope"}
+    < {"id":2,"error":{"code":1,"message":""}}
+    < not JSON
+    ! warning
+"""
+NOW = WALL / 1e9 + 3 * 86400
+
+
+@pytest.fixture
+def ls(monkeypatch, capsys, tmp_path):
+    """Runs `mcpspy ls`, three days after the captures of `tests.transcript`, and returns its status and output."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MCPSPY_CAPTURE_DIR", raising=False)
+    monkeypatch.setattr(time, "time", lambda: NOW)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "ls", *map(str, arguments)])
+        return cli.main(), *capsys.readouterr()
+
+    return run
+
+
+def test_captures_are_listed_live_ones_first(tmp_path, ls):
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    done = capture(folder / "done.jsonl", SESSION)
+    writer = begin(folder / "live.jsonl")
+    record(writer, '> {"id":1,"method":"ping"}')
+    status, out, err = ls(folder)
+    assert (status, err) == (0, "")
+    live_size, size = (size_text(os.path.getsize(folder / name)) for name in ("live.jsonl", "done.jsonl"))
+    assert [line.split() for line in out.splitlines()] == [
+        ["live", "weather", "stdio", *live_size.split(), "1", "frame,", "1", "exchange"],
+        [str(folder / "live.jsonl")],
+        ["3", "d", "ago", "weather", "stdio", *size.split(), "6", "frames,", "2", "exchanges,", "2", "errors"],
+        [done],
+        f"2 captures, {size_text(os.path.getsize(done) + os.path.getsize(folder / 'live.jsonl'))}, in {folder}".split(),
+    ]
+    finish(writer, 1)
+
+
+def test_as_json_there_is_one_object_a_capture(tmp_path, ls):
+    """DESIGN section 5."""
+    path = capture(tmp_path / "a.jsonl", SESSION)
+    status, out, err = ls(tmp_path, "--json")
+    assert (status, err) == (0, "")
+    fields = json.loads(out)
+    assert list(fields) == ["path", "name", "transport", "started", "live", "frames", "exchanges", "errors", "size"]
+    assert fields == {
+        "path": path,
+        "name": "weather",
+        "transport": "stdio",
+        "started": "2025-11-24T16:00:00.123456Z",
+        "live": False,
+        "frames": 6,
+        "exchanges": 2,
+        "errors": 2,
+        "size": os.path.getsize(path),
+    }
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls, options, monkeypatch):
+    """DESIGN section 5: counts null."""
+    path = capture(tmp_path / "a.jsonl", SESSION)
+    os.truncate(path, (16 << 20) + 1)
+    _, out, _ = ls(tmp_path, *options)
+    if options:
+        assert [json.loads(out)[key] for key in ("frames", "exchanges", "errors")] == [None] * 3
+    else:
+        assert "not counted" in out
+
+
+def test_where_there_are_no_captures_it_says_how_to_make_one(tmp_path, ls):
+    assert ls(tmp_path) == (0, f"no captures in {tmp_path}; 'mcpspy wrap -- COMMAND' makes one\n", "")
+    assert ls(tmp_path, "--json") == (0, "", "")
+
+
+def test_the_default_directory_need_not_be_there(tmp_path, ls):
+    status, out, _ = ls()
+    assert status == 0
+    assert str(tmp_path / "home" / ".mcpspy" / "captures") in out
+
+
+def test_the_directory_of_the_environment_is_listed(tmp_path, ls, monkeypatch):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    path = capture(tmp_path / "a.jsonl", "")
+    assert path in ls()[1]
+
+
+@pytest.mark.parametrize("what", ["missing", "a capture"])
+def test_what_is_no_directory_is_one_line_and_exit_code_2(tmp_path, ls, what):
+    path = tmp_path / "a.jsonl"
+    if what == "a capture":
+        capture(path, "")
+    status, out, err = ls(path)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert f"{path} is not a directory" in err
+    assert f"mcpspy show {path}" in err
+
+
+def test_the_home_directory_reads_as_a_tilde(tmp_path, ls):
+    folder = tmp_path / "home" / "captures"
+    folder.mkdir(parents=True)
+    capture(folder / "a.jsonl", "")
+    assert "\n           ~/captures/a.jsonl\n" in ls(folder)[1]
+
+
+def test_a_hostile_header_cannot_put_anything_on_the_terminal(tmp_path, ls):
+    """F-08."""
+    capture(tmp_path / "a.jsonl", "", name="\x1b[2J\n\u202e" + "x" * 1000, transport="\x1b[2J\x07")
+    status, out, _ = ls(tmp_path)
+    assert status == 0
+    assert len(out.splitlines()) == 3
+    assert all(line.isprintable() and len(line) < 300 for line in out.splitlines())
+
+
+@pytest.mark.parametrize("name", ["\x1b[2J.jsonl", "new\nline.jsonl", "\u202e.jsonl"])
+def test_a_hostile_file_name_cannot_put_anything_on_the_terminal(tmp_path, ls, name):
+    """F-08."""
+    capture(tmp_path / name, "")
+    status, out, _ = ls(tmp_path)
+    assert status == 0
+    assert len(out.splitlines()) == 3
+    assert all(line.isprintable() for line in out.splitlines())
+    assert json.loads(ls(tmp_path, "--json")[1])["path"] == str(tmp_path / name)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_file_name_that_is_no_unicode_is_listed(tmp_path, options):
+    capture(tmp_path / "a.jsonl", "")
+    os.rename(tmp_path / "a.jsonl", os.path.join(os.fsencode(tmp_path), b"\xff.jsonl"))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
+    command = [sys.executable, "-m", "mcpspy", "ls", str(tmp_path), *options]
+    run = subprocess.run(command, capture_output=True, check=False, cwd=root, timeout=30)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert b"weather" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (1500, "1.5 kB"),
+        (999_949, "999.9 kB"),
+        (2 * 10**6, "2.0 MB"),
+        (10**9, "1.0 GB"),
+        (5 * 10**12, "5000.0 GB"),
+    ],
+)
+def test_sizes_are_in_powers_of_1000(size, text):
+    assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0 s ago"),
+        (0, "0 s ago"),
+        (59.4, "59 s ago"),
+        (60, "1 min ago"),
+        (3599, "59 min ago"),
+        (7200, "2 h ago"),
+        (86399, "23 h ago"),
+        (86400, "1 d ago"),
+        (1e9, "11574 d ago"),
+    ],
+)
+def test_ages_are_in_the_largest_unit_that_fits(seconds, text):
+    assert age_text(seconds) == text
+
+
+def test_one_is_singular():
+    assert [plural(number, "frame") for number in (0, 1, 2)] == ["0 frames", "1 frame", "2 frames"]

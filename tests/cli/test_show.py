@@ -1,0 +1,315 @@
+"""`mcpspy show`: readable content with the damage shown, or one line; never a traceback, never an escape sequence."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mcpspy import cli
+from mcpspy.capture.reader import Capture, Records
+from mcpspy.cli.show import _title, line
+from mcpspy.errors import CaptureError
+from mcpspy.timeline import final_rows, rows, to_json
+from tests.transcript import begin, capture, finish, record, records
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
+SESSION = """
+    @0.001 > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
+    @0.003 < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}
+    @0.004 > {"jsonrpc":"2.0","method":"notifications/initialized"}
+    @0.005 ! ready
+    @1.000 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_forecast"}}
+    @1.0125 < {"jsonrpc":"2.0","id":1,"result":{"isError":true}}
+    @2.000 > {"jsonrpc":"2.0","id":"x","method":"nope"}
+    @2.001 < {"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"Method not found"}}
+    @3.000 < Listening on port 5
+    @4.000 > {"jsonrpc":"2.0","id":3,"method":"tools/list"}
+    @5.000 > {"jsonrpc":"2.0","id":4,"method":"tools/list"}
+    @6.000 > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}
+"""
+HEADER = b'{"mcpspy":1,"started":"2026-11-20T19:15:00.123456Z","transport":"stdio","name":"weather","argv":["x"]}\n'
+
+
+@pytest.fixture
+def show(monkeypatch, capsysbinary):
+    """Runs `mcpspy show` and returns its exit status, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "show", *map(str, arguments)])
+        status = cli.main()
+        out, err = capsysbinary.readouterr()
+        return status, out.decode(), err.decode()
+
+    return run
+
+
+def test_a_capture_is_shown_as_a_timeline(tmp_path, show):
+    status, out, err = show(capture(tmp_path / "a", SESSION))
+    assert (status, err) == (0, "")
+    assert [" ".join(text.split()) for text in out.splitlines()] == [
+        "weather · stdio · node weather.js",
+        "started 2025-11-24T16:00:00.123456Z",
+        "#5 0.001 → initialize id 0 2025-06-18",
+        "#6 0.003 ← initialize id 0 ok 2.0 ms 66 B",
+        "#7 0.004 → notifications/initialized 2025-06-18",
+        "#8 0.005 ← stderr: ready",
+        "#9 1.000 → tools/call get_forecast id 1 2025-06-18",
+        "#10 1.012 ← tools/call get_forecast id 1 tool-error 12.5 ms 50 B",
+        '#11 2.000 → nope id "x" 2025-06-18',
+        '#12 2.001 ← nope id "x" error -32601 Method not found 1.0 ms 79 B',
+        "#13 3.000 ← invalid: not JSON at character 0: Listening on port 5",
+        "#14 4.000 → tools/list id 3 2025-06-18",
+        "#15 5.000 → tools/list id 4 2025-06-18",
+        "#16 6.000 → notifications/cancelled 2025-06-18",
+        "#17 10.000 · end: the server exited with code 0",
+        "#14 tools/list: no answer",
+        "#15 tools/list: cancelled",
+    ]
+
+
+def test_as_json_there_is_one_object_a_message(tmp_path, show):
+    status, out, err = show(capture(tmp_path / "a", SESSION), "--json")
+    assert (status, err) == (0, "")
+    found = [json.loads(row) for row in out.splitlines()]
+    assert [row["n"] for row in found] == list(range(5, 18))
+    assert [row["status"] for row in found if row["kind"] == "request"] == [
+        "ok",
+        "tool-error",
+        "error",
+        "unanswered",
+        "cancelled",
+    ]
+
+
+def test_a_live_capture_says_so_and_what_is_still_pending(tmp_path, show):
+    writer = begin(tmp_path / "a")
+    record(writer, '> {"id":1,"method":"tools/list"}')
+    _, out, _ = show(tmp_path / "a")
+    assert out.splitlines()[1].endswith(" · live")
+    assert out.splitlines()[-1] == "#5 tools/list: still pending"
+    assert json.loads(show(tmp_path / "a", "--json")[1])["status"] == "pending"
+    finish(writer, 1)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_following_a_finished_capture_shows_all_of_it(tmp_path, show, options):
+    status, out, _ = show(capture(tmp_path / "a", SESSION), "--follow", *options)
+    assert status == 0
+    assert len(out.splitlines()) == 13 if options else 17
+
+
+def test_a_listen_request_without_an_answer_is_as_it_should_be(tmp_path, show):
+    """F-07."""
+    _, out, _ = show(capture(tmp_path / "a", '> {"id":1,"method":"subscriptions/listen"}'))
+    assert "no answer" not in out
+
+
+# What cannot be shown: one line and exit code 2.
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--follow"]])
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty"),
+        (HEADER[:40], "has only part of a header"),
+        (b"hello\n", "does not begin with a capture's header"),
+        (b"\x89PNG\r\n\x1a\n\0", "does not begin with a capture's header"),
+        (b'{"mcpspy":2,"tool":"mcpspy 9.0"}\n', "has format 2, written by mcpspy 9.0"),
+        (None, "Is a directory"),
+    ],
+)
+def test_what_is_no_capture_is_one_line_and_exit_code_2(tmp_path, show, content, sentence, options):
+    if content is None:
+        (tmp_path / "a").mkdir()
+    else:
+        (tmp_path / "a").write_bytes(content)
+    status, out, err = show(tmp_path / "a", *options)
+    assert (status, out) == (2, "")
+    assert err.startswith("mcpspy: ")
+    assert err.count("\n") == 1
+    assert str(tmp_path / "a") in err
+    assert sentence in err
+
+
+def test_a_missing_file_is_one_line_and_exit_code_2(tmp_path, show):
+    status, out, err = show(tmp_path / "a")
+    assert (status, out, err) == (2, "", f"mcpspy: cannot read {tmp_path / 'a'}: No such file or directory\n")
+
+
+# Damage is shown.
+
+
+def test_a_truncated_capture_is_shown_up_to_its_end(tmp_path, show):
+    path = capture(tmp_path / "a", SESSION)
+    content = (tmp_path / "a").read_bytes()
+    (tmp_path / "a").write_bytes(content[: content.index(b"get_forecast")])
+    for options in ([], ["--json"]):
+        status, out, err = show(path, *options)
+        assert (status, err) == (0, "")
+        assert "a damaged line" in out
+        assert "notifications/initialized" in out
+
+
+def test_a_torn_line_in_the_middle_is_shown_in_its_place(tmp_path, show):
+    path = capture(tmp_path / "a", SESSION)
+    content = (tmp_path / "a").read_bytes().split(b"\n")
+    content[6] = content[6][:30]
+    (tmp_path / "a").write_bytes(b"\n".join(content))
+    status, out, _ = show(path)
+    assert status == 0
+    assert "#7 0.003 · gap: 1 lost: a damaged line" in " ".join(out.split())
+    assert "get_forecast" in out
+
+
+def test_a_frame_that_goes_on_nowhere_is_shown(tmp_path, show):
+    (tmp_path / "a").write_bytes(HEADER + b'{"kind":"frame","ch":1,"t":5,"raw":"{\\"id\\":1","more":true}\n')
+    status, out, _ = show(tmp_path / "a")
+    assert status == 0
+    assert "invalid: not JSON" in out
+
+
+# Values of any shape in records that this version knows (F-08, DESIGN section 3: damage is shown, never an exception).
+
+VALUE = st.one_of(
+    st.sampled_from([None, True, 0, -1, 2**63, 1.5, "", "x", "\x1b[2J", [], ["x"], {}, {"x": 1}]),
+    st.sampled_from(
+        ["client", "server", "mcpspy", "stdin", "stderr", "lines", '{"id":1,"method":"x"}', '{"id":1,"result":{}}']
+    ),
+)
+RECORD = st.builds(
+    lambda kind, fields: {"kind": kind, "ch": 1, "t": 0} | fields,
+    st.sampled_from(["frame", "frame", "open", "close", "gap", "end"]),
+    st.dictionaries(
+        st.sampled_from("ch t raw cut more op from role framing how lost why exit head sent by answers".split()), VALUE
+    ),
+)
+
+
+def frame(**fields):
+    return {"kind": "frame", "ch": 1, "t": 0, "raw": '{"id":1,"method":"x"}'} | fields
+
+
+@given(st.lists(RECORD, max_size=6))
+@example([frame(**{"from": "martian"})])
+@example([frame(**{"from": ["client"]})])
+@example([frame(), frame(t=2**63, raw='{"id":1,"result":{}}', **{"from": "server"})])
+@example([frame(t=-(2**63)), frame(raw='{"id":1,"result":{}}', **{"from": "server"})])
+@example([{"kind": "open", "ch": 1, "t": 0, "from": 5, "role": "stdin", "framing": "lines"}, frame()])
+@example([{"kind": "end", "t": 0, "exit": {"code": 0}, "why": 5}])
+@example([{"kind": "end", "t": 0, "exit": {"code": "\x1b[2J"}, "why": None}])
+@example([{"kind": "gap", "t": 0, "lost": "\x1b[2J", "why": ["x"]}])
+def test_records_of_any_shape_are_shown(found):
+    decoder = Records()
+    content = HEADER + b"".join(json.dumps(fields).encode() + b"\n" for fields in found)
+    read = [*decoder.feed(content), *decoder.end()]
+    for row in rows(read):
+        assert line(row).isprintable()
+    for row in final_rows(lambda: read, live=False):
+        json.loads(to_json(row, decoder.header))
+
+
+@given(st.dictionaries(st.sampled_from("id tool transport name argv url cwd env pid ppid started".split()), VALUE))
+@example({"url": 5, "argv": []})
+@example({"name": "\x1b[2J", "transport": "\x1b[2J", "argv": ["\x1b[2J"]})
+@example({"started": "0001-01-01T00:00:00+23:59"})
+@example({"started": "9999-12-31T23:59:59-23:59"})
+def test_headers_of_any_shape_are_shown(tmp_path_factory, fields):
+    path = tmp_path_factory.mktemp("header") / "a"
+    header = {"mcpspy": 1, "started": "2026-11-20T19:15:00Z"} | fields
+    path.write_text(json.dumps(header) + '\n{"kind":"gap","t":0,"lost":1,"why":"x"}\n')
+    try:
+        opened = Capture(str(path))
+    except CaptureError:
+        return
+    assert _title(opened, live=False).replace("\n", "").isprintable()
+    for row in final_rows(opened.records, live=False):
+        json.loads(to_json(row, opened.header))
+
+
+# Captured text is hostile (F-08).
+
+HOSTILE = "\x1b]0;x\x07\x1b[2J\u202e\ud800\r\n\u2028\x9b"
+
+
+def test_nothing_in_a_message_reaches_the_terminal_as_it_is():
+    """F-08."""
+    escaped = json.dumps(HOSTILE)
+    text = f"""
+        > {{"id":{escaped},"method":{escaped},"params":{{"name":{escaped}}}}}
+        > {{"id":1,"method":"tools/call","params":{{"name":{escaped}}}}}
+        < {{"id":1,"error":{{"code":{escaped},"message":{escaped}}}}}
+        < {{"id":{escaped},"error":{escaped}}}
+        < \x1b[2J\x07
+        ! \x1b[2J\x07\u202e
+        > {{"method":{escaped}}}
+    """
+    for row in rows(records(text)):
+        assert line(row).isprintable()
+        assert len(line(row)) < 400
+
+
+def test_a_line_of_100_kilobytes_is_clipped():
+    """F-08."""
+    long = "x" * 100_000
+    text = f"""
+        > {{"id":"{long}","method":"{long}"}}
+        < {{"id":"{long}","error":{{"code":1,"message":"{long}"}}}}
+        ! {long}
+        < {long}
+    """
+    for row in rows(records(text)):
+        assert len(line(row)) < 400
+
+
+def test_a_newer_format_cannot_put_anything_on_the_terminal(tmp_path, show):
+    """F-08: what an error quotes from a file is as hostile as the file."""
+    (tmp_path / "a").write_bytes(json.dumps({"mcpspy": 2, "tool": HOSTILE.replace("\ud800", "")}).encode() + b"\n")
+    status, _, err = show(tmp_path / "a")
+    assert status == 2
+    assert err.count("\n") == 1
+    assert err.rstrip("\n").isprintable()
+
+
+def test_colours_are_for_terminals(tmp_path, show, monkeypatch):
+    """DESIGN section 5."""
+    path = capture(tmp_path / "a", SESSION)
+    assert "\x1b" not in show(path)[1]
+    monkeypatch.setattr("mcpspy.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[31m#12" in show(path)[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in show(path)[1]
+
+
+# As a process.
+
+
+def process(*arguments, **options):
+    command = [sys.executable, "-m", "mcpspy", "show", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, **options)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_an_output_of_any_encoding_is_written(tmp_path, encoding):
+    path = capture(tmp_path / "a", '> {"id":1,"method":"ping","params":"é"}\n! é🌍')
+    with process(path, env=os.environ | {"PYTHONIOENCODING": encoding}) as shown:
+        out, err = shown.communicate(timeout=30)
+    assert (shown.returncode, err) == (0, b"")
+    assert b"ping" in out
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_leaves_early_is_no_error(tmp_path, options):
+    """`mcpspy show … | head -1`."""
+    path = capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n' * 5000)
+    with process(path, *options) as shown:
+        shown.stdout.readline()
+        shown.stdout.close()
+        err = shown.stderr.read()
+        status = shown.wait(timeout=30)
+    assert (status, err) == (141, b"")

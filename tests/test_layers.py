@@ -1,0 +1,202 @@
+"""The structure of the package, checked by machine (DESIGN section 2)."""
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mcpspy
+
+ROOT = os.path.dirname(mcpspy.__file__)
+
+# A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
+LAYERS = {
+    0: "__init__ record errors printable",
+    1: "capture wire jsonrpc redact child child_windows",
+    2: "protocol tap",
+    3: "timeline filters relay replay clients report",
+    4: "tui",
+    5: "cli",
+    6: "__main__",
+}
+LAYER = {unit: layer for layer, units in LAYERS.items() for unit in units.split()}
+
+SIBLINGS = {
+    ("redact", "capture"),  # the key lies in the user's directory, and `capture.place` knows where that is
+}
+PLACES = {"aiohttp": ("relay", "replay"), "mitmproxy": ("relay",), "textual": ("tui",)}
+POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
+POSIX_MODULES = {"child"}  # its interface for Windows is `child_windows`
+
+
+def faults(module, source):
+    """What the module called `module` (below `mcpspy`) imports and must not."""
+    unit = module.split(".")[0]
+    if unit not in LAYER:
+        return [f"{unit} has no layer"]
+    found = []
+    for name, guarded in imports(ast.parse(source)):
+        top, *rest = name.split(".")
+        if top == "mcpspy":
+            other = rest[0] if rest and rest[0] in LAYER else "__init__"
+            above = LAYER[other] > LAYER[unit] or (LAYER[other] == LAYER[unit] and (unit, other) not in SIBLINGS)
+            if other != unit and above and LAYER[other] > 0:
+                found.append(f"{unit} imports {other}, which is not below it")
+        elif top == "asyncio" and LAYER[unit] <= 2:
+            found.append(f"{unit} imports asyncio")
+        elif unit not in PLACES.get(top, (unit,)):
+            found.append(f"{unit} imports {top}")
+        elif top in POSIX and not guarded and module not in POSIX_MODULES:
+            found.append(f"{unit} imports {top}, which Windows does not have")
+    return found
+
+
+def imports(tree, guarded=False):
+    """Every import of a module, and whether it may fail there: inside a function, a `try` or an `if`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, guarded) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{node.module}.{alias.name}", guarded) for alias in node.names)
+        else:
+            inside = isinstance(node, ast.Try | ast.If | ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from imports(node, guarded or inside)
+
+
+def sources():
+    """The text of each module, by its name below `mcpspy`."""
+    found = {}
+    for folder, _, files in os.walk(ROOT):
+        for file in files:
+            if file.endswith(".py"):
+                path = os.path.join(folder, file)
+                name = os.path.relpath(path, ROOT)[:-3].replace(os.sep, ".")
+                with open(path, encoding="utf-8") as source:
+                    found[name.removesuffix(".__init__")] = source.read()
+    return found
+
+
+SOURCES = sources()
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES))
+def test_imports_point_downwards_only(module):
+    assert faults(module, SOURCES[module]) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "fault"),
+    [
+        ("wire.lines", "from mcpspy.tap import Tap", "wire imports tap"),
+        ("wire.lines", "import mcpspy.tap", "wire imports tap"),
+        ("wire.lines", "from mcpspy import tap", "wire imports tap"),
+        ("tap", "from mcpspy.protocol.revisions import Era", "tap imports protocol"),
+        ("protocol.conversation", "from mcpspy.tap import Tap", "protocol imports tap"),
+        ("jsonrpc", "from mcpspy.capture import reader", "jsonrpc imports capture"),
+        ("record", "from mcpspy.jsonrpc import Id", "record imports jsonrpc"),
+        ("relay.stdio", "def f():\n    from mcpspy.cli import main", "relay imports cli"),
+        ("jsonrpc", "import asyncio", "jsonrpc imports asyncio"),
+        ("tap", "from asyncio import Queue", "tap imports asyncio"),
+        ("cli.show", "import textual.app", "cli imports textual"),
+        ("timeline", "import aiohttp", "timeline imports aiohttp"),
+        ("relay.stdio", "from textual.app import App", "relay imports textual"),
+        ("tui.app", "import mitmproxy", "tui imports mitmproxy"),
+        ("capture.reader", "import fcntl", "Windows"),
+        ("capture.reader", "from termios import FIONREAD", "Windows"),
+        ("utilities", "", "has no layer"),
+    ],
+)
+def test_a_planted_violation_is_found(module, source, fault):
+    assert fault in " ".join(faults(module, source))
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("capture.reader", "try:\n    import fcntl\nexcept ImportError:\n    fcntl = None"),
+        ("capture.reader", "if sys.platform != 'win32':\n    import fcntl"),
+        ("capture.place", "def home():\n    import pwd"),
+        ("relay.http", "import asyncio, aiohttp"),
+        ("tui.app", "from textual.app import App\nfrom mcpspy.timeline import Row"),
+        ("timeline", "from mcpspy import __version__\nfrom mcpspy.errors import Error"),
+    ],
+)
+def test_what_is_allowed_is_let_through(module, source):
+    assert faults(module, source) == []
+
+
+def test_every_named_exception_is_one_that_the_code_has():
+    found = {
+        (module.split(".")[0], name.split(".")[1])
+        for module, source in SOURCES.items()
+        for name, _ in imports(ast.parse(source))
+        if name.startswith("mcpspy.")
+    }
+    assert found >= SIBLINGS
+
+
+IN_RELAY_TESTS = {"child", "child_windows", "cli.wrap", "relay.stdio"}  # a server behind a relay is how they show
+
+
+def test_every_source_file_has_its_tests():
+    """STYLE, habit 6."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    packages = {module.rpartition(".")[0] for module in SOURCES}
+    for module in SOURCES.keys() - packages - IN_RELAY_TESTS - {"__init__", "__main__"}:
+        *above, name = module.split(".")
+        assert os.path.exists(os.path.join(folder, *above, f"test_{name}.py")), f"{module} has no tests"
+
+
+# "The wrap path is light." What Python itself needs to start is not counted.
+
+LIGHT = set("os sys time errno binascii _thread _signal fcntl _ctypes _json _blake2 _blake2b".split())
+HEAVY = (
+    "asyncio aiohttp textual re json dataclasses typing enum orjson argparse subprocess signal ctypes pathlib secrets"
+    " logging threading collections functools importlib inspect contextlib select socket tempfile shutil base64 hashlib"
+)
+
+
+def imported(home, *arguments):
+    """The modules that `mcpspy ARGUMENTS` imports, less those of a program that imports `os`."""
+    bare = f"import os, sys; sys.path.insert(0, {os.path.dirname(ROOT)!r}); sys.argv = ['mcpspy', *{arguments!r}]"
+    full = f"{bare}\nfrom mcpspy.cli import main\nsys.exit(main())"
+    return names(home, full) - names(home, bare)
+
+
+def names(home, program):
+    run = subprocess.run(
+        [sys.executable, "-S", "-X", "importtime", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        env={"HOME": home, "PATH": os.defpath},
+        timeout=30,
+    )
+    return {line.rpartition("|")[2].strip() for line in run.stderr.splitlines() if line.startswith("import time:")}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to end with a process")
+def test_the_wrap_path_imports_only_what_is_light(tmp_path):
+    """S-13."""
+    found = imported(str(tmp_path), "wrap", "--", "true")
+    assert "mcpspy.relay.stdio" in found, "the list is that of a relay that ran"
+    assert {name for name in found if not name.startswith("mcpspy")} <= LIGHT
+    assert not {name.split(".")[0] for name in found} & set(HEAVY.split())
+    assert os.listdir(tmp_path / ".mcpspy" / "captures")
+    ours = {name.split(".")[1] for name in found if name.startswith("mcpspy.")}
+    assert ours <= {"cli", "errors", "relay", "capture", "redact", "tap", "wire", "child"}
+
+
+def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
+    script = (
+        f"import sys; sys.path.insert(0, {os.path.dirname(ROOT)!r}); sys.argv = ['mcpspy', 'ls']\n"
+        "from mcpspy.cli import main\nmain()\nprint(*sys.modules)"
+    )
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}, timeout=30)
+    found = set(run.stdout.splitlines()[-1].split())
+    assert "mcpspy.cli.ls" in found
+    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio", "asyncio"} & found

@@ -1,0 +1,293 @@
+"""Secrets in command lines (DESIGN section 3, "Secrets"): the secret is nowhere, and equal secrets look equal."""
+
+import os
+import re
+import string
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy import redact
+from mcpspy.redact import Redactor, is_secret_name
+
+SECRET = "hunter2/Correct+Horse=="
+MARK = re.compile("«redacted:[0-9a-f]{8}»")
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl-_"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    """A home directory of its own, in which the key is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("HOME", str(folder))
+        yield folder
+
+
+def argv(*words):
+    return Redactor().argv(list(words))
+
+
+NAMES = (
+    "token secret password passwd pwd api-key apikey api_key auth credential signature access-key private-key"
+    " Authorization Proxy-Authorization Cookie Set-Cookie X-Api-Key GITHUB_TOKEN client_secret DB.PASSWORD"
+    " AWS_ACCESS_KEY github-personal-access-token MYSQL_PWD basic-auth"
+).split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_secret_is_known_by_the_end_of_its_name(name):
+    """Whatever the case and `-_.`."""
+    for spelled in (name, name.upper(), name.lower(), name.replace("-", "_"), name.replace("_", ".")):
+        assert is_secret_name(spelled)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "max-tokens tokens-per-minute author secretary key path port host pwdir password-file token_url keyboard name"
+    " oauth-callback Mcp-Session-Id session_id requestState authorize".split(),
+)
+def test_other_names_hold_no_secret(name):
+    """Session ids and `requestState` stay: pairing and replay need them."""
+    assert not is_secret_name(name)
+
+
+FORMS = {
+    "--k v": ["server", "--{name}", "{secret}", "--port", "5"],
+    "-k v": ["server", "-{name}", "{secret}"],
+    "--k=v": ["server", "--{name}={secret}"],
+    "-k=v": ["server", "-{name}={secret}", "x"],
+    "K=v": ["env", "{name}={secret}", "server"],
+    "-e K=v": ["docker", "run", "-e", "{name}={secret}", "image"],
+    "--header 'K: v'": ["npx", "mcp-remote", "https://h/mcp", "--header", "{name}: {secret}"],
+    "--header K:v": ["npx", "mcp-remote", "https://h/mcp", "--header", "{name}:{secret}"],
+    "in a query": ["npx", "mcp-remote", "https://h/mcp?a=b&{name}={secret}&c=d#e"],
+    "first in a query": ["npx", "mcp-remote", "https://h/mcp?{name}={secret}"],
+    "in JSON": ["server", '{{"a": {{"{name}" : "{secret}"}}, "b": 1}}'],
+    "in a shell's command line, K=v": ["sh", "-c", "cd /srv && {name}={secret} ./server"],
+    "in a shell's command line, --k v": ["sh", "-c", "./server --port 5 --{name} {secret} --verbose"],
+    "in a shell's command line, --k=v": ["sh", "-c", "./server --{name}={secret} --verbose"],
+}
+ANYWHERE = string.ascii_letters + string.digits + "-._~+/"
+VALUES = {
+    "--k v": st.text("aZ09-_.=:;,/\\@?&#%'\"{}[] \t\n\ré🔑", min_size=1).filter(lambda text: not text.startswith("--")),
+    "in a query": st.text(ANYWHERE + "=:;,!*'()@%", min_size=1),
+    "first in a query": st.text(ANYWHERE + "=:;,!*'()@%", min_size=1),
+    "in JSON": st.text(ANYWHERE + " =:;,!*'()@%{}[]&?#\U0001f511", min_size=1),
+    "in a shell's command line, --k v": st.text(ANYWHERE + "=:@%", min_size=1).filter(
+        lambda text: not text.startswith("-")
+    ),
+    "in a shell's command line, K=v": st.text(ANYWHERE + "=:@%", min_size=1),
+    "in a shell's command line, --k=v": st.text(ANYWHERE + "=:@%", min_size=1),
+    "--header 'K: v'": st.text(ANYWHERE + " =:;,!*'()@%", min_size=1).filter(
+        lambda text: text == text.strip() and not text.startswith("//")
+    ),
+}
+VALUES["--header K:v"] = VALUES["--header 'K: v'"]
+VALUES |= {form: VALUES["--k v"].filter(str.strip) for form in ("-k v", "--k=v", "-k=v", "K=v", "-e K=v")}
+
+
+def filled(form, name, secret):
+    return [word.format(name=name, secret=secret) for word in FORMS[form]]
+
+
+def marked(form, name, secret):
+    """What the form must look like: the mark in place of the secret, every other character as it was."""
+    return MARK.sub("<mark>", "\0".join(argv(*filled(form, name, secret))))
+
+
+@pytest.mark.parametrize("name", ["token", "GITHUB_TOKEN", "X-Api-Key", "db.password", "client-secret"])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_value_of_a_secret_name_is_replaced_and_nothing_else(form, name):
+    assert marked(form, name, SECRET) == "\0".join(filled(form, name, "<mark>"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whatever_the_secret_is_its_form_looks_the_same(form):
+    @given(VALUES[form])
+    def replaced(secret):
+        assert marked(form, "api-token", secret) == "\0".join(filled(form, "api-token", "<mark>"))
+
+    replaced()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["server", "PRIVATE_KEY=-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n"],
+        ["server", "--private-key=-----BEGIN KEY-----\nhunter2\n-----END KEY-----"],
+        ["server", "--header", "Authorization: Bearer\n hunter2"],
+        ["server", "--private-key", "-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n"],
+    ],
+)
+def test_a_secret_may_have_several_lines(words):
+    assert "hunter2" not in "".join(argv(*words))
+
+
+def test_a_variable_in_the_option_of_a_launcher_is_replaced():
+    """`docker run --env=K=v` and `-eK=v` are `-e K=v` in other words."""
+    for words in (["docker", "run", "--env=API_TOKEN=hunter2"], ["docker", "run", "-eAPI_TOKEN=hunter2"]):
+        assert "hunter2" not in "".join(argv(*words))
+
+
+def test_a_header_behind_an_equals_sign_is_replaced():
+    assert "hunter2" not in "".join(argv("mcp-remote", "--header=Authorization: Bearer hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("mysql://username:hunter2@localhost:3306/database", "mysql://username:<mark>@localhost:3306/database"),
+        ("postgres://u:p@ss:w@rd@h/db", "postgres://u:<mark>@h/db"),
+        ("redis://:hunter2@h", "redis://:<mark>@h"),
+        ("--db=mongodb+srv://u:hunter2@h/?w=1", "--db=mongodb+srv://u:<mark>@h/?w=1"),
+        ("DB=postgres://u:hunter2@h/db", "DB=postgres://u:<mark>@h/db"),
+        ("https://u:hunter2@h/?token=abc", "https://u:<mark>@h/?token=<mark>"),
+        ('{"url":"amqp://u:hunter2@h"}', '{"url":"amqp://u:<mark>@h"}'),
+        ("sh -c 'server mysql://u:hunter2@h'", "sh -c 'server mysql://u:<mark>@h'"),
+    ],
+)
+def test_the_password_of_a_url_is_replaced(url, shown):
+    """FIELD-TRAFFIC: `mysql://username:password@localhost:3306/database` in Cursor's configuration."""
+    assert MARK.sub("<mark>", argv("server", url)[1]) == shown
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "sk-proj-abcDEF123_-",
+        "ghp_0123456789abcdefABCDEF",
+        "github_pat_11ABC_defGHI",
+        "glpat-abc_DEF-123",
+        "xoxb-1234-5678-abc",
+        "xoxp-1234",
+        "AKIAIOSFODNN7EXAMPLE",
+        JWT,
+    ],
+)
+@pytest.mark.parametrize(
+    "around", ["{}", "--x={}", "{} ", "a {} b", '{{"x":"{}"}}', "https://h/{}/mcp", "Bearer {}", "x:{}"]
+)
+def test_a_word_in_the_shape_of_a_token_is_replaced(token, around):
+    assert MARK.sub("<mark>", argv(around.format(token))[0]) == around.format("<mark>")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--max-tokens", "5"],
+        ["--max-tokens=5"],
+        ["http://h:80/p"],
+        ["http://h:80/p?user=a@b"],
+        ["ssh://user@host:22/x"],
+        ["C:\\x", "C:\\Program Files\\node.exe"],
+        ["cmd", "/c", "npx", "-y", "@example/mcp-mysql-server"],
+        ["uv", "--directory", "/ABSOLUTE/PATH", "run", "weather.py"],
+        ["docker", "run", "-i", "--rm", "-e", "API_TOKEN", "-e", "MODE=fast", "mcp/fetch:latest"],
+        ["task-force", "risk-sk", "desk-top", "eyJ", "xox", "AKIA", "sk-", "disk-full"],
+        ["--token"],
+        ["--secret", "--port", "5"],
+        ["server", "--author", "someone", "--password-file", "/run/x"],
+        ['{"method":"x","max_tokens":5}'],
+        ["12:30", "a=b", "a:b", "a b", "", "--", "-", "="],
+        ["café=crème", "🌍"],
+        ["--no-token"],
+        ["token=", "--token=", "token:"],
+    ],
+)
+def test_what_is_no_secret_is_untouched(words):
+    assert argv(*words) == words
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0«"))))
+def test_no_command_line_raises_or_changes_its_length(words):
+    clean = argv(*words)
+    assert len(clean) == len(words)
+    for word, shown in zip(words, clean, strict=True):
+        assert shown == word or MARK.search(shown)
+
+
+@given(st.lists(st.text('a-=: /@?&{}"\\«»', max_size=40)))
+def test_words_of_punctuation_do_not_raise(words):
+    argv(*words)
+
+
+def test_a_word_that_is_no_unicode_does_not_raise():
+    assert argv("--token", os.fsdecode(b"\xff\xfe"), os.fsdecode(b"--x=\xff"))[2] == os.fsdecode(b"--x=\xff")
+
+
+def test_equal_secrets_look_equal_and_different_ones_differ():
+    marks = [MARK.findall("\0".join(argv(*filled(form, "token", SECRET)))) for form in FORMS if "query" not in form]
+    assert len({mark for found in marks for mark in found}) == 1
+    assert Redactor().mark("a") != Redactor().mark("b")
+    assert argv("--token", "same", "mysql://u:same@h")[1] in argv("--token", "same", "mysql://u:same@h")[2]
+
+
+def test_the_mark_is_eight_hex_digits_of_a_keyed_hash():
+    assert MARK.fullmatch(Redactor().mark(SECRET))
+
+
+def test_the_key_is_made_once_for_the_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    first = Redactor().mark(SECRET)
+    key = tmp_path / ".mcpspy" / "key"
+    assert len(key.read_bytes()) == 32
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert key.parent.stat().st_mode & 0o777 == 0o700
+    assert Redactor().mark(SECRET) == first
+    assert os.listdir(key.parent) == ["key"]
+    key.unlink()
+    assert Redactor().mark(SECRET) != first
+
+
+def test_no_key_is_made_where_there_is_no_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    argv("npx", "-y", "@scope/server", "--port=5")
+    assert not os.listdir(tmp_path)
+
+
+def test_another_process_that_makes_the_key_first_wins(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    link = os.link
+
+    def late(draft, path):
+        with open(path, "wb") as file:
+            file.write(bytes(32))
+        link(draft, path)
+
+    monkeypatch.setattr(redact.os, "link", late)
+    first = Redactor().mark(SECRET)
+    assert os.listdir(tmp_path / ".mcpspy") == ["key"]
+    assert (tmp_path / ".mcpspy" / "key").read_bytes() == bytes(32)
+    assert Redactor().mark(SECRET) == first
+
+
+@pytest.mark.parametrize("state", ["no directory can be made", "the key has a wrong length"])
+def test_without_a_key_secrets_are_replaced_all_the_same(tmp_path, monkeypatch, state):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if state == "no directory can be made":
+        (tmp_path / ".mcpspy").write_text("a file")
+    else:
+        (tmp_path / ".mcpspy").mkdir()
+        (tmp_path / ".mcpspy" / "key").write_bytes(b"short")
+    redactor = Redactor()
+    clean = redactor.argv(["--token", SECRET, "--secret", SECRET])
+    assert MARK.fullmatch(clean[1])
+    assert clean[1] == clean[3]
+
+
+def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
+    """DESIGN section 2: the wrap path is light."""
+    script = (
+        f"import sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(redact.__file__))!r});"
+        "from mcpspy.redact import Redactor;"
+        "Redactor().argv(['npx', '-y', '@scope/server', '--port', '5']); print('re' in sys.modules);"
+        "Redactor().argv(['--token=x']); print('re' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}
+    )
+    assert run.stdout.split() == ["False", "True"]

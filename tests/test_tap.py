@@ -1,0 +1,174 @@
+"""The funnel between a relay and its capture: a bug below must not reach the traffic (DESIGN, principle 1)."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mcpspy.capture.reader import Capture
+from mcpspy.record import Close, End, Frame, Open
+from mcpspy.tap import Tap
+from mcpspy.wire.lines import PIECE, Lines
+from tests.transcript import begin
+
+
+class Recorder:
+    """A writer that keeps its calls; `fail` names the call that has a bug."""
+
+    path = "a.jsonl"
+
+    def __init__(self, fail=None):
+        self.calls = []
+        self.fail = fail
+
+    def __getattr__(self, name):
+        def call(*values):
+            if name == self.fail:
+                raise RuntimeError("a bug")
+            self.calls.append((name, *values))
+
+        return call
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+def test_what_a_relay_moves_stands_in_the_capture(tmp_path, said):
+    tap = Tap(begin(tmp_path / "a"), said.append)
+    client, server = tap.open(0, "client", "stdin"), tap.open(1, "server", "stdout")
+    client.feed(b'{"id":1,', 2)
+    client.feed(b'"method":"ping"}\n{"id"', 3)
+    server.feed(b"\xff\n", 4)
+    client.end(5, "eof")
+    server.end(6, "exit")
+    tap.end(7, 0, None)
+    assert list(Capture(str(tmp_path / "a")).records()) == [
+        Open(2, 1, 0, "client", "stdin", "lines"),
+        Open(3, 2, 1, "server", "stdout", "lines"),
+        Frame(4, 1, 3, b'{"id":1,"method":"ping"}'),
+        Frame(5, 2, 4, b"\xff"),
+        Frame(6, 1, 5, b'{"id"', cut=True),
+        Close(7, 1, 5, "eof"),
+        Close(8, 2, 6, "exit"),
+        End(9, 7, code=0),
+    ]
+    assert said == []
+
+
+def test_a_big_frame_goes_on_from_piece_to_piece(tmp_path, said):
+    """F-04."""
+    tap = Tap(begin(tmp_path / "a"), said.append)
+    channel = tap.open(0, "client", "stdin")
+    for t in range(5):
+        channel.feed(b"x" * 65536, t)
+    channel.feed(b"\n", 5)
+    channel.feed(b"after\n", 6)
+    _, big, after = Capture(str(tmp_path / "a")).records()
+    assert (big.raw, big.t) == (b"x" * 5 * 65536, 5)
+    assert after.raw == b"after"
+
+
+def test_a_chunk_without_bytes_is_no_frame(said):
+    recorder = Recorder()
+    channel = Tap(recorder, said.append).open(0, "client", "stdin")
+    channel.feed(b"", 1)
+    channel.feed(b"{", 2)
+    channel.feed(b"", 3)
+    channel.feed(b"}\n", 4)
+    assert recorder.calls[1:] == [("frame", 1, 4, b"{}", False, False)]
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"\n", b"{}\n", b"a", b"\n\n", b"a" * PIECE, b"\xff"]) | st.binary(min_size=1), max_size=8
+    )
+)
+@example([b"a" * PIECE, b"\n"])
+@example([b"a" * (PIECE - 1) + b"\n", b"a" * PIECE + b"\n"])
+def test_the_frames_are_those_of_the_framing_in_any_chunks(chunks):
+    """F-01."""
+    recorder = Recorder()
+    channel = Tap(recorder, [].append).open(0, "client", "stdin")
+    for chunk in chunks:
+        channel.feed(chunk, 1)
+    channel.end(1, "eof")
+    lines = Lines()
+    expected = lines.feed(b"".join(chunks)) + lines.end()
+    assert [call[3:] for call in recorder.calls[1:-1]] == expected
+
+
+def test_an_end_is_recorded_once(said):
+    """A pump and its relay may both see it."""
+    recorder = Recorder()
+    channel = Tap(recorder, said.append).open(0, "client", "stdin")
+    channel.feed(b"tail", 1)
+    channel.end(2, "eof")
+    channel.end(3, "exit")
+    channel.feed(b"late\n", 4)
+    assert recorder.calls == [
+        ("open", 1, 0, "client", "stdin", "lines"),
+        ("frame", 1, 2, b"tail", False, True),
+        ("close", 1, 2, "eof"),
+    ]
+
+
+def test_channels_are_counted_from_1(said):
+    recorder = Recorder()
+    tap = Tap(recorder, said.append)
+    for _ in range(3):
+        tap.open(0, "server", "stdout")
+    assert [number for _, number, *_ in recorder.calls] == [1, 2, 3]
+
+
+def test_what_comes_after_the_end_is_not_recorded(said):
+    """A pump may still be blocked in a read when the relay ends."""
+    recorder = Recorder()
+    tap = Tap(recorder, said.append)
+    channel = tap.open(0, "client", "stdin")
+    tap.end(1, 0, None)
+    recorded = len(recorder.calls)
+    channel.feed(b"{}\n", 2)
+    channel.end(3, "eof")
+    tap.open(4, "server", "stderr")
+    tap.end(5, 0, None)
+    assert len(recorder.calls) == recorded
+    assert said == []
+
+
+def test_without_a_writer_nothing_is_recorded_and_nothing_said(said):
+    tap = Tap(None, said.append)
+    channel = tap.open(0, "client", "stdin")
+    channel.feed(b"{}\n", 1)
+    channel.end(2, "eof")
+    tap.end(3, 0, None)
+    assert said == []
+
+
+@pytest.mark.parametrize("call", ["open", "frame", "close", "end"])
+def test_a_bug_ends_the_recording_and_is_said_once(said, call):
+    """S-01: a crash in recording degrades to pure relay."""
+    recorder = Recorder(fail=call)
+    tap = Tap(recorder, said.append)
+    first, second = tap.open(0, "client", "stdin"), tap.open(0, "server", "stdout")
+    for channel in (first, second):
+        channel.feed(b"{}\n{}\n", 1)
+        channel.end(2, "eof")
+    tap.end(3, 0, None)
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on unrecorded"]
+    assert tap.writer is None
+
+
+def test_what_no_relay_may_catch_is_passed_on(said):
+    """An interrupt is no bug of the recording."""
+    recorder = Recorder()
+    channel = Tap(recorder, said.append).open(0, "client", "stdin")
+
+    def frame(*_):
+        raise KeyboardInterrupt
+
+    recorder.frame = frame
+    with pytest.raises(KeyboardInterrupt):
+        channel.feed(b"{}\n", 1)
+    channel.end(2, "abort")  # the lock is free
+    assert recorder.calls[-1] == ("close", 1, 2, "abort")

@@ -1,0 +1,119 @@
+"""Conversations as text, so that a test reads like what was said.
+
+    > {"jsonrpc":"2.0","id":1,"method":"ping"}        the client sends a line
+    < {"jsonrpc":"2.0","id":1,"result":{}}            the server sends a line
+    ! warming up                                      the server writes a line to stderr
+    ~ 3                                               three records are lost here
+    @1.5 > {…}                                        the same at 1.5 seconds
+
+Lines stand in the order in which they were recorded and are counted from 1. Without a time, a line comes a millisecond
+after the one above it; a line that was recorded too early or too late says when it was sent.
+"""
+
+from mcpspy.capture.writer import Writer, create
+from mcpspy.protocol.conversation import Conversation, Event, Message
+from mcpspy.record import Frame, Gap, Open, Record
+
+CHANNELS = {">": 1, "<": 2, "!": 3}
+OPENS = (
+    Open(0, 1, 0, "client", "stdin", "lines"),
+    Open(0, 2, 0, "server", "stdout", "lines"),
+    Open(0, 3, 0, "server", "stderr", "lines"),
+)
+WALL = 1_764_000_000_123_456_789  # nanoseconds since the epoch: 2025-11-24T16:00:00.123456789Z
+
+
+def lines(text: str) -> list[tuple[str, int, str]]:
+    """Each line of a transcript: its mark, its time in nanoseconds, and the rest."""
+    found = []
+    t = 0
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        t += 1_000_000
+        rest = line
+        if rest.startswith("@"):
+            seconds, _, rest = rest[1:].partition(" ")
+            t = round(float(seconds) * 1e9)
+        mark, _, rest = rest.lstrip().partition(" ")
+        assert mark in (*CHANNELS, "~"), f"a transcript has no line {line!r}"
+        found.append((mark, t, rest))
+    return found
+
+
+def records(text: str) -> list[Record]:
+    """The records of a transcript, after those that open its three channels."""
+    found: list[Record] = list(OPENS)
+    for n, (mark, t, rest) in enumerate(lines(text), 1):
+        if mark == "~":
+            found.append(Gap(n, t, int(rest), "no space left on device"))
+        else:
+            found.append(Frame(n, CHANNELS[mark], t, rest.encode()))
+    return found
+
+
+def events(text: str) -> list[Event]:
+    """What the fold makes of a transcript, in the order in which it comes out."""
+    conversation = Conversation()
+    found = [event for record in records(text) for event in conversation.feed(record)]
+    return found + list(conversation.end())
+
+
+def told(text: str) -> list[str]:
+    """The same, a line of text for each: what it is and how it went."""
+    return [_told(event) for event in events(text)]
+
+
+def revisions(text: str) -> list[str]:
+    """The address of each message and the revision it is judged by."""
+    return [
+        f"{address(event)} {event.revision.value if event.revision else 'unknown'}"
+        for event in events(text)
+        if isinstance(event, Message)
+    ]
+
+
+def address(message: Message) -> str:
+    """`#2`, or `#2.1` for the second message of a batch."""
+    return f"#{message.n}.{message.part}" if message.frame.raw.startswith(b"[") else f"#{message.n}"
+
+
+def _told(event: Event) -> str:
+    if not isinstance(event, Message):
+        return f"#{event.n} {type(event).__name__.lower() if not isinstance(event, Frame) else 'stderr'}"
+    exchange = event.exchange
+    kind = type(event.body).__name__
+    if kind == "Request":
+        doubt = ", in doubt" if exchange.in_doubt else ""
+        return f"{address(event)} {event.body.method} {exchange.status}{doubt}"
+    if kind in ("Result", "Error"):
+        return f"{address(event)} {kind} of {address(exchange.request) if exchange else 'nothing'}"
+    return f"{address(event)} {event.body.method if kind == 'Notification' else event.body.reason}"
+
+
+def begin(path: str, argv: tuple[str, ...] = ("node", "weather.js"), **fields: object) -> Writer:
+    """A live capture at `path`."""
+    header = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": argv} | fields
+    complaints: list[str] = []
+    writer = create(header, output=str(path), folder=None, environ={}, wall=WALL, say=complaints.append)
+    assert writer, complaints
+    return writer
+
+
+def capture(path: str, text: str, **fields: object) -> str:
+    """A finished capture of a transcript; the first line of the transcript is record #5. Returns the path."""
+    writer = begin(path, **fields)
+    record(writer, text)
+    finish(writer, 10_000_000_000)
+    return str(path)
+
+
+def finish(writer: Writer, t: int = 0, code: int = 0, why: str | None = None) -> None:
+    """End a capture as a relay does whose server has exited."""
+    writer.end(t, code, why)
+
+
+def record(writer: Writer, text: str) -> None:
+    """Write a transcript into a capture, opening its channels first."""
+    for channel in OPENS:
+        writer.open(channel.ch, 0, channel.sender, channel.role, channel.framing)
+    for mark, t, rest in lines(text):
+        writer.frame(CHANNELS[mark], t, rest.encode(), more=False, cut=False)
