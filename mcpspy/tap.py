@@ -52,10 +52,10 @@ class Tap:
                     self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """Stop recording after a bug of ours, with the lock held."""
-        path = self.writer.path if self.writer else ""
+        """Stop recording after a bug of ours; with the lock held, once threads use it."""
+        where = f" to {self.writer.path}" if self.writer else ""
         self.writer = None
-        self._say(f"recording to {path} stopped by a bug ({type(error).__name__}: {error}); traffic goes on unrecorded")
+        self._say(f"recording{where} stopped by a bug ({type(error).__name__}: {error}); traffic goes on unrecorded")
 
 
 class Channel:

@@ -193,7 +193,7 @@ def create(
     try:
         fd, path = _open_output(output, say) if output else _open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
-        where = output or folder or directory(None, environ)
+        where = output or folder or error.filename
         say(f"cannot write a capture to {where}: {error.strerror or error}; traffic goes on unrecorded")
         return None
     return Writer(fd, path, header, say)

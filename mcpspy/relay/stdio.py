@@ -19,21 +19,19 @@ import sys
 import time
 from _thread import allocate_lock, start_new_thread
 
-from mcpspy import __version__
-from mcpspy.capture.place import server_name
-from mcpspy.capture.writer import create
 from mcpspy.errors import SpawnError
-from mcpspy.redact import Redactor
-from mcpspy.tap import Channel, Tap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from _thread import LockType
 
 if sys.platform == "win32":
     from mcpspy.child_windows import ENDING, Child, die_by, waiting
 else:
     from mcpspy.child import ENDING, Child, die_by, waiting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
+
+    from mcpspy.capture.writer import Writer
+    from mcpspy.tap import Channel, Tap
 
 CHUNK = 65536  # bytes; what a pipe holds
 
@@ -45,19 +43,29 @@ _STEP = 0.001  # seconds between two looks
 
 
 class Pump:
-    """One direction: from `source` to `sink`, the tap last."""
+    """One direction: from `source` to `sink`, the tap last.
 
-    __slots__ = ("busy", "channel", "ended", "reads", "sink", "source", "started", "stop")
+    It forwards at once; recording begins when `begin` has told it the channel.
+    """
 
-    def __init__(self, source: int, sink: int, channel: Channel, started: int) -> None:
+    __slots__ = ("_begun", "_channel", "busy", "ended", "reads", "sink", "source", "started", "stop")
+
+    def __init__(self, source: int, sink: int, started: int) -> None:
         self.source = source
         self.sink = sink
-        self.channel = channel
         self.started = started
         self.reads = 0
         self.busy = False  # between a read and the end of what follows from it
         self.stop = False  # write nothing more
         self.ended = False
+        self._channel: Channel | None = None
+        self._begun = allocate_lock()
+        self._begun.acquire()
+
+    def begin(self, channel: "Channel") -> None:
+        """Record into `channel`, beginning with what has passed already."""
+        self._channel = channel
+        self._begun.release()
 
     def run(self) -> None:
         """Pump until one side ends, then tell the other by closing our end."""
@@ -65,17 +73,24 @@ class Pump:
             how = self._pump()
             self._close(self.source)
             self._close(self.sink)
-            self.channel.end(self.now(), how)
+            self.channel().end(self.now(), how)
         finally:
             self.ended = True
             self.busy = False
+
+    def channel(self) -> "Channel":
+        """The channel to record into; waits for it."""
+        if self._channel is None:
+            self._begun.acquire()
+        assert self._channel
+        return self._channel
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""
         return time.monotonic_ns() - self.started
 
     def _pump(self) -> str:
-        source, sink, feed, started = self.source, self.sink, self.channel.feed, self.started
+        source, sink, started, feed = self.source, self.sink, self.started, None
         read, write, clock = os.read, os.write, time.monotonic_ns
         while True:
             self.busy = False
@@ -100,8 +115,10 @@ class Pump:
             except BlockingIOError:
                 _write_rest(sink, chunk, 0)
             except OSError:
-                feed(chunk, t)
+                self.channel().feed(chunk, t)
                 return "abort"
+            if feed is None:
+                feed = self.channel().feed
             feed(chunk, t)
 
     def _close(self, fd: int) -> None:
@@ -121,25 +138,26 @@ def run(
     server: "Child",
     argv: list[str],
     environ: dict[bytes, bytes],
-    *,
-    name: str | None,
-    output: str | None,
-    folder: str | None,
+    **options: str | None,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
-    Returns the exit status for this process; a death by signal is repeated here and now.
+    `options` are the `name`, `output` and `folder` of the capture. Returns the exit status for this process; a death by
+    signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
-    header = _header(argv, environ, name)
-    writer = create(header, output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say_aside)
-    tap = Tap(writer, say_aside)
+    pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
+    for pump in pumps:
+        start_new_thread(pump.run, ())
+    tap = _begin(pumps, argv, environ, wall, **options)
     try:
         server.confirm()
-        code, why = _relay(server, tap, started), None
+        code, why = server.wait(), None
     except SpawnError as error:
         say(str(error))
         code, why = error.status, str(error)
+    for pump in _drain(server, pumps[1:]) + pumps[:1]:
+        pump.channel().end(pump.now(), "exit")
     for said in _asides:
         said.acquire(timeout=_ASIDE)
     tap.end(time.monotonic_ns() - started, code, why)
@@ -148,19 +166,50 @@ def run(
     return code if code >= 0 else 128 - code
 
 
-def _relay(server: Child, tap: Tap, started: int) -> int:
-    t = time.monotonic_ns() - started
-    pumps = [
-        Pump(0, server.stdin, tap.open(t, "client", "stdin"), started),
-        Pump(server.stdout, 1, tap.open(t, "server", "stdout"), started),
-        Pump(server.stderr, 2, tap.open(t, "server", "stderr"), started),
-    ]
-    for pump in pumps:
-        start_new_thread(pump.run, ())
-    code = server.wait()
-    for pump in _drain(server, pumps[1:]) + pumps[:1]:
-        pump.channel.end(pump.now(), "exit")
-    return code
+def _begin(pumps: list[Pump], argv: list[str], environ: dict[bytes, bytes], wall: int, **options: str | None) -> "Tap":
+    """Create the capture and begin to record; bytes pass already, and go on passing whatever happens here."""
+    from mcpspy.tap import Tap
+
+    tap = Tap(None, say_aside)
+    try:
+        tap.writer = _writer(argv, environ, wall, **options)
+    except Exception as error:
+        tap.fail(error)
+    for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
+        pump.begin(tap.open(0, sender, role))
+    return tap
+
+
+def _writer(
+    argv: list[str],
+    environ: dict[bytes, bytes],
+    wall: int,
+    *,
+    name: str | None,
+    output: str | None,
+    folder: str | None,
+) -> "Writer | None":
+    from mcpspy import __version__
+    from mcpspy.capture.place import server_name
+    from mcpspy.capture.writer import create
+    from mcpspy.redact import Redactor
+
+    redacted = Redactor().argv(argv)
+    try:
+        cwd: str | None = os.getcwd()
+    except OSError:
+        cwd = None
+    header: dict[str, object] = {
+        "tool": f"mcpspy {__version__}",
+        "transport": "stdio",
+        "name": name or server_name(argv, redacted),
+        "argv": redacted,
+        "cwd": cwd,
+        "env": sorted(os.fsdecode(variable) for variable in environ),
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+    }
+    return create(header, output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say_aside)
 
 
 def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
@@ -186,24 +235,6 @@ def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
         if server.next_signal(_STEP)[0] in ENDING:  # the client waits no longer
             break
     return left
-
-
-def _header(argv: list[str], environ: dict[bytes, bytes], name: str | None) -> dict[str, object]:
-    redacted = Redactor().argv(argv)
-    try:
-        cwd: str | None = os.getcwd()
-    except OSError:
-        cwd = None
-    return {
-        "tool": f"mcpspy {__version__}",
-        "transport": "stdio",
-        "name": name or server_name(argv, redacted),
-        "argv": redacted,
-        "cwd": cwd,
-        "env": sorted(os.fsdecode(variable) for variable in environ),
-        "pid": os.getpid(),
-        "ppid": os.getppid(),
-    }
 
 
 def say(sentence: str) -> None:
