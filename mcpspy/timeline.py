@@ -16,9 +16,11 @@ from orjson import Fragment
 
 from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 from mcpspy.protocol.conversation import ENDLESS, Conversation, Event, Exchange, Message, subject
+from mcpspy.protocol.revisions import Revision
 from mcpspy.record import End, Gap, Header, Record
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
+_REVISIONS = (None, *Revision)
 
 
 @dataclass(slots=True)
@@ -68,28 +70,31 @@ def rows(records: Iterable[Record]) -> Iterator[Row]:
 
 def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
     """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending."""
-    answers, times, statuses = array("q"), array("q"), bytearray()
-    unanswered = _STATUSES.index("pending" if live else "unanswered")
+    answers, times = array("q"), array("q")  # of each request, by its ordinal: n and t of the answer
+    statuses, revisions = bytearray(), bytearray()  # places in _STATUSES and _REVISIONS
     conversation = Conversation()
     for record in records():
         for event in conversation.feed(record):
             if not isinstance(event, Message) or event.exchange is None:
                 continue
-            ordinal = event.exchange.ordinal
+            exchange = event.exchange
             if isinstance(event.body, Request):
-                answers.append(0)
-                times.append(0)
-                statuses.append(unanswered)
+                for column in (answers, times, statuses, revisions):
+                    column.append(0)
             else:
-                answers[ordinal], times[ordinal] = event.n, event.t
-                statuses[ordinal] = _STATUSES.index(event.exchange.status)
+                answers[exchange.ordinal], times[exchange.ordinal] = event.n, event.t
+                statuses[exchange.ordinal] = _STATUSES.index(exchange.status)
+            revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
     for exchange in conversation.pending():
-        if exchange.cancelled or exchange.in_doubt or exchange.method == ENDLESS:
-            statuses[exchange.ordinal] = _STATUSES.index(exchange.status)
+        open_end = live or exchange.cancelled or exchange.in_doubt or exchange.method == ENDLESS
+        statuses[exchange.ordinal] = _STATUSES.index(exchange.status if open_end else "unanswered")
+        revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
     for row in rows(records()):
         if row.kind == "request" and row.exchange and row.exchange.ordinal < len(answers):
             ordinal = row.exchange.ordinal
             row.status = _STATUSES[statuses[ordinal]]
+            revision = _REVISIONS[revisions[ordinal]]
+            row.revision = revision.value if revision else None
             if answers[ordinal]:
                 row.response, row.latency = answers[ordinal], times[ordinal] - row.t
         yield row

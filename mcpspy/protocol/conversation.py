@@ -4,8 +4,9 @@ The theory. Pairing goes by direction and typed id: both peers count from 1. The
 first and record second, so a response may stand in the file before its request; but times are taken before the forward,
 so a cause always precedes its effect in `t`. Hence: a response whose request has not been seen is held, and is an
 orphan only when a later record's `t` is more than `HOLD` past its own, or at the end; and of several requests in flight
-with one id, a response answers the first that was sent before it. Messages come out in an order in which each request
-precedes its response.
+with one id, a response answers the first that was sent before it. For the same reason a request without a revision gets
+one when the answer to `initialize` turns up late. Messages come out in an order in which each request precedes its
+response.
 
 The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
 else unknown (DESIGN section 4).
@@ -188,6 +189,9 @@ class Conversation:
         if exchange.method == "initialize" and isinstance(message.body, Result):
             message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
             self._session.negotiated = message.revision
+            for early in self.pending():  # recorded before this answer, though sent after it
+                if early.revision is None:
+                    early.revision = early.request.revision = message.revision
         return True
 
     def _notification(self, message: Message, body: Notification) -> None:

@@ -695,3 +695,13 @@ def _parts(record):
     except ValueError:
         return 1
     return len(value) if isinstance(value, list) and value else 1
+
+
+def test_a_request_recorded_before_the_answer_to_initialize_gets_its_revision_all_the_same():
+    """The two pumps record after they forward: what was sent after the answer may stand before it."""
+    found = events("""
+        @0.000 > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
+        @0.020 > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+        @0.010 < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}
+    """)
+    assert [message.revision.value for message in found] == ["2025-06-18"] * 3
