@@ -190,7 +190,7 @@ class Conversation:
             message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
             self._session.negotiated = message.revision
             for early in self.pending():  # recorded before this answer, though sent after it
-                if early.revision is None:
+                if early.revision is None and early.request.t > message.t:
                     early.revision = early.request.revision = message.revision
         return True
 
