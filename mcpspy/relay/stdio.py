@@ -215,21 +215,23 @@ def _writer(
 def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
     """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
 
-    Who inherited a pipe may go on writing: after `_TOTAL` it is left when it is empty, or when so much has been read
-    that nothing of the server's can be in it. (Two reads more than its length needs: one may be under way at the exit.)
+    A pump is stopped when its pipe has been empty and itself at rest for `_IDLE`. Who inherited the pipe may go on
+    writing: then after `_TOTAL`, when so much has been read that nothing of the server's can be left. (Two reads more
+    than the length needs: one may have been under way, not counted yet.) Nothing is decided by a single look, for
+    between a read and its mark in `busy` a chunk is nowhere to be seen.
     """
     exited = pumps[0].now()
     owed = {pump: pump.reads + waiting(pump.source) // CHUNK + 2 for pump in pumps}
-    seen = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when
+    rest = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when at rest
     left = pumps
     while left := [pump for pump in left if not pump.ended]:
         for pump in left:
-            now, empty = pump.now(), not waiting(pump.source)
-            if seen[pump][0] != pump.reads:
-                seen[pump] = pump.reads, now
-            idle = empty and now - seen[pump][1] >= _IDLE
-            over = now - exited >= _TOTAL and (empty or pump.reads >= owed[pump])
-            pump.stop = pump.stop or (not pump.busy and (idle or over))
+            now = pump.now()
+            if pump.busy or pump.reads != rest[pump][0] or waiting(pump.source):
+                rest[pump] = pump.reads, now
+            idle = now - rest[pump][1] >= _IDLE
+            over = now - exited >= _TOTAL and pump.reads >= owed[pump]
+            pump.stop = pump.stop or idle or over
         if all(pump.stop and not pump.busy for pump in left):
             break
         if server.next_signal(_STEP)[0] in ENDING:  # the client waits no longer
