@@ -35,6 +35,7 @@ ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)
 """Signals that end processes: passed on late."""
 _PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
 _FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
+_MOST_DESCRIPTORS = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
 _LATENESS = 0.15  # seconds; long enough to see that a signal to the group has done its work
 
 
@@ -98,7 +99,10 @@ class Child:
         if not pid:
             return None
         if self._lifeline is not None:
-            os.write(self._lifeline, b"x")  # the watchdog may go
+            try:
+                os.write(self._lifeline, b"x")  # the watchdog may go
+            except BrokenPipeError:  # it has gone
+                pass
         return os.waitstatus_to_exitcode(status)
 
 
@@ -133,11 +137,17 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
     _fill_standard_descriptors()
     death_signal = _death_signal()
     parent = os.getpid()
-    stdin, stdout, stderr, error = os.pipe(), os.pipe(), os.pipe(), os.pipe()
-    lifeline = None if death_signal else os.pipe()
+    try:
+        stdin, stdout, stderr, error = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        lifeline = None if death_signal else os.pipe()
+    except OSError as failure:
+        raise spawn_error(argv[0], failure.errno or errno.EMFILE, "") from failure
     child_signal = _signal.getsignal(_signal.SIGCHLD)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, the kernel would throw away the exit status
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as failure:
+        raise spawn_error(argv[0], failure.errno or errno.EAGAIN, "") from failure
     if pid == 0:
         try:
             for source, target in ((stdin[0], 0), (stdout[1], 1), (stderr[1], 2)):
@@ -150,7 +160,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
             if os.getppid() != parent:  # we were killed before the child could ask to follow
                 os._exit(1)
             os.dup2(error[1], 3, inheritable=False)
-            os.closerange(4, 1 << 20)
+            os.closerange(4, _MOST_DESCRIPTORS)
             _execute([os.fsencode(word) for word in argv], environ)
         except OSError as failure:
             os.write(3, b"%d" % (failure.errno or errno.EIO))
@@ -188,9 +198,10 @@ def _fill_standard_descriptors() -> None:
 def spawn_error(command: str, error: int, path: str) -> SpawnError:
     """Why `command` could not be executed, from the error number of `execve` and the PATH that was searched."""
     if error not in (errno.ENOENT, errno.ENOTDIR):
-        return SpawnError(f"cannot start {command!r}: {os.strerror(error)}", SpawnError.NOT_EXECUTABLE)
+        why = os.strerror(error)
+        return SpawnError(f"cannot start {command!r}: {why}", why, SpawnError.NOT_EXECUTABLE)
     where = "" if "/" in command else f" on PATH ({path})"
-    return SpawnError(f"cannot start {command!r}: not found{where}", SpawnError.NOT_FOUND)
+    return SpawnError(f"cannot start {command!r}: not found{where}", "not found", SpawnError.NOT_FOUND)
 
 
 def waiting(fd: int) -> int:
@@ -251,7 +262,7 @@ def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
     watched, _ = lifeline
     if os.fork() == 0:
         os.dup2(watched, 3, inheritable=False)
-        os.closerange(4, 1 << 20)
+        os.closerange(4, _MOST_DESCRIPTORS)
         for fd in range(3):
             os.close(fd)
         for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):

@@ -77,7 +77,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
     program = shutil.which(argv[0], path=variables.get("PATH"))
     if program is None:
         where = "" if os.path.dirname(argv[0]) else f" on PATH ({variables.get('PATH', '')})"
-        return Child(None, SpawnError(f"cannot start {argv[0]!r}: not found{where}", SpawnError.NOT_FOUND))
+        return Child(None, SpawnError(f"cannot start {argv[0]!r}: not found{where}", "not found", SpawnError.NOT_FOUND))
     command: str | list[str] = [program, *argv[1:]]
     if program.lower().endswith((".cmd", ".bat")):
         command = f'{variables.get("COMSPEC", "cmd.exe")} /d /s /c "{_cmd_line([program, *argv[1:]])}"'
@@ -86,7 +86,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0)
     except OSError as error:
         status = SpawnError.NOT_FOUND if error.errno == errno.ENOENT else SpawnError.NOT_EXECUTABLE
-        return Child(None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", status))
+        return Child(None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", str(error.strerror), status))
     _job = _kill_with_us(int(process._handle))  # noqa: SLF001 (there is no other way to it)
     return Child(process, None)
 

@@ -20,13 +20,18 @@ class UsageError(Error):
 
 
 class SpawnError(Error):
-    """The server's command cannot be started; `status` is the exit status that says so (POSIX, 2.8.2)."""
+    """The server's command cannot be started.
+
+    `status` is the exit status that says so (POSIX, 2.8.2); `reason` says why without the command or the PATH, which
+    may hold what nobody else should read.
+    """
 
     NOT_FOUND = 127
     NOT_EXECUTABLE = 126
 
-    def __init__(self, sentence: str, status: int) -> None:
+    def __init__(self, sentence: str, reason: str, status: int) -> None:
         super().__init__(sentence)
+        self.reason = f"cannot start the server: {reason}"
         self.status = status
 
 

@@ -8,6 +8,7 @@ parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as far as p
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -167,7 +168,7 @@ def _id(value: Any, raw: bytes, part: int) -> Id:
 def exact(value: Any, raw: bytes, part: int, *path: str) -> Any:
     """`value`, which stands at `path` in a message, with the digits it was written with."""
     try:
-        found = json.loads(_text(raw)[0], parse_float=Number, parse_int=Number, parse_constant=Number)
+        found = _with_digits(raw)
     except RecursionError:
         return value
     if type(found) is list:
@@ -175,6 +176,11 @@ def exact(value: Any, raw: bytes, part: int, *path: str) -> Any:
     for key in path:
         found = found[key]
     return found
+
+
+@lru_cache(maxsize=1)  # a batch asks once for each of its elements
+def _with_digits(raw: bytes) -> Any:
+    return json.loads(_text(raw)[0], parse_float=Number, parse_int=Number, parse_constant=Number)
 
 
 def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:

@@ -4,23 +4,24 @@ A server that can put an escape sequence on the screen can hide what it did; one
 it read differently; one with a line of 100 kB can make the screen unusable.
 """
 
-import re
+import unicodedata
 
-# C0 and C1 controls, surrogates, and what changes direction, hides or joins: Bidi_Control, tag characters, zero width.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
+# Controls, surrogates, line and paragraph separators, and all format characters: they hide, join or change direction.
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # seen as nothing, though of other categories
 
 
 def printable(text: str, limit: int) -> str:
     """`text` on one line of at most `limit` characters, whatever is in it."""
-    clipped = text[: limit + 1]  # before the substitution: the text may be megabytes long
-    safe = _UNSAFE.sub(_escape, clipped)
+    clipped = text[: limit + 1]  # the text may be megabytes long
+    safe = clipped if clipped.isascii() and clipped.isprintable() else "".join(map(_escape, clipped))
     return safe if len(safe) <= limit else safe[: max(limit - 1, 0)] + "…"
 
 
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
+def _escape(character: str) -> str:
     code = ord(character)
+    tag = 0xE0000 <= code <= 0xE0FFF  # most of these are not assigned, and none is seen
+    if unicodedata.category(character) not in _UNSAFE and character not in _BLANK and not tag:
+        return character
     return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

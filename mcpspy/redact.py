@@ -13,7 +13,17 @@ from mcpspy.capture.place import home, make_directory
 
 _HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "xapikey"))
 _ENDINGS = "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()
-_SHAPES = ("sk-", "ghp_", "github_pat_", "glpat-", "xox", "AKIA", "eyJ")
+_SHAPES = (
+    "sk-",
+    "k_live_",
+    "k_test_",
+    "gh",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "AKIA",
+    "eyJ",
+)  # parts of the shapes below
 
 
 def is_secret_name(name: str) -> bool:
@@ -62,27 +72,35 @@ class Redactor:
         return word
 
 
-# Each has the groups before, name (may be unmatched) and value. In this order: the specific before the general.
+# A name that is secret for sure, for the patterns that look inside a word and must not eat what is no secret.
+_NAME = (
+    r"(?P<name>[\w.-]{0,64}?(?i:token|secret|password|passwd|pwd|api[-_.]?key|auth|credential|signature|access[-_.]?key"
+    r"|private[-_.]?key|authorization|cookie))"
+)
+_VALUE = r"""(?P<value>(?!«redacted:)(?:"[^"]*"|'[^']*'|[^\s;&|'"]+))"""
+
+# Each has the groups before, name (may be unmatched) and value; each takes time linear in the word, whatever is in it.
 _PATTERNS = (
     # the password of a URL (RFC 3986, 3.2.1); up to the last @ of the authority, for passwords that hold one
-    r"(?P<before>[A-Za-z][\w+.-]*://[^/?#\s:@]*:)(?P<name>(?!))?(?P<value>[^/?#\s]*)(?=@)",
-    # the member of a JSON object
-    r'(?P<before>"(?P<name>[^"\\]+)"\s*:\s*")(?P<value>(?:[^"\\]|\\.)*)',
+    r"(?P<before>(?<![\w+.-])[A-Za-z][\w+.-]{0,30}://[^/?#\s:@]*:)(?P<name>(?!))?(?P<value>[^/?#\s]*)(?=@)",
+    # the member of a JSON object: a string, a string inside a string, anything else
+    r'(?P<before>"(?P<name>[^"\\]{1,64})"\s*:\s*")(?P<value>(?:[^"\\]|\\.)*)',
+    r'(?P<before>\\"(?P<name>[^"\\]{1,64})\\"\s*:\s*\\")(?P<value>[^"\\]*)',
+    r'(?P<before>"(?P<name>[^"\\]{1,64})"\s*:\s*)(?P<value>[^\s",}\]\[{]+)',
     # a query or form key
-    r"(?P<before>[?&](?P<name>[^=&#\s]+)=)(?P<value>[^&#\s]*)",
-    # `K=v`, `--k=v`
-    r"(?s)(?P<before>^(?P<name>[\w.-]+)=)(?P<value>.*)\Z",
-    # the same as the value of an option: `--env=K=v`
+    r"(?P<before>[?&#](?P<name>[^=&#\s]{1,64})=)(?P<value>(?!«redacted:)[^&#\s]*)",
+    # `K=v`, `--k=v`; `--env=K=v`; `Name: v`, as `--header` takes it, also `-HName: v`
+    r"(?s)(?P<before>^(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:).*)\Z",
     r"(?s)(?P<before>^-[\w.-]+=(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:).*)\Z",
-    # `Name: v`, as `--header` takes it
-    r"(?s)(?P<before>^(?:--?[\w.-]+=)?(?P<name>[\w.-]+):\s*)(?P<value>(?!//|«redacted:).*)\Z",
-    # the same inside the command line of a shell: `sh -c 'K=v server --k v'`
-    r"(?P<before>\s(?P<name>[\w.-]+)=)(?P<value>(?!«redacted:)\S+)",
-    r"(?P<before>(?:^|\s)--?(?P<name>[\w.-]+)\s+)(?P<value>(?!«redacted:)[^\s-]\S*)",
-    # tokens in a known shape, wherever they stand
+    r"(?s)(?P<before>^(?:-H|--?[\w.-]+=)?(?P<name>[\w.-]+):\s*)(?P<value>(?!//|«redacted:).*)\Z",
+    # the same inside a word, such as the command line of a shell or a connection string
+    rf"(?P<before>(?<=[\s;&|(,'\"]){_NAME}=){_VALUE}",
+    rf"(?P<before>(?:^|(?<=[\s'\"]))--?{_NAME}\s+){_VALUE}",
+    rf"(?P<before>(?<=[\s;'\"]){_NAME}:\s*)(?P<value>(?!//|«redacted:)[^'\"]+)",
+    # tokens in a known shape, wherever they begin
     (
-        r"(?P<before>(?<![A-Za-z0-9]))(?P<name>(?!))?"
-        r"(?P<value>(?:sk-|ghp_|github_pat_|glpat-|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)"
+        r"(?P<before>(?<![\w-]))(?P<name>(?!))?(?P<value>(?:sk-|[sr]k_(?:live|test)_|gh[pousr]_|github_pat_|glpat-"
+        r"|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)"
     ),
 )
 

@@ -19,8 +19,10 @@ def ensure() -> Path:
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
         print("installing mcpspy and what its tests need into .venv", flush=True)
-        if not (BIN / "python").exists():
-            venv.create(VENV, with_pip=True, symlinks=sys.platform != "win32")
+        try:
+            venv.create(VENV, clear=True, with_pip=True, symlinks=sys.platform != "win32")
+        except subprocess.CalledProcessError:
+            sys.exit("this Python cannot make an environment with pip in it; on Debian: apt install python3-venv")
         pip = [BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "--editable", f"{ROOT}[dev]"], check=True)
         stamp.write_text(wanted)

@@ -25,7 +25,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
     "error",
     [
         UsageError("wrap needs a command"),
-        SpawnError("cannot start 'x': not found", SpawnError.NOT_FOUND),
+        SpawnError("cannot start 'x': not found", "not found", SpawnError.NOT_FOUND),
         CaptureError("cannot read x: no such file"),
         NotACapture("x is empty: not a capture"),
         NewerFormat("x has format 2"),
@@ -49,4 +49,4 @@ def test_every_error_is_an_error():
 def test_a_command_that_cannot_start_has_the_status_that_says_so():
     """S-05."""
     assert (SpawnError.NOT_FOUND, SpawnError.NOT_EXECUTABLE) == (127, 126)
-    assert SpawnError("x", 126).status == 126
+    assert SpawnError("x", "not found", 126).status == 126

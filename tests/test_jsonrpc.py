@@ -277,3 +277,9 @@ def test_any_number_is_an_id_with_its_own_digits(number):
 @given(st.text())
 def test_any_string_is_an_id(text):
     assert one(json.dumps({"id": text, "method": "x"})).id == Id("string", text)
+
+
+def test_a_batch_of_odd_ids_takes_time_linear_in_its_length():
+    """Each element asks for its own digits; quadratic time would take minutes."""
+    found = parse(b"[" + b",".join([b'{"method":"a","id":1.50}'] * 20_000) + b"]")
+    assert {message.id.token for message in found} == {"1.50"}

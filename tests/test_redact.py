@@ -291,3 +291,34 @@ def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
         [sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}
     )
     assert run.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        'cd x && TOKEN="my hunter2 pass" srv',
+        'srv --password "my hunter2" x',
+        "cd x;API_KEY=hunter2 srv",
+        "(TOKEN=hunter2 srv)",
+        'cmd="TOKEN=hunter2 run"',
+        'curl -H "Authorization: Bearer hunter2" u',
+        "-HAuthorization: Bearer hunter2",
+        "https://h/#access_token=hunter2",
+        "https://h/?a=b;password=hunter2",
+        "Server=x;Password=hunter2;X=1",
+        "A=1,API_KEY=hunter2",
+        '{"a":1,"token":"hunter2","x":1}',
+        r"srv {\"api_key\":\"hunter2\"}",
+    ],
+)
+def test_a_secret_inside_a_word_is_replaced(word):
+    """The command line of a shell, a connection string, a header, JSON."""
+    assert "hunter2" not in argv("sh", "-c", word)[2]
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "0", '"', "=", ":", "a:", "-eyJ", "sk-", '"a":', "://", "a://b:", "--token ", "&", "?a"]
+)
+def test_a_long_word_takes_time_linear_in_its_length(unit):
+    """A client waits while a command line is looked through; quadratic time would take minutes here."""
+    argv("k=" + unit * (1_000_000 // len(unit)), unit * (1_000_000 // len(unit)) + " =")

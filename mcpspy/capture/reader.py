@@ -8,6 +8,7 @@ not begin as a capture, or has a newer format number, is refused.
 
 import base64
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -148,6 +149,8 @@ class Capture:
 
     def _file(self) -> Any:
         try:
+            if not stat.S_ISREG(os.stat(self.path).st_mode) and not os.path.isdir(self.path):
+                raise NotACapture(f"{self.path} is not a regular file")  # opening a FIFO would wait for a writer
             return open(self.path, "rb", buffering=0)
         except OSError as error:
             raise CaptureError(f"cannot read {self.path}: {error.strerror}") from error

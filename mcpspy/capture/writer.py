@@ -217,6 +217,8 @@ def _open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
     fd = os.open(output, _FLAGS, 0o600)
     obstacle = _obstacle(fd)
     if obstacle is None:
+        if hasattr(os, "fchmod"):
+            os.fchmod(fd, 0o600)
         return fd, output
     os.close(fd)
     root, extension = os.path.splitext(output)

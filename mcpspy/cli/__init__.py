@@ -4,9 +4,10 @@
 that it does not need; the other commands may take their time.
 """
 
+import os
 import sys
 
-from mcpspy.errors import Error
+from mcpspy.errors import Error, UsageError
 
 
 def main() -> int:
@@ -19,16 +20,35 @@ def main() -> int:
             return wrap(arguments[1:])
         from mcpspy.cli.commands import run
 
+        if sys.stdout is None:
+            raise UsageError("there is no standard output to write to")
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        return run(arguments)
+        status = run(arguments)
+        sys.stdout.flush()  # here, where a failure has an answer
+        return status
     except Error as error:
-        from mcpspy.printable import printable
-
-        print(f"mcpspy: {printable(str(error), 2000)}", file=sys.stderr)
-        return 2
+        return _fail(str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `mcpspy show … | head`
+        _forget_output()
         return 141
+    except OSError as error:  # every file that is read has an error of its own, so this is the output
+        _forget_output()
+        return _fail(f"cannot write the output: {error.strerror}")
+
+
+def _fail(sentence: str) -> int:
+    from mcpspy.printable import printable
+
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
+    return 2
+
+
+def _forget_output() -> None:
+    """Give up what is buffered, or the interpreter tries once more at its end, and complains."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

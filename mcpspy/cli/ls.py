@@ -54,7 +54,8 @@ def _line(listed: Listed, counts: Counts | None) -> str:
     when = "live" if listed.live else age_text(time.time() - listed.started)
     said = f"{plural(counts.frames, 'frame')}, {plural(counts.exchanges, 'exchange')}" if counts else "not counted"
     wrong = f", {plural(counts.errors, 'error')}" if counts and counts.errors else ""
-    path = printable(listed.capture.path, 4096).replace(os.path.expanduser("~") + os.sep, f"~{os.sep}", 1)
+    path, home = printable(listed.capture.path, 4096), os.path.expanduser("~") + os.sep
+    path = f"~{os.sep}{path.removeprefix(home)}" if path.startswith(home) else path
     what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
     return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}\n           {path}"
 

@@ -27,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
     pending = _print_lines(rows(records), colour=colour, flush=options.follow)
     for exchange in pending:
         state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
+        state = "perhaps answered where records are missing" if exchange.in_doubt else state
         print(f"#{exchange.request.n} {printable(exchange.method, 60)}: {state}")
     return 0
 

@@ -7,7 +7,7 @@ import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 m
 import os
 import sys
 
-from mcpspy.errors import UsageError
+from mcpspy.errors import SpawnError, UsageError
 
 if sys.platform == "win32":
     from mcpspy.child_windows import environment, spawn
@@ -58,7 +58,11 @@ def wrap(arguments: list[str]) -> int:
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     environ = environment()
-    server = spawn(argv, environ)
+    try:
+        server = spawn(argv, environ)
+    except SpawnError as error:  # not even a process could be had
+        os.write(2, f"mcpspy: {error}\n".encode())
+        return error.status
     from mcpspy.relay.stdio import run  # while the server boots
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.

@@ -138,8 +138,9 @@ class Conversation:
 
     def _release(self, t: int) -> Iterator[Message]:
         """Give up on responses that have waited long enough."""
-        for key, messages in list(self._held.items()):  # in the order of their first message
-            if t - messages[0].t <= HOLD:
+        while self._held:
+            key = next(iter(self._held))  # nearly the one that has waited longest
+            if t - self._held[key][0].t <= HOLD:
                 return
             yield from self._held.pop(key)
 

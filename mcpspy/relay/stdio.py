@@ -22,13 +22,14 @@ from _thread import allocate_lock, start_new_thread
 from mcpspy.errors import SpawnError
 
 if sys.platform == "win32":
-    from mcpspy.child_windows import ENDING, Child, die_by, waiting
+    from mcpspy.child_windows import Child, die_by, waiting
 else:
-    from mcpspy.child import ENDING, Child, die_by, waiting
+    from mcpspy.child import Child, die_by, waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
+    from collections.abc import Callable
 
     from mcpspy.capture.writer import Writer
     from mcpspy.tap import Channel, Tap
@@ -69,12 +70,13 @@ class Pump:
 
     def run(self) -> None:
         """Pump until one side ends, then tell the other by closing our end."""
+        how = "reset"
         try:
             how = self._pump()
+        finally:  # whatever happened, both peers learn that this direction has ended
             self._close(self.source)
             self._close(self.sink)
             self.channel().end(self.now(), how)
-        finally:
             self.ended = True
             self.busy = False
 
@@ -110,16 +112,31 @@ class Pump:
             self.reads += 1
             try:
                 written = write(sink, chunk)
-                if written != len(chunk):
-                    _write_rest(sink, chunk, written)
-            except BlockingIOError:
-                _write_rest(sink, chunk, 0)
             except OSError:
+                written = 0  # the slow way finds out why
+            if written != len(chunk) and not self._forward(chunk[written:]):
                 self.channel().feed(chunk, t)
                 return "abort"
             if feed is None:
                 feed = self.channel().feed
             feed(chunk, t)
+
+    def _forward(self, rest: bytes) -> bool:
+        """Write what one call could not; False when the peer takes no more.
+
+        A stderr that cannot take bytes, such as a log on a full disk, loses them, as it would without us.
+        """
+        view = memoryview(rest)
+        while view:
+            try:
+                view = view[os.write(self.sink, view) :]
+            except BlockingIOError:  # somebody who shares the descriptor made it so
+                _wait(self.sink, "write")
+            except (BrokenPipeError, ConnectionResetError):
+                return False
+            except OSError:
+                return self.sink == 2
+        return True
 
     def _close(self, fd: int) -> None:
         """Close our end, so that the peer sees it.
@@ -135,27 +152,30 @@ class Pump:
 
 
 def run(
-    server: "Child",
+    server: Child,
     argv: list[str],
     environ: dict[bytes, bytes],
-    **options: str | None,
+    *,
+    name: str | None,
+    output: str | None,
+    folder: str | None,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
-    `options` are the `name`, `output` and `folder` of the capture. Returns the exit status for this process; a death by
-    signal is repeated here and now.
+    The capture's `name`, file and folder are the user's choice, or None. Returns the exit status for this process; a
+    death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
-    tap = _begin(pumps, argv, environ, wall, **options)
+    tap = _begin(pumps, lambda: _writer(argv, environ, wall, name=name, output=output, folder=folder))
     try:
         server.confirm()
         code, why = server.wait(), None
     except SpawnError as error:
         say(str(error))
-        code, why = error.status, str(error)
+        code, why = error.status, error.reason
     for pump in _drain(server, pumps[1:]) + pumps[:1]:
         pump.channel().end(pump.now(), "exit")
     for said in _asides:
@@ -166,13 +186,13 @@ def run(
     return code if code >= 0 else 128 - code
 
 
-def _begin(pumps: list[Pump], argv: list[str], environ: dict[bytes, bytes], wall: int, **options: str | None) -> "Tap":
+def _begin(pumps: list[Pump], create: "Callable[[], Writer | None]") -> "Tap":
     """Create the capture and begin to record; bytes pass already, and go on passing whatever happens here."""
     from mcpspy.tap import Tap
 
     tap = Tap(None, say_aside)
     try:
-        tap.writer = _writer(argv, environ, wall, **options)
+        tap.writer = create()
     except Exception as error:
         tap.fail(error)
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
@@ -234,15 +254,15 @@ def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
             pump.stop = pump.stop or idle or over
         if all(pump.stop and not pump.busy for pump in left):
             break
-        if server.next_signal(_STEP)[0] in ENDING:  # the client waits no longer
-            break
+        server.next_signal(_STEP)  # the server has exited: there is nobody to pass one on to
     return left
 
 
 def say(sentence: str) -> None:
-    """One line on stderr, whatever state that is in."""
+    """One line on stderr, whatever state that is in and whatever names are in it."""
+    safe = "".join(character if character.isprintable() else "?" for character in sentence)
     try:
-        os.write(2, f"mcpspy: {sentence}\n".encode("utf-8", "replace"))
+        os.write(2, f"mcpspy: {safe}\n".encode("utf-8", "replace"))
     except OSError:
         pass
 
@@ -261,15 +281,6 @@ def say_aside(sentence: str) -> None:
     said.acquire()
     _asides.append(said)
     start_new_thread(speak, ())
-
-
-def _write_rest(fd: int, chunk: bytes, written: int) -> None:
-    view = memoryview(chunk)[written:]
-    while view:
-        try:
-            view = view[os.write(fd, view) :]
-        except BlockingIOError:
-            _wait(fd, "write")
 
 
 def _wait(fd: int, what: str) -> None:

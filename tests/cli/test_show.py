@@ -313,3 +313,35 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, options):
         err = shown.stderr.read()
         status = shown.wait(timeout=30)
     assert (status, err) == (141, b"")
+
+
+def test_nothing_is_called_unanswered_across_a_gap(tmp_path, capsys, monkeypatch):
+    """DESIGN section 3."""
+    path = tmp_path / "c.jsonl"
+    path.write_text(
+        '{"mcpspy":1,"started":"2026-01-01T00:00:00Z"}\n'
+        '{"kind":"open","ch":1,"t":0,"from":"client","role":"stdin","framing":"lines"}\n'
+        '{"kind":"frame","ch":1,"t":1,"raw":"{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"ping\\"}"}\n'
+        '{"kind":"gap","t":2,"lost":1,"why":"no space"}\n'
+    )
+    monkeypatch.setattr("sys.argv", ["mcpspy", "show", str(path)])
+    assert cli.main() == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "#3 ping: perhaps answered where records are missing"
+
+
+def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"mcpspy":1,"started":"2026-01-01T00:00:00Z"}\n')
+    for arguments in (["show", str(path)], ["ls", str(tmp_path)]):
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, "-m", "mcpspy", *arguments]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (2, b"mcpspy: cannot write the output: No space left on device\n")
+
+
+def test_a_pipe_is_no_capture(tmp_path, capsys, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("sys.argv", ["mcpspy", "show", str(tmp_path / "pipe")])
+    assert cli.main() == 2
+    assert "is not a regular file" in capsys.readouterr().err

@@ -705,3 +705,13 @@ def test_a_request_recorded_before_the_answer_to_initialize_gets_its_revision_al
         @0.010 < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}
     """)
     assert [message.revision.value for message in found] == ["2025-06-18"] * 3
+
+
+def test_a_peer_that_answers_what_nobody_asked_does_not_slow_the_fold():
+    """20,000 responses within a second, each held; quadratic time would take a minute."""
+    conversation = Conversation()
+    for record in OPENS:
+        list(conversation.feed(record))
+    for number in range(20_000):
+        assert not list(conversation.feed(Frame(number, 2, number, b'{"jsonrpc":"2.0","id":%d,"result":{}}' % number)))
+    assert len(list(conversation.end())) == 20_000

@@ -1,5 +1,6 @@
 """What passes is what was sent, whatever it is: S-01, S-03, S-08 to S-11, S-14, F-01 to F-04."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -319,3 +320,38 @@ def test_a_server_that_outlives_its_stdin_is_left_alone(wrap):
     assert running(wrapped.child())
     wrapped.send_signal(signal.SIGUSR1)
     assert wrapped.wait(LIMIT) == 8
+
+
+def test_a_client_that_leaves_a_full_non_blocking_pipe_is_felt_by_the_server(wrap):
+    """S-09, S-10: the pump meets EAGAIN first and the broken pipe after it."""
+    source = """
+import os, signal
+signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+os.read(0, 1)
+try:
+    while True: os.write(1, b"x" * 1000)
+except BrokenPipeError:
+    os._exit(5)
+"""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"f" * 4096)
+    wrapped = wrap(*python(source), stdout=writer)
+    os.close(writer)
+    wrapped.stdin.write(b"g")
+    child = wrapped.child()
+    until(lambda: status(child, "State")[0] == "S" and wrapped.path.exists())
+    os.close(reader)
+    assert wrapped.wait(LIMIT) == 5
+    assert wrapped.stderr.read() == b""
+
+
+def test_a_stderr_that_takes_no_bytes_does_not_end_the_server(wrap):
+    """S-01: a log on a full disk loses its lines, as without us, and the server goes on."""
+    with open("/dev/full", "wb") as full:
+        wrapped = wrap("sh", "-c", "echo one >&2; echo two >&2; cat", stderr=full)
+        out, _, code = wrapped.finish(b"served")
+    assert (out, code) == (b"served", 0)
+    assert wrapped.frames(3) == [b"one", b"two"]

@@ -128,6 +128,9 @@ def test_a_live_capture_or_a_file_of_somebody_else_is_never_overwritten(wrap, tm
     assert _frames(path) == [b"one", b"three"]
     assert wrap("cat", options=("-o", str(path))).finish(b"four\n") == (b"four\n", b"", 0)
     assert _frames(path) == [b"four"]
+    path.chmod(0o644)
+    wrap("cat", options=("-o", str(path))).finish()
+    assert path.stat().st_mode & 0o777 == 0o600
     path.write_text("a diary\n")
     assert b"is not a capture; this capture goes to " in wrap("cat", options=("-o", str(path))).finish()[1]
     assert path.read_text() == "a diary\n"
@@ -218,8 +221,29 @@ def test_a_command_that_cannot_start_leaves_a_capture_that_says_so(wrap):
     wrapped = wrap("no-such-command")
     wrapped.finish()
     *_, end = wrapped.capture.records()
-    assert end.code == 127
-    assert end.why.startswith("cannot start 'no-such-command'")
+    assert (end.code, end.why) == (127, "cannot start the server: not found")
+
+
+def test_a_command_that_cannot_start_leaves_no_secret_behind(wrap):
+    """DESIGN section 3: the sentence for the user may hold the command and the PATH, the capture may not."""
+    wrapped = wrap("API_KEY=hunter2", "server")
+    assert b"hunter2" in wrapped.finish()[1]
+    assert b"hunter2" not in wrapped.path.read_bytes()
+    assert os.environ["PATH"].encode() not in wrapped.path.read_bytes()
+
+
+def test_a_hostile_name_takes_one_clean_line(wrap, tmp_path):
+    """S-14: one line, and no escape sequence in it."""
+    out, err, _ = wrap("cat", options=("-o", str(tmp_path / "no\nsuch\x1b[31m" / "x"))).finish(b"hi")
+    assert (out, err.count(b"\n")) == (b"hi", 1)
+    assert b"\x1b" not in err
+
+
+def test_no_descriptors_left_is_one_line(wrap):
+    """S-05, S-14."""
+    command = ["sh", "-c", 'ulimit -n 9; exec "$@"', "sh", sys.executable, "-m", "mcpspy", "wrap", "--", "cat"]
+    done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
+    assert (done.stdout, done.returncode, done.stderr.count(b"\n")) == (b"", 126, 1)
 
 
 def test_20_000_round_trips_on_one_core_are_paired_right(wrap):
