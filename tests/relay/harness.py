@@ -47,6 +47,10 @@ class Wrapped(subprocess.Popen):
     def capture(self) -> Capture:
         return Capture(str(self.path))
 
+    def recording(self) -> bool:
+        """Whether the capture has begun; bytes pass a few milliseconds earlier."""
+        return self.path.exists() and self.path.stat().st_size > 0
+
     def frames(self, ch: int) -> list[bytes]:
         """The frames of a channel (1 stdin, 2 stdout, 3 stderr)."""
         return [record.raw for record in self.capture.records() if isinstance(record, Frame) and record.ch == ch]

@@ -220,6 +220,7 @@ def test_the_server_never_outlives_us(wrap, deaf):
     ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)" if deaf else "pass"
     wrapped = wrap(*python(f"import os, signal\n{ignore}\nos.write(1, b'r')\nwhile True: signal.pause()"))
     assert wrapped.stdout.read(1) == b"r"
+    until(wrapped.recording, "the capture")
     child = wrapped.child()
     wrapped.kill()
     until(lambda: not running(child), "the end of the server")

@@ -117,6 +117,7 @@ def test_a_live_capture_or_a_file_of_somebody_else_is_never_overwritten(wrap, tm
     path = tmp_path / "mine.jsonl"
     first = wrap("cat", options=("-o", str(path)))
     assert first.ask(b"one") == b"one"
+    until(lambda: path.exists() and b"one" in path.read_bytes(), "the capture")
     out, err, code = wrap("cat", options=("-o", str(path))).finish(b"two\n")
     assert (out, code, err.count(b"\n")) == (b"two\n", 0, 1)
     assert b"is a live capture; this capture goes to " in err
@@ -187,6 +188,7 @@ def test_a_capture_shows_while_it_is_live_and_after_a_kill(wrap, tmp_path):
     request, answer = b'{"jsonrpc":"2.0","id":1,"method":"ping"}', b'{"jsonrpc":"2.0","id":1,"result":{}}'
     assert wrapped.ask(request) == request
     assert wrapped.ask(answer) == answer
+    until(lambda: [path for path in folder.glob("*") if path.read_bytes().count(b"result") == 2], "the capture")
     (listed,) = _ls(folder)
     assert (listed["live"], listed["name"], listed["exchanges"]) == (True, "cat", 2)
     follow = subprocess.Popen(
