@@ -31,8 +31,7 @@ _IGNORED_BY_PYTHON = tuple(
 _PR_SET_PDEATHSIG = 1
 _SI_KERNEL = 0x80  # si_code of what the terminal sends (sigaction(2))
 
-ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)
-"""Signals that end processes: passed on late."""
+_ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # end processes: passed on late
 _PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
 _FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
 _MOST_DESCRIPTORS = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
@@ -53,7 +52,7 @@ class Child:
         self._lifeline = lifeline
         self._command = command
         self._path = path
-        self._signals = _hold(_PASSED + ENDING)
+        self._signals = _hold(_PASSED + _ENDING)
 
     def confirm(self) -> None:
         """Wait until the command runs in the child; raise SpawnError if it does not."""
@@ -76,7 +75,7 @@ class Child:
                 del late[number]
                 os.kill(self.pid, number)  # not reaped yet, so the pid is still its own
             number, from_terminal = self.next_signal(min(late.values()) - now if late else None)
-            if number in ENDING and not from_terminal:
+            if number in _ENDING and not from_terminal:
                 late.setdefault(number, time.monotonic() + _LATENESS)
             elif number in _PASSED:
                 os.kill(self.pid, number)
@@ -265,7 +264,7 @@ def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
         os.closerange(4, _MOST_DESCRIPTORS)
         for fd in range(3):
             os.close(fd)
-        for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
+        for number in _ENDING:
             _signal.signal(number, _signal.SIG_IGN)  # a signal to the group must not end the watch
         if not os.read(3, 1):
             os.kill(pid, _signal.SIGKILL)  # not reaped: its parent is gone without a word

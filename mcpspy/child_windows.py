@@ -19,9 +19,6 @@ from mcpspy.errors import SpawnError
 if sys.platform != "win32":  # for the type checker: what follows exists there only
     raise ImportError("child_windows is for Windows")
 
-ENDING: tuple[int, ...] = ()
-"""Signals that end processes: none here."""
-
 _JOB_EXTENDED_LIMITS = 9  # JobObjectExtendedLimitInformation
 _KILL_ON_JOB_CLOSE = 0x2000
 _EXTENDED_SIZE = 144 if sys.maxsize > 2**32 else 112  # of JOBOBJECT_EXTENDED_LIMIT_INFORMATION

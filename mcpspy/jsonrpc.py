@@ -147,35 +147,30 @@ def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
         if type(method) is not str:
             return Invalid(value, refused, f"method is {_type_name(method)}, not a string")
         if "id" in value:
-            return Request(value, refused, _id(value["id"], raw, part), method)
+            return Request(value, refused, exact_id(value["id"], raw, part, "id"), method)
         return Notification(value, refused, method)
     if "error" in value and (value["error"] is not None or "result" not in value):
-        return Error(value, refused, _id(value["id"], raw, part) if "id" in value else None)
+        return Error(value, refused, exact_id(value["id"], raw, part, "id") if "id" in value else None)
     if "result" in value:
         if "id" in value:
-            return Result(value, refused, _id(value["id"], raw, part))
+            return Result(value, refused, exact_id(value["id"], raw, part, "id"))
         return Invalid(value, refused, "a result without an id")
     return Invalid(value, refused, "neither method nor result nor error")
 
 
-def _id(value: Any, raw: bytes, part: int) -> Id:
-    """The id, with the digits it was written with where decoding has changed them."""
-    if type(value) is float:
-        value = exact(value, raw, part, "id")
-    return Id.of(value)
-
-
-def exact(value: Any, raw: bytes, part: int, *path: str) -> Any:
-    """`value`, which stands at `path` in a message, with the digits it was written with."""
+def exact_id(value: Any, raw: bytes, part: int, *path: str) -> Id:
+    """The id that stands as `value` at `path` in a message, with the digits it was written with."""
+    if type(value) is not float:  # only a float has lost them in decoding
+        return Id.of(value)
     try:
         found = _with_digits(raw)
     except RecursionError:
-        return value
+        return Id.of(value)
     if type(found) is list:
         found = found[part]
     for key in path:
         found = found[key]
-    return found
+    return Id.of(found)
 
 
 @lru_cache(maxsize=1)  # a batch asks once for each of its elements

@@ -1,7 +1,7 @@
 """Writing a capture: plain values in, one line out.
 
 The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most
-the record being written and several threads need no order among them. Writing happens after the bytes were forwarded,
+the record being written. Writing happens after the bytes were forwarded,
 and a failure of it never reaches the traffic: `Writer` raises nothing. What could not be written is counted, and a
 `gap` record says so as soon as writing works again; a frame of several records is kept whole or cut, never joined
 across a loss.

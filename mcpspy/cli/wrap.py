@@ -60,7 +60,7 @@ def wrap(arguments: list[str]) -> int:
     environ = environment()
     try:
         server = spawn(argv, environ)
-    except SpawnError as error:  # not even a process could be had
+    except SpawnError as error:  # not even a process could be had: perhaps no descriptor to import anything with
         os.write(2, f"mcpspy: {error}\n".encode())
         return error.status
     from mcpspy.relay.stdio import run  # while the server boots

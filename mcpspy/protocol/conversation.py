@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact, parse
+from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
 from mcpspy.record import Close, End, Frame, Gap, Open, Record
 
@@ -198,16 +198,14 @@ class Conversation:
     def _notification(self, message: Message, body: Notification) -> None:
         message.revision = self._session.negotiated or self._session.stated
         subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
-        if type(subscription) is float:
-            subscription = exact(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
         if subscription is not None:
-            for exchange in self._session.pending.get(("client", Id.of(subscription)), ()):
+            listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
+            for exchange in self._session.pending.get(("client", listen), ()):
                 message.revision = exchange.revision
         if body.method == "notifications/cancelled":
-            target = _member(body.params, "requestId")
-            if type(target) is float:
-                target = exact(target, message.frame.raw, message.part, "params", "requestId")
-            for exchange in self._session.pending.get((message.sender, Id.of(target)), ()):
+            requested = _member(body.params, "requestId")
+            target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
+            for exchange in self._session.pending.get((message.sender, target), ()):
                 exchange.cancelled = True
 
     def _revision(self, body: Request) -> Revision | None:

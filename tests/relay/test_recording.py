@@ -41,11 +41,7 @@ def test_a_full_disk_changes_nothing_for_the_client(tmp_path):
 @ROOT_ONLY
 def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
     """S-01: on a real small file system, filled and emptied while the server runs."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], check=False).returncode:
-        pytest.skip("may not mount here")
-    try:
+    with small_disk(tmp_path / "disk", "size=256k") as disk:
         path = disk / "capture.jsonl"
         wrapped = wrap("cat", options=("-o", str(path)))
         assert wrapped.ask(b"before") == b"before"
@@ -64,8 +60,18 @@ def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
         for told in frames.values():
             assert (told[0], told[-1]) == (b"before", big)
         assert lost == 2 * 22 - len(frames[1] + frames[2]) > 0
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, options: str):
+    """A file system of its own at `place`; skips where that is not allowed."""
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=False).returncode:
+        pytest.skip("may not mount here")
+    try:
+        yield place
     finally:
-        subprocess.run(["umount", "-l", disk], check=True)
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 def _fill(disk: Path) -> Path:
@@ -99,17 +105,11 @@ def test_an_output_that_cannot_be_written_changes_nothing_for_the_client(wrap, t
 @ROOT_ONLY
 def test_a_read_only_directory_changes_nothing_for_the_client(wrap, tmp_path):
     """S-16: a read-only file system, for root may write anywhere else."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=64k", "tmpfs", disk], check=False).returncode:
-        pytest.skip("may not mount here")
-    try:
+    with small_disk(tmp_path / "disk", "ro,size=64k") as disk:
         for options in (("--capture-dir", str(disk)), ("-o", str(disk / "c.jsonl"))):
             out, err, code = wrap("cat", options=options).finish(b"hello\n")
             assert (out, code, err.count(b"\n")) == (b"hello\n", 0, 1)
             assert b"Read-only file system" in err
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
 
 
 def test_a_live_capture_or_a_file_of_somebody_else_is_never_overwritten(wrap, tmp_path):
