@@ -17,7 +17,7 @@ from orjson import Fragment
 from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 from mcpspy.protocol.conversation import ENDLESS, Conversation, Event, Exchange, Message, subject
 from mcpspy.protocol.revisions import Revision
-from mcpspy.record import End, Gap, Header, Record
+from mcpspy.record import End, Frame, Gap, Header, Open, Record
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
 _REVISIONS = (None, *Revision)
@@ -58,14 +58,48 @@ class Row:
     exchange: Exchange | None = field(default=None, repr=False)
 
 
-def rows(records: Iterable[Record]) -> Iterator[Row]:
-    """The rows of a stream of records, as they come; responses that no request was found for may come late."""
-    conversation = Conversation()
-    for record in records:
-        for event in conversation.feed(record):
+class Timeline:
+    """Folds the records of one capture into rows; `feed` each, then `end`."""
+
+    def __init__(self) -> None:
+        self._conversation = Conversation()
+
+    def feed(self, record: Record) -> Iterator[Row]:
+        """Take the next record and yield the rows that it completes; a response without a request may come late."""
+        for event in self._conversation.feed(record):
             yield _row(event)
-    for event in conversation.end():
-        yield _row(event)
+
+    def end(self) -> Iterator[Row]:
+        """Yield the responses that no request was found for."""
+        for event in self._conversation.end():
+            yield _row(event)
+
+    def pending(self) -> Iterator[Exchange]:
+        """The exchanges without an answer, oldest first."""
+        return self._conversation.pending()
+
+
+def rows(records: Iterable[Record]) -> Iterator[Row]:
+    """The rows of a stream of records, as they come."""
+    timeline = Timeline()
+    for record in records:
+        yield from timeline.feed(record)
+    yield from timeline.end()
+
+
+def rows_alone(record: Frame | Gap | End, channel: Open | None) -> Iterator[Row]:
+    """The rows of one record out of a capture of which nothing else is known: nothing is paired."""
+    conversation = Conversation()
+    if channel:
+        yield from map(_row, conversation.feed(channel))
+    yield from map(_row, conversation.feed(record))
+    yield from map(_row, conversation.end())
+
+
+def final_status(exchange: Exchange, *, live: bool) -> str:
+    """The status of an exchange when no more records are there: a request that nobody will answer is `unanswered`."""
+    lacking = exchange.status == "pending" and not (live or exchange.in_doubt or exchange.method == ENDLESS)
+    return "unanswered" if lacking else exchange.status
 
 
 def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
@@ -86,8 +120,7 @@ def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterat
                 statuses[exchange.ordinal] = _STATUSES.index(exchange.status)
             revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
     for exchange in conversation.pending():
-        open_end = live or exchange.cancelled or exchange.in_doubt or exchange.method == ENDLESS
-        statuses[exchange.ordinal] = _STATUSES.index(exchange.status if open_end else "unanswered")
+        statuses[exchange.ordinal] = _STATUSES.index(final_status(exchange, live=live))
         revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
     for row in rows(records()):
         if row.kind == "request" and row.exchange and row.exchange.ordinal < len(answers):
@@ -110,14 +143,18 @@ class Counts:
     errors: int = 0
     """Requests answered by an error or by a tool's error, and frames that are no message."""
 
+    def add(self, row: Row) -> None:
+        """Count one more row."""
+        self.frames += row.part == 0 and row.channel is not None
+        self.exchanges += row.kind == "request"
+        self.errors += row.kind == "invalid" or (row.kind != "request" and row.status in ("error", "tool-error"))
+
 
 def count(records: Iterable[Record]) -> Counts:
     """Count what is in a capture."""
     counts = Counts()
     for row in rows(records):
-        counts.frames += row.part == 0 and row.channel is not None
-        counts.exchanges += row.kind == "request"
-        counts.errors += row.kind == "invalid" or (row.kind != "request" and row.status in ("error", "tool-error"))
+        counts.add(row)
     return counts
 
 

@@ -25,6 +25,9 @@ try:
 except ImportError:  # Windows: no capture is ever seen as live
     fcntl = None  # type: ignore[assignment]
 
+DAMAGED = "a damaged line"
+"""Why there is a gap where a line does not parse."""
+
 _CHUNK = 1 << 20  # bytes read at once
 _HEADER_LIMIT = 1 << 20  # bytes; a longer first line is no header
 
@@ -68,12 +71,12 @@ class Records:
     def _line(self, line: bytes) -> Iterator[Record]:
         try:
             fields = orjson.loads(line)
-            record = _parse(self._n, fields)
+            record = parse_record(self._n, fields)
         except (ValueError, KeyError, TypeError, AttributeError):
             yield from self._cut_open_frames()
             if self._damage:
                 yield self._damage
-            self._damage = Gap(self._n, self._t, 1, "a damaged line")
+            self._damage = Gap(self._n, self._t, 1, DAMAGED)
             return
         if record is None:
             return
@@ -206,8 +209,11 @@ def parse_header(line: bytes) -> Header:
         raise NotACapture("does not begin with a capture's header") from None
 
 
-def _parse(n: int, fields: dict[str, Any]) -> Record | None:
-    """One record from its decoded line; None for a kind that this version does not know."""
+def parse_record(n: int, fields: dict[str, Any]) -> Record | None:
+    """One record from its decoded line; None for a kind that this version does not know.
+
+    Raises KeyError, TypeError, ValueError or AttributeError for what is no record.
+    """
     parse = _KINDS.get(fields["kind"])
     if parse is None:
         return None

@@ -11,6 +11,7 @@ from mcpspy.capture.place import directory
 from mcpspy.errors import CaptureError
 from mcpspy.printable import printable
 from mcpspy.timeline import Counts, count
+from mcpspy.units import age_text, plural, size_text
 
 _COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a list should
 
@@ -58,25 +59,3 @@ def _line(listed: Listed, counts: Counts | None) -> str:
     path = f"~{os.sep}{path.removeprefix(home)}" if path.startswith(home) else path
     what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
     return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}\n           {path}"
-
-
-def plural(number: int, noun: str) -> str:
-    """`1 frame`, `2 frames`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def size_text(size: float) -> str:
-    """Bytes as people read them, in powers of 1000."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-
-
-def age_text(seconds: float) -> str:
-    """How long ago, in the largest unit that fits."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds // length:.0f} {unit} ago"
-    return f"{max(seconds, 0):.0f} s ago"

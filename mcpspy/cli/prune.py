@@ -7,9 +7,9 @@ import time
 
 from mcpspy.capture.library import Listed, captures, delete
 from mcpspy.capture.place import directory
-from mcpspy.cli.ls import age_text, plural, size_text
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.printable import printable
+from mcpspy.units import age_text, plural, size_text
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

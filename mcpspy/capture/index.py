@@ -1,0 +1,191 @@
+"""The index of a capture: where its lines are, and any record at once, in whatever order.
+
+The theory. A viewer needs the number of rows and any one of them long before 500 MB are decoded. So `grow` looks only
+at line ends and for the beginning of a frame as our writer writes it; any other line is decoded then and there. It
+keeps eight bytes a line, and four more for each line that is a row: a whole frame, a gap, the end. A frame in pieces is
+one row, that of its last piece.
+
+The same lines come out of `reader.Records` as records; the two agree on which there are (tests hold them to it).
+A file that is deleted while it is open can be read to the end; one that is cut short has lost what was cut.
+"""
+
+import os
+from array import array
+from bisect import bisect_left
+from dataclasses import replace
+from typing import Literal
+
+import orjson
+
+from mcpspy.capture.reader import DAMAGED, Capture, is_live, parse_record
+from mcpspy.errors import CaptureError
+from mcpspy.record import Close, Frame, Gap, Open, Record
+
+_FRAME = b'{"kind":"frame",'  # as our writer begins it
+_MORE = b'"more"'  # inside a string its quotes are escaped, so this is the member
+
+
+class Index:
+    """The lines of one capture, for random access; `grow` until it returns False, and again while the file grows."""
+
+    def __init__(self, path: str) -> None:
+        """Open the capture. Raises CaptureError if it is none."""
+        self.header = Capture(path).header
+        try:
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (close does it)
+        except OSError as error:
+            raise CaptureError(f"cannot read {path}: {error.strerror}") from error
+        self.state: Literal["live", "ended", "deleted", "cut short"] = "ended"
+        """At the last look: a relay was writing to it, or none was, or its name is gone, or its contents."""
+        self.rows = array("I")
+        """The line numbers of the records that are rows, in the order in which they are complete."""
+        self.channels: dict[int, Open] = {}
+        """Every channel that was opened so far."""
+        self._starts = array("Q", (0,))  # where each line begins, and in the end where the next one will
+        self._pieces: dict[int, list[int]] = {}  # lines of the frame that a channel is in the middle of
+        self._joined: dict[int, list[int]] = {}  # by its last line: the lines of a frame in pieces
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+    @property
+    def lines(self) -> int:
+        """How many lines are indexed; the header is line 1."""
+        return len(self._starts) - 1
+
+    @property
+    def indexed(self) -> int:
+        """Bytes of the file that are indexed."""
+        return self._starts[-1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self._file.fileno()).st_size
+
+    def grow(self, limit: int = 1 << 20) -> bool:
+        """Index the next `limit` bytes, or as much as one line takes; tells whether there was anything to index."""
+        self.state = self._look_at_file()  # before the read: what was written before the end is read
+        if self.state == "cut short":
+            return False
+        chunk = self.read(self.indexed, limit)
+        end = chunk.rfind(b"\n")
+        if end < 0:
+            if len(chunk) == limit:
+                return self.grow(limit * 4)
+            return self.state == "ended" and self._finish(chunk)
+        for line in chunk[:end].split(b"\n"):
+            self._line(line)
+            self._starts.append(self._starts[-1] + len(line) + 1)
+        return True
+
+    def read(self, start: int, limit: int) -> bytes:
+        """At most `limit` bytes of the file from `start`; fewer at its end, none where it cannot be read."""
+        try:
+            self._file.seek(start)
+            return self._file.read(limit)
+        except OSError:
+            return b""
+
+    def _look_at_file(self) -> Literal["live", "ended", "deleted", "cut short"]:
+        status = os.fstat(self._file.fileno())
+        if self.state == "cut short" or status.st_size < self.indexed:
+            return "cut short"  # for good: what is written now is another capture
+        if not status.st_nlink:
+            return "deleted"
+        return "live" if is_live(self._file.fileno()) else "ended"
+
+    def record(self, n: int, limit: int = 1 << 62) -> Record:
+        """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""
+        last, more = self._decode(n)
+        lines = self._joined.get(n)
+        if lines is None or not isinstance(last, Frame):
+            return last or _damage(n)
+        parts: list[bytes] = []
+        for line in lines:
+            piece = last if line == n else self._decode(line)[0]
+            if limit <= 0 or not isinstance(piece, Frame):
+                break
+            parts.append(piece.raw)
+            limit -= len(piece.raw)
+        return replace(last, raw=b"".join(parts), cut=last.cut or more)
+
+    def in_pieces(self, n: int) -> bool:
+        """Whether the row on line `n` is a frame that was written in pieces, being larger than 64 KiB."""
+        return n in self._joined
+
+    def row_of(self, n: int) -> int | None:
+        """The place among the rows of the record on line `n`, if it is a row."""
+        place = bisect_left(self.rows, n)
+        if place < len(self.rows) and self.rows[place] == n:
+            return place
+        try:
+            return self.rows.index(n)  # a frame that never got its last piece became a row late
+        except ValueError:
+            return None
+
+    def _decode(self, n: int) -> tuple[Record | None, bool]:
+        start, end = self._starts[n - 1], self._starts[n]
+        return _parse(n, self.read(start, end - start).rstrip(b"\n"))
+
+    def _line(self, line: bytes) -> None:
+        n = len(self._starts)
+        if line.startswith(_FRAME) and _MORE not in line and not self._pieces:
+            self.rows.append(n)
+        elif n > 1:
+            self._look(n, line)
+
+    def _look(self, n: int, line: bytes) -> None:
+        """Decode a line that is not just a whole frame and see what it means for the rows."""
+        record, more = _parse(n, line)
+        if isinstance(record, Frame):
+            self._pieces.setdefault(record.ch, []).append(n)
+            if not more:
+                self._join(record.ch)
+        elif isinstance(record, Open):
+            self.channels[record.ch] = record
+        elif isinstance(record, Close):
+            self._join(record.ch)
+        elif record is not None:
+            self._join_all()
+            if record.why != DAMAGED and self.rows and self.rows[-1] == n - 1 and self._damaged(n - 1):
+                self.rows.pop()  # the gap counts the torn line that it follows
+            self.rows.append(n)
+
+    def _damaged(self, n: int) -> bool:
+        record = self._decode(n)[0]
+        return isinstance(record, Gap) and record.why == DAMAGED
+
+    def _join(self, ch: int) -> None:
+        """The frame that channel `ch` is in the middle of, if any, is complete, or will never be."""
+        lines = self._pieces.pop(ch, None)
+        if lines:
+            self.rows.append(lines[-1])
+            self._joined[lines[-1]] = lines
+
+    def _join_all(self) -> None:
+        for ch in list(self._pieces):
+            self._join(ch)
+
+    def _finish(self, rest: bytes) -> bool:
+        """Nobody writes any more: index an unfinished last line and frames that will not get their last piece."""
+        if rest:
+            self._line(rest)
+            self._starts.append(self._starts[-1] + len(rest))
+        unfinished = bool(self._pieces)
+        self._join_all()
+        return bool(rest) or unfinished
+
+
+def _parse(n: int, line: bytes) -> tuple[Record | None, bool]:
+    """The record on a line, None if its kind is unknown, and whether it is a frame that goes on in a later record."""
+    try:
+        fields = orjson.loads(line)
+        return parse_record(n, fields), bool(fields.get("more"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _damage(n), False
+
+
+def _damage(n: int) -> Gap:
+    return Gap(n, 0, 1, DAMAGED)

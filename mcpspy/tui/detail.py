@@ -1,0 +1,132 @@
+"""The selected message: what is known of it, then the message itself, indented or as it came."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from mcpspy.printable import printable
+from mcpspy.record import Header
+from mcpspy.timeline import Row, wall_time
+from mcpspy.tui.pretty import Piece, json_lines, text_lines
+from mcpspy.tui.rows import BREATH
+from mcpspy.units import duration_text, size_text
+
+_AT_ONCE = 200  # lines made before the next look at the keyboard
+
+_TO = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}
+
+
+class Detail(ScrollView, can_focus=True):
+    """A pane of wrapped lines that are made as they are needed."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"detail--{kind}" for kind in ("key", "string", "number", "literal", "punctuation", "plain", "label", "warning")
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", "up", show=False),
+        Binding("down,j", "scroll_down", "down", show=False),
+        Binding("pageup,ctrl+b", "page_up", "page up", show=False),
+        Binding("pagedown,ctrl+f,space", "page_down", "page down", show=False),
+        Binding("home,g", "scroll_home", "top", show=False),
+        Binding("end,G", "scroll_end", "bottom", show=False),
+    ]
+
+    raw = reactive(False)
+    """Show the frame as it came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[list[Row], Header] | None = None
+        self._lines: list[Strip] = []
+
+    def show(self, rows: list[Row], header: Header) -> None:
+        """Show the messages of one frame."""
+        moved = self._shown is None or [row.n for row in rows] != [row.n for row in self._shown[0]]
+        self._shown = (rows, header)
+        self._make()
+        if moved:
+            self.scroll_to(y=0, animate=False)
+
+    def on_resize(self) -> None:
+        """Wrap again."""
+        self._make()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        place = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        line = self._lines[place] if place < len(self._lines) else Strip.blank(width)
+        return line.adjust_cell_length(width).apply_style(self.rich_style)
+
+    @work(exclusive=True)
+    async def _make(self) -> None:
+        """Make the lines, those in sight first."""
+        if self._shown is None:
+            return
+        width = max(self.scrollable_content_region.width, 10)
+        lines = chain.from_iterable(self._wrap(line, width) for line in _lines(*self._shown, raw=self.raw))
+        self._lines = list(islice(lines, _AT_ONCE))
+        self._resize()
+        while more := list(islice(lines, _AT_ONCE)):
+            await asyncio.sleep(BREATH)
+            self._lines += more
+            self._resize()
+
+    def _resize(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
+        self.refresh()
+
+    def _wrap(self, line: list[Piece], width: int) -> Iterator[Strip]:
+        pieces = (Segment(text, self.get_component_rich_style(f"detail--{kind}", partial=True)) for text, kind in line)
+        strip = Strip(pieces)
+        if strip.cell_length <= width:
+            yield strip
+        else:
+            yield from strip.divide([*range(width, strip.cell_length, width), strip.cell_length])
+
+
+def _lines(rows: list[Row], header: Header, *, raw: bool) -> Iterator[list[Piece]]:
+    """What the pane says, line by line, before wrapping."""
+    for row in rows:
+        yield from _about(row, header)
+    if not rows:
+        return
+    row = rows[0]
+    yield []
+    if row.raw:
+        text = row.raw.decode(errors="backslashreplace" if raw else "replace")
+        decoded = row.kind not in ("invalid", "stderr") or row.value is not None
+        yield from json_lines(text) if decoded and not raw else text_lines(text)
+    elif row.text:
+        yield from text_lines(row.text)
+    if len(row.raw) < row.size:
+        yield [(f"… the first {size_text(len(row.raw))} of {size_text(row.size)}", "warning")]
+
+
+def _about(row: Row, header: Header) -> Iterator[list[Piece]]:
+    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind
+    part = f" part {row.part + 1}" if row.part else ""
+    yield [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
+    facts = [row.kind, _TO[row.sender]]
+    if row.id is not None:
+        facts.append(f"id {printable(str(row.id), 100)}")
+    facts += [fact for fact in (row.revision, size_text(row.size) if row.size else "") if fact]
+    yield [(" · ".join(facts), "label")]
+    yield [(f"{row.t / 1e9:.6f} s · {wall_time(header, row.t)}", "label")]
+    if row.status:
+        other = row.response if row.kind == "request" else row.request
+        link = f" · {'answered by' if row.kind == 'request' else 'answers'} #{other}" if other else ""
+        took = f" · {duration_text(row.latency)}" if row.latency is not None else ""
+        yield [(f"{row.status}{link}{took}", "warning" if row.status in ("error", "tool-error") else "label")]
+    for fault in (row.refused, row.text if row.kind == "invalid" else None):
+        if fault:
+            yield [(printable(fault, 300), "warning")]

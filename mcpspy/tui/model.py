@@ -1,0 +1,266 @@
+"""One capture as the timeline shows it, without a screen.
+
+The theory. People want to see rows at once, wherever they look, in a file of any size that may be growing. So two
+passes go over it in slices, each as long as the caller allows. The index finds the rows: from then on any of them can
+be shown, decoded by itself. The fold follows and tells what answers what: a few bytes for each line of the file, in
+columns, so that a folded row is shown without decoding it. What is on the screen beyond that is decoded on demand.
+"""
+
+import time
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mcpspy.capture.index import Index
+from mcpspy.capture.reader import Records
+from mcpspy.protocol.revisions import Revision
+from mcpspy.record import Close, Frame, Open
+from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
+
+_SLICE = 1 << 15  # bytes that the fold reads at once
+_SHOWN = 1 << 20  # bytes of a frame that a person is shown
+
+_KINDS = ("", "request", "notification", "result", "error", "invalid", "stderr", "gap", "end", "batch")
+_SENDERS = ("client", "server", "mcpspy")
+_STATUSES = ("", "ok", "error", "tool-error", "pending", "unanswered", "cancelled")
+_REVISIONS = ("", *(revision.value for revision in Revision))
+
+
+class Line(NamedTuple):
+    """What one line of the timeline says. Times are nanoseconds since the capture started."""
+
+    n: int
+    t: int
+    kind: str
+    """As of a row, or `batch`."""
+    sender: str
+    method: str = ""
+    name: str = ""
+    id: str = ""
+    status: str = ""
+    latency: int | None = None
+    size: int = 0
+    """Bytes of the frame."""
+    text: str = ""
+    """What there is to read where there is no method."""
+
+
+class _Columns:
+    """What the fold tells of each line of the file, by line number."""
+
+    def __init__(self) -> None:
+        self.kind, self.sender, self.status, self.revision = bytearray(), bytearray(), bytearray(), bytearray()
+        self.method, self.name, self.partner = array("I"), array("I"), array("I")
+        self.t, self.size, self.id = array("Q"), array("Q"), array("q")
+
+    def extend(self, lines: int) -> None:
+        """Make room for line numbers up to `lines`."""
+        more = lines + 1 - len(self.kind)
+        for flags in (self.kind, self.sender, self.status, self.revision):
+            flags.extend(bytes(more))
+        for column in (self.method, self.name, self.partner, self.t, self.size, self.id):
+            column.frombytes(bytes(more * column.itemsize))
+
+
+class Session:
+    """One capture, indexed and folded as far as `grow` has come."""
+
+    def __init__(self, path: str) -> None:
+        """Open the capture. Raises CaptureError."""
+        self.path = path
+        self.index = Index(path)
+        self.header = self.index.header
+        self.counts = Counts()
+        self.complete = False
+        """The file has ended, and all of it is folded."""
+        self._columns = _Columns()
+        self._texts = [""]  # methods and names, once each
+        self._places: dict[str, int] = {"": 0}
+        self._ids: dict[int, str] = {}  # by line number: those that are no small number
+        self._records = Records()
+        self._timeline = Timeline()
+        self._folded = 0  # bytes
+        self._steps = self._fold()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self.index.close()
+
+    def __len__(self) -> int:
+        """How many rows there are so far."""
+        return len(self.index.rows)
+
+    @property
+    def progress(self) -> float:
+        """The part of the file that is folded, 0 to 1."""
+        return min(self._folded / max(self.index.size, 1), 1.0)
+
+    def grow(self, seconds: float) -> bool:
+        """Work for about that long, first on the index, then on the fold; tells whether there is more to do now."""
+        if self.complete:
+            return False
+        deadline = time.perf_counter() + seconds
+        while self.index.grow():
+            self._columns.extend(self.index.lines)
+            if time.perf_counter() > deadline:
+                return True
+        self._columns.extend(self.index.lines)
+        for folded in self._steps:
+            if not folded:
+                break
+            if time.perf_counter() > deadline:
+                return True
+        if self.index.state == "ended" and self._folded == self.index.indexed == self.index.size:
+            self._finish()
+        return False
+
+    def line(self, place: int) -> Line:
+        """The line of the timeline at that place."""
+        n = self.index.rows[place]
+        columns = self._columns
+        kind = _KINDS[columns.kind[n]]
+        if not kind:
+            return self._undigested(n)
+        partner = columns.partner[n]
+        return Line(
+            n,
+            columns.t[n],
+            kind,
+            _SENDERS[columns.sender[n]],
+            self._texts[columns.method[n]],
+            self._texts[columns.name[n]],
+            self._ids.get(n) or (str(columns.id[n] - 1) if columns.id[n] else ""),
+            _STATUSES[columns.status[n]],
+            abs(columns.t[n] - columns.t[partner]) if partner else None,
+            columns.size[n],
+            self._text(n) if kind in ("invalid", "stderr", "gap", "end") else "",
+        )
+
+    def partner(self, place: int) -> int | None:
+        """The place of the response to a request, or of the request that a response answers."""
+        n = self.index.rows[place]
+        partner = self._columns.partner[n]
+        return self.index.row_of(partner) if partner else None
+
+    def messages(self, place: int) -> list[Row]:
+        """The messages at that place: one, or those of a batch, with what the fold knows of them.
+
+        Of a frame over a MiB only the beginning is there: `raw` is shorter than `size`, and `value` is missing.
+        """
+        n = self.index.rows[place]
+        found = self._rows(n, _SHOWN)
+        if len(found) == 1 and self._columns.kind[n]:
+            self._add_what_is_known(found[0])
+        else:
+            for row in found:
+                row.status = None  # only the fold can tell
+        return found
+
+    def _add_what_is_known(self, row: Row) -> None:
+        columns, n = self._columns, row.n
+        row.method = self._texts[columns.method[n]] or None
+        row.name = self._texts[columns.name[n]] or None
+        row.t, row.size = columns.t[n], columns.size[n]
+        row.revision = _REVISIONS[columns.revision[n]] or None
+        row.status = _STATUSES[columns.status[n]] or None
+        if len(row.raw) < row.size:
+            row.kind, row.value, row.refused = _KINDS[columns.kind[n]], None, None
+        partner = columns.partner[n]
+        if partner:
+            row.request, row.response = (n, partner) if row.kind == "request" else (partner, n)
+            row.latency = abs(columns.t[n] - columns.t[partner])
+
+    def _rows(self, n: int, limit: int) -> list[Row]:
+        record = self.index.record(n, limit)
+        if isinstance(record, Open | Close):  # the file was overwritten under our eyes
+            return []
+        channel = self.index.channels.get(record.ch) if isinstance(record, Frame) else None
+        return list(rows_alone(record, channel))
+
+    def _undigested(self, n: int) -> Line:
+        """A row that the fold has not come to yet."""
+        if self.index.in_pieces(n):
+            return Line(n, 0, "frame", "mcpspy", text="a large frame, not read yet")
+        found = self._rows(n, _SHOWN)
+        if not found:
+            return Line(n, 0, "gap", "mcpspy", text="overwritten")
+        row = found[0]
+        kind = row.kind if len(found) == 1 else "batch"
+        method = row.method or ("…" if kind in ("result", "error") else "")
+        number = str(row.id) if row.id else ""
+        return Line(n, row.t, kind, row.sender, method, row.name or "", number, size=row.size, text=row.text or "")
+
+    def _text(self, n: int) -> str:
+        found = self._rows(n, 1 << 12)
+        row = found[0] if found else None
+        if row is None:
+            return ""
+        return f"{row.text}: {row.raw.decode(errors='replace')}" if row.kind == "invalid" else row.text or ""
+
+    def _fold(self) -> Iterator[bool]:
+        """Folds one record a step, for ever; yields whether there was one."""
+        while True:
+            chunk = self.index.read(self._folded, min(_SLICE, self.index.indexed - self._folded))
+            if not chunk:
+                yield False
+                continue
+            self._folded += len(chunk)
+            for record in self._records.feed(chunk):
+                for row in self._timeline.feed(record):
+                    self._fill(row)
+                yield True
+
+    def _finish(self) -> None:
+        """The file has ended: what was waiting for more gets its last word."""
+        for record in self._records.end():
+            for row in self._timeline.feed(record):
+                self._fill(row)
+        for row in self._timeline.end():
+            self._fill(row)
+        for exchange in self._timeline.pending():
+            self._columns.status[exchange.request.n] = _STATUSES.index(final_status(exchange, live=False))
+        self.complete = True
+
+    def _fill(self, row: Row) -> None:
+        columns, n = self._columns, row.n
+        self.counts.add(row)
+        if row.part:
+            columns.kind[n] = _KINDS.index("batch")
+        else:
+            columns.kind[n] = _KINDS.index(row.kind)
+            columns.sender[n] = _SENDERS.index(row.sender)
+            columns.revision[n] = _REVISIONS.index(row.revision or "")
+            columns.method[n], columns.name[n] = self._place(row.method), self._place(row.name)
+            columns.t[n], columns.size[n] = row.t, row.size
+            if row.status:
+                columns.status[n] = _STATUSES.index(row.status)
+            if row.id:
+                self._set_id(n, str(row.id))
+        if row.exchange and row.kind != "request":
+            self._pair(row)
+        if row.method in ("initialize", "notifications/cancelled"):
+            for exchange in self._timeline.pending():  # either can change what earlier requests are
+                columns.status[exchange.request.n] = _STATUSES.index(exchange.status)
+                columns.revision[exchange.request.n] = _REVISIONS.index(
+                    exchange.revision.value if exchange.revision else ""
+                )
+
+    def _pair(self, row: Row) -> None:
+        request = row.exchange.request if row.exchange else None
+        if request is None or request.part or row.part:
+            return  # a frame with several messages has no partner
+        columns = self._columns
+        columns.partner[row.n], columns.partner[request.n] = request.n, row.n
+        columns.status[request.n] = columns.status[row.n]
+
+    def _place(self, text: str | None) -> int:
+        place = self._places.setdefault(text or "", len(self._texts))
+        if place == len(self._texts):
+            self._texts.append(text or "")
+        return place
+
+    def _set_id(self, n: int, number: str) -> None:
+        if len(number) < 19 and number.isascii() and number.isdigit() and str(int(number)) == number:
+            self._columns.id[n] = int(number) + 1
+        else:
+            self._ids[n] = number

@@ -1,0 +1,134 @@
+"""A list of rows with a cursor, of which only those on the screen are ever made (textual's Line API).
+
+It knows nothing of what the rows are: a subclass says how many there are and what stands in each.
+"""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.events import Click
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+SLICE, BREATH = 0.005, 0.002
+"""Seconds: how long work in the background goes on at a time, and how long it then gives way to keys and the screen."""
+
+Cell = tuple[str, str]
+"""A text, and the component class that styles it."""
+
+
+class Rows(ScrollView, can_focus=True):
+    """The list; `cursor` is the place of the selected row."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
+        Binding("pagedown,ctrl+f,space", "page(1)", "page down", show=False),
+        Binding("home,g", "first", "first", show=False),
+        Binding("end,G", "last", "last", show=False),
+        Binding("enter", "choose", "open"),
+    ]
+
+    cursor = reactive(0)
+
+    class Moved(Message):
+        """The cursor stands on another row, or on a row that is new."""
+
+    class Chosen(Message):
+        """The selected row was chosen."""
+
+    def count(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """What stands in the row at `place`, in a view of that width."""
+        raise NotImplementedError
+
+    def rows_changed(self) -> None:
+        """Tell the view that rows have come, gone or changed."""
+        count = self.count()
+        if self.virtual_size.height != count:
+            self.virtual_size = Size(self.size.width, count)
+        if self.cursor >= count:
+            self.cursor = max(count - 1, 0)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Lines are as wide as the view: nothing scrolls sideways."""
+        self.virtual_size = Size(self.scrollable_content_region.width, self.count())
+        self._keep_in_view()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        place = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if place >= self.count():
+            return Strip.blank(width, base)
+        mark = self.mark(place)
+        if mark:
+            base += self.get_component_rich_style(mark)
+        segments = []
+        for text, name in self.cells(place, width):
+            style = self.get_component_rich_style(name, partial=True) if name else None
+            segments.append(Segment(text, base + style if style else base))
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def mark(self, place: int) -> str:
+        """The component class that styles the whole row, or nothing."""
+        return "rows--cursor" if place == self.cursor else ""
+
+    def watch_cursor(self) -> None:
+        """Bring the selected row into view."""
+        self._keep_in_view()
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _keep_in_view(self) -> None:
+        height = self.scrollable_content_region.height
+        top = self.scroll_offset.y
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif height and self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False)
+
+    def move_to(self, place: int) -> None:
+        """Put the cursor on the row at `place`, or on the nearest there is."""
+        self.cursor = max(0, min(place, self.count() - 1))
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor by some rows."""
+        self.move_to(self.cursor + rows)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by some screens."""
+        self.move_to(self.cursor + pages * max(self.scrollable_content_region.height - 1, 1))
+
+    def action_first(self) -> None:
+        """Move the cursor to the first row."""
+        self.move_to(0)
+
+    def action_last(self) -> None:
+        """Move the cursor to the last row."""
+        self.move_to(self.count() - 1)
+
+    def action_choose(self) -> None:
+        """Choose the selected row."""
+        if self.count():
+            self.post_message(self.Chosen())
+
+    def on_click(self, event: Click) -> None:
+        """Select the row under the mouse; a second click chooses it."""
+        place = event.y + self.scroll_offset.y
+        if place < self.count():
+            again = place == self.cursor
+            self.move_to(place)
+            if again or event.chain > 1:
+                self.action_choose()
