@@ -1,33 +1,103 @@
-"""The captures of real sessions stay readable, and fold into what was said."""
+"""The captures of real sessions stay readable, fold into what was said, and tell nothing of the machine."""
 
+import difflib
+import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.protocol.conversation import ENDLESS
+from mcpspy.protocol.revisions import Revision
 from mcpspy.record import FORMAT
 from mcpspy.timeline import final_rows, to_json
+from tests.timelines import CAPTURES, stored, timeline
 
-CAPTURES = sorted((Path(__file__).parent.parent / "captures").glob("*.jsonl"))
+PATHS = sorted(CAPTURES.glob("*.jsonl"))
+EACH = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+METHODS = """
+    initialize notifications/initialized server/discover ping tools/list tools/call notifications/tools/list_changed
+    resources/list resources/templates/list resources/read resources/subscribe resources/unsubscribe
+    notifications/resources/updated prompts/list prompts/get completion/complete logging/setLevel notifications/message
+    sampling/createMessage roots/list notifications/roots/list_changed elicitation/create
+    notifications/elicitation/complete notifications/progress notifications/cancelled
+    subscriptions/listen notifications/subscriptions/acknowledged
+    tasks/result tasks/get tasks/list tasks/cancel notifications/tasks/status
+"""
+# A path that begins at the root, in a frame or in what a frame quotes; a name between slashes is none.
+ABSOLUTE = re.compile(r"(?:(?<=[\s\"'`(=,])|(?<=file://))/\w[\w.+-]*(?:/[\w.+@-]+)+")
+NOWHERE = ("/tmp/mcp-golden", "/srv/peer", "/srv/project")  # noqa: S108 (what the captures may name)
+
+
+def rows(path):
+    return list(final_rows(Capture(str(path)).records, live=False))
 
 
 def test_there_is_a_capture_of_every_format_number():
-    numbers = {int(path.read_text().partition(",")[0].partition(":")[2]) for path in CAPTURES}
+    numbers = {int(path.read_text().partition(",")[0].partition(":")[2]) for path in PATHS}
     assert numbers == set(range(1, FORMAT + 1))
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_the_captures_hold_every_feature_and_every_revision():
+    found = [row for path in PATHS for row in rows(path)]
+    assert set(METHODS.split()) - {row.method for row in found} == set()
+    assert {revision.value for revision in Revision} == {row.revision for row in found} - {None}
+    assert {"ok", "error", "tool-error", "cancelled"} == {row.status for row in found} - {None}
+    assert {"stderr", "invalid"} < {row.kind for row in found}
+    assert any(b'"input_required"' in row.raw for row in found)
+    assert any(b'"inputResponses"' in row.raw for row in found)
+
+
+@EACH
+def test_a_capture_folds_into_its_stored_timeline(path):
+    """After a change of the fold: `scripts/record-golden --timelines`, and a look at the difference."""
+    before, after = stored(path).read_text(encoding="utf-8"), timeline(path)
+    difference = difflib.unified_diff(before.splitlines(), after.splitlines(), "stored", "folded", n=1, lineterm="")
+    assert before == after, "\n".join(difference)
+
+
+def test_no_timeline_is_left_of_a_capture_that_is_gone():
+    assert {file.stem for file in stored(PATHS[0]).parent.glob("*.txt")} == {path.stem for path in PATHS}
+
+
+@EACH
 def test_every_request_of_a_real_session_has_its_answer(path):
-    capture = Capture(str(path))
-    found = list(final_rows(capture.records, live=False))
+    """But for cancelled ones, and a subscription; and an answer has its request, but for what could not be read."""
+    header, found = Capture(str(path)).header, rows(path)
     kinds = Counter(row.kind for row in found)
-    assert kinds["request"] == kinds["result"] + kinds["error"] >= 10
-    assert not kinds["invalid"] + kinds["gap"]
-    assert kinds["end"] == 1
+    unread = [row for row in found if row.kind == "error" and row.id.kind == "null"]
+    assert kinds["request"] >= 5
+    assert (kinds["gap"], kinds["end"]) == (0, 1)
+    assert kinds["invalid"] == len(unread)
     for row in found:
-        assert to_json(row, capture.header)
+        assert to_json(row, header)
         if row.kind == "request":
-            assert row.response
-            assert row.latency >= 0
-            assert row.revision == path.stem[-10:]
+            assert row.response or row.status == "cancelled" or row.method == ENDLESS
+            assert row.response is None or row.latency >= 0
+        elif row.kind in ("result", "error") and row not in unread:
+            assert row.request
+
+
+@EACH
+def test_a_session_has_one_revision_the_one_in_the_name(path):
+    """But for a `server/discover` that was refused, which is a probe."""
+    requests = [row for row in rows(path) if row.kind == "request"]
+    (revision,) = {row.revision for row in requests if (row.method, row.status) != ("server/discover", "error")}
+    assert Revision.of(path.stem[-10:]) in (None, Revision(revision))
+
+
+@EACH
+def test_a_capture_is_small_and_tells_nothing_of_the_machine(path):
+    capture, text = Capture(str(path)), path.read_text(encoding="utf-8")
+    assert len(text) < 200_000
+    assert capture.header.env == ("HOME", "PATH")
+    spoken = "\n".join([*capture.header.argv, *(row.raw.decode() for row in rows(path))]).replace("\\n", "\n")
+    assert [found for found in ABSOLUTE.findall(f"{text}\n{spoken}") if not found.startswith(NOWHERE)] == []
+    assert "username:password" not in text
+
+
+def test_the_password_of_a_recorded_command_line_is_redacted():
+    argv = Capture(str(CAPTURES / "field-stdio.jsonl")).header.argv
+    assert argv[:4] == ("cmd", "/c", "npx", "-y")
+    assert re.fullmatch(r"mysql://username:«redacted:[0-9a-f]{8}»@localhost:3306/database", argv[-1])

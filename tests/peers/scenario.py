@@ -24,14 +24,15 @@ ANSWERS = SCENARIOS["answers"]
 
 def parse_arguments(revisions):
     parser = argparse.ArgumentParser(usage="%(prog)s [--scenario NAME] [--revision R] -- COMMAND ARG...")
-    parser.add_argument("--scenario", default="basic", choices=["basic", "full", "everything"])
+    parser.add_argument("--scenario", default="basic", choices=["basic", "features", "full", "everything"])
     parser.add_argument("--revision", choices=revisions, help="ask for this revision instead of the client's newest")
     parser.add_argument("command", nargs="+")
     return parser.parse_args()
 
 
 def steps_of(scenario):
-    return SCENARIOS["basic"] + SCENARIOS["full"] if scenario == "full" else SCENARIOS[scenario]
+    parts = {"features": ["basic", "features"], "full": ["basic", "large", "features"]}.get(scenario, [scenario])
+    return [step for part in parts for step in SCENARIOS[part]]
 
 
 class Inbox:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from mcpspy.timeline import final_rows
 from tests.peers import prepare
 from tests.relay.harness import LIMIT
 
+FIELD = Path(prepare.HERE) / "field"
 SESSIONS = [
     *((client, server, "full") for client in prepare.SDKS for server in prepare.SDKS),
     ("node", "everything", "everything"),
@@ -47,11 +49,33 @@ def test_a_session_is_the_same_through_wrap_and_the_capture_is_what_passed(tmp_p
     wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]
     outer, inner = tmp_path / "outer", tmp_path / "inner"
     wrapped = [*prepare.tap(outer), "--", *wrap, *prepare.tap(inner), "--", *command]
-    assert session(wrapped, client, scenario) == session(command, client, scenario)
+    bare = session(command, client, scenario)
+    assert session(wrapped, client, scenario) == bare
+    assert bare["steps"][0]["result"]["revision"] == ("2026-07-28" if client == server == "python2" else "2025-11-25")
+    judge_bytes(capture, outer, inner)
+    _judge_pairs(capture)
+
+
+def test_a_scripted_session_with_faults_passes_as_it_is(tmp_path):
+    """S-01, F-02: frames that are no JSON-RPC are recorded like all others, and either side checks what it hears."""
+    capture, outer, inner = tmp_path / "capture.jsonl", tmp_path / "outer", tmp_path / "inner"
+    wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]
+    command = [*prepare.tap(outer), "--", *wrap, *prepare.tap(inner), "--", sys.executable, str(FIELD / "server.py")]
+    client = [sys.executable, str(FIELD / "client.py"), "--", *command]
+    done = subprocess.run(client, capture_output=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    judge_bytes(capture, outer, inner)
+    script = (FIELD / "session.txt").read_bytes().splitlines(keepends=True)
+    for mark, stream in ((b"> ", "stdin"), (b"< ", "stdout"), (b"! ", "stderr")):
+        said = b"".join(line[2:] for line in script if line.startswith(mark))
+        assert (outer / f"{stream}.bin").read_bytes() == said
+
+
+def judge_bytes(capture, outer, inner) -> None:
+    """On either side of mcpspy the same bytes have passed, and the capture holds them; it was closed in order."""
     for ch, stream in ((1, "stdin"), (2, "stdout"), (3, "stderr")):
         assert hashes(outer / f"{stream}.bin") == hashes(inner / f"{stream}.bin") == _recorded(capture, ch)
     assert any(isinstance(record, End) for record in Capture(str(capture)).records())
-    _judge_pairs(capture)
 
 
 def hashes(path) -> str:

@@ -147,6 +147,10 @@ class Peer {
         return this.client.setLoggingLevel(level);
     }
 
+    send_unknown({ method }) {
+        return this.client.request({ method }, types.ResultSchema);
+    }
+
     async send_roots_changed() {
         await this.client.sendRootsListChanged();
         return 'sent';
@@ -234,10 +238,11 @@ const { values, positionals } = parseArgs({
     options: { scenario: { type: 'string', default: 'basic' }, revision: { type: 'string' } },
     allowPositionals: true,
 });
-const steps = values.scenario === 'full' ? [...SCENARIOS.basic, ...SCENARIOS.full] : SCENARIOS[values.scenario];
+const parts = { features: ['basic', 'features'], full: ['basic', 'large', 'features'] }[values.scenario];
+const steps = parts ? parts.flatMap((part) => SCENARIOS[part]) : SCENARIOS[values.scenario];
 const revision = values.revision ?? REVISIONS.at(-1);
 if (!steps || !REVISIONS.includes(revision) || !positionals.length) {
-    process.stderr.write('usage: client.mjs [--scenario basic|full|everything] [--revision R] -- COMMAND ARG...\n');
+    process.stderr.write('usage: client.mjs [--scenario basic|features|full|everything] [--revision R] -- COMMAND ARG...\n');
     process.exit(2);
 }
 

@@ -105,6 +105,9 @@ class Peer:
     async def set_log_level(self, level):
         return dump(await self.session.set_logging_level(level))
 
+    async def send_unknown(self, method):
+        return dump(await self.session.send_request(types.Request[None, str](method=method, params=None), types.Result))
+
     async def send_roots_changed(self):
         await self.session.send_roots_list_changed()
         return "sent"

@@ -138,6 +138,10 @@ class Peer:
     async def set_log_level(self, level):
         return UNSUPPORTED if self.modern else dump(await self.client.set_logging_level(level))
 
+    async def send_unknown(self, method):
+        request = types.Request[None, str](method=method, params=None)
+        return dump(await self.client.session.send_request(request, types.Result))
+
     async def send_roots_changed(self):
         if self.modern:
             return UNSUPPORTED

@@ -1,0 +1,44 @@
+"""The stored timelines: what the fold over each golden capture says, one line a row, in `NAME.txt` beside this file.
+
+A capture never changes, so neither may its timeline, unless the fold has learned something: then
+`scripts/record-golden --timelines` writes them anew, and the difference is reviewed like code.
+"""
+
+from pathlib import Path
+
+from mcpspy.capture.reader import Capture
+from mcpspy.printable import printable
+from mcpspy.timeline import Row, final_rows
+
+CAPTURES = Path(__file__).parent.parent.parent / "captures"
+ARROWS = {"client": ">", "server": "<", "mcpspy": "."}
+WIDTHS = (6, 1, 12, 13, 34, 24, 10, 10, 9)
+
+
+def stored(capture: Path) -> Path:
+    """Where the timeline of a capture is stored."""
+    return Path(__file__).parent / f"{capture.stem}.txt"
+
+
+def timeline(capture: Path) -> str:
+    """The rows of a capture as text; `-` stands for what a row does not have."""
+    return "".join(f"{line(row)}\n" for row in final_rows(Capture(str(capture)).records, live=False))
+
+
+def line(row: Row) -> str:
+    """A row: place, sender, kind, id, method, name, revision, status, the other half of the exchange, other text."""
+    other = row.response if row.kind == "request" else row.request
+    columns = (
+        f"#{row.n}" + (f".{row.part}" if row.part else ""),
+        ARROWS[row.sender],
+        row.kind,
+        row.id,
+        row.method,
+        row.name,
+        row.revision,
+        row.status,
+        None if other is None else f"#{other}",
+    )
+    told = ("-" if column is None else printable(str(column), 60) for column in columns)
+    text = printable(row.text or row.refused or "", 100)
+    return " ".join([*(cell.ljust(width) for cell, width in zip(told, WIDTHS, strict=True)), text]).rstrip()
