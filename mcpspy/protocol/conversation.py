@@ -4,9 +4,9 @@ The theory. Pairing goes by direction and typed id: both peers count from 1. The
 first and record second, so a response may stand in the file before its request; but times are taken before the forward,
 so a cause always precedes its effect in `t`. Hence: a response whose request has not been seen is held, and is an
 orphan only when a later record's `t` is more than `HOLD` past its own, or at the end; and of several requests in flight
-with one id, a response answers the first that was sent before it. For the same reason a request without a revision gets
-one when the answer to `initialize` turns up late. Messages come out in an order in which each request precedes its
-response.
+with one id, a response answers the first that was sent before it. For the same reason what the client says right after
+the answer to `initialize` may stand before that answer: its notifications are held for it, its requests get their
+revision when it comes. Messages come out in an order in which each request precedes its response.
 
 The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
 else unknown (DESIGN section 4).
@@ -88,6 +88,7 @@ class _Session:
 
     negotiated: Revision | None = None
     stated: Revision | None = None  # by the latest request that stated one itself
+    initialize: Exchange | None = None  # while it is not answered
     pending: dict[tuple[str, Id], list[Exchange]] = field(default_factory=dict)
 
 
@@ -102,11 +103,12 @@ class Conversation:
         self._channels: dict[int, Open] = {}
         self._session = _Session()  # stdio has one; HTTP will have many
         self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
+        self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
         self._requests = 0
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record and yield what it completes."""
-        if self._held:
+        if self._held or self._early:
             yield from self._release(record.t)
         if isinstance(record, Frame):
             channel = self._channels.get(record.ch)
@@ -126,7 +128,8 @@ class Conversation:
             yield record
 
     def end(self) -> Iterator[Event]:
-        """Yield the responses that no request was found for."""
+        """Yield what was held: responses that no request was found for, notifications without a revision."""
+        yield from self._release_early()
         for messages in self._held.values():
             yield from messages
         self._held.clear()
@@ -137,7 +140,9 @@ class Conversation:
             yield from exchanges
 
     def _release(self, t: int) -> Iterator[Message]:
-        """Give up on responses that have waited long enough."""
+        """Give up on what has waited long enough."""
+        if self._early and t - self._early[0].t > HOLD:
+            yield from self._release_early()
         while self._held:
             key = next(iter(self._held))  # nearly the one that has waited longest
             if t - self._held[key][0].t <= HOLD:
@@ -155,10 +160,21 @@ class Conversation:
                     yield message
                 else:
                     self._held.setdefault(key, []).append(message)
+                if self._early and self._session.initialize is None:
+                    yield from self._release_early()
+            elif isinstance(body, Notification):
+                if sender == "client" and self._session.initialize:
+                    self._early.append(message)
+                else:
+                    yield self._notification(message, body)
             else:
-                if isinstance(body, Notification):
-                    self._notification(message, body)
                 yield message
+
+    def _release_early(self) -> Iterator[Message]:
+        early, self._early = self._early, []
+        for message in early:
+            if isinstance(message.body, Notification):
+                yield self._notification(message, message.body)
 
     def _request(self, message: Message, body: Request) -> Iterator[Message]:
         session = self._session
@@ -167,6 +183,8 @@ class Conversation:
         self._requests += 1
         message.exchange = exchange
         session.pending.setdefault((message.sender, body.id), []).append(exchange)
+        if body.method == "initialize":
+            session.initialize = exchange
         yield message
         key = (message.sender, body.id)
         waiting = self._held.pop(key, [])
@@ -187,6 +205,8 @@ class Conversation:
         exchange.response = message
         message.exchange = exchange
         message.revision = exchange.revision
+        if exchange is self._session.initialize:
+            self._session.initialize = None
         if exchange.method == "initialize" and isinstance(message.body, Result):
             message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
             self._session.negotiated = message.revision
@@ -195,7 +215,7 @@ class Conversation:
                     early.revision = early.request.revision = message.revision
         return True
 
-    def _notification(self, message: Message, body: Notification) -> None:
+    def _notification(self, message: Message, body: Notification) -> Message:
         message.revision = self._session.negotiated or self._session.stated
         subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
         if subscription is not None:
@@ -207,6 +227,7 @@ class Conversation:
             target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
             for exchange in self._session.pending.get((message.sender, target), ()):
                 exchange.cancelled = True
+        return message
 
     def _revision(self, body: Request) -> Revision | None:
         stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))

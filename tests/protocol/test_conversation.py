@@ -707,6 +707,43 @@ def test_a_request_recorded_before_the_answer_to_initialize_gets_its_revision_al
     assert [message.revision.value for message in found] == ["2025-06-18"] * 3
 
 
+def test_a_notification_recorded_before_the_answer_to_initialize_waits_for_its_revision():
+    found = events("""
+        @0.000 > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
+        @0.020 > {"jsonrpc":"2.0","method":"notifications/initialized"}
+        @0.010 < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2024-11-05"}}
+    """)
+    assert [(message.n, message.revision.value) for message in found] == [
+        (1, "2025-06-18"),
+        (3, "2024-11-05"),
+        (2, "2024-11-05"),
+    ]
+
+
+def test_a_refused_probe_does_not_lend_its_revision_to_an_early_notification():
+    found = revisions("""
+        @0.000 > {"jsonrpc":"2.0","id":1,"method":"server/discover",\
+"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}
+        @0.010 < {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}
+        @0.020 > {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+        @0.040 > {"jsonrpc":"2.0","method":"notifications/initialized"}
+        @0.030 < {"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25"}}
+    """)
+    assert found[-2:] == ["#5 2025-11-25", "#4 2025-11-25"]
+
+
+@pytest.mark.parametrize("after", ["", '@1.100 < {"jsonrpc":"2.0","method":"notifications/message"}'])
+def test_a_notification_does_not_wait_for_ever_for_an_initialize_that_is_not_answered(after):
+    """A second, or until the end; nothing is lost, and a server's notifications never wait."""
+    found = events(f"""
+        @0.000 > {{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-06-18"}}}}
+        @0.020 > {{"jsonrpc":"2.0","method":"notifications/initialized"}}
+        @0.030 < {{"jsonrpc":"2.0","method":"notifications/message"}}
+        {after}
+    """)
+    assert [message.n for message in found] == ([1, 3, 2, 4] if after else [1, 3, 2])
+
+
 def test_a_peer_that_answers_what_nobody_asked_does_not_slow_the_fold():
     """20,000 responses within a second, each held; quadratic time would take a minute."""
     conversation = Conversation()
