@@ -13,10 +13,10 @@ ROOT = os.path.dirname(mcpspy.__file__)
 
 # A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
 LAYERS = {
-    0: "__init__ record errors printable",
+    0: "__init__ record errors printable units",
     1: "capture wire jsonrpc redact child child_windows",
     2: "protocol tap",
-    3: "timeline filters relay replay clients report",
+    3: "timeline filters relay replay demo clients report",
     4: "tui",
     5: "cli",
     6: "__main__",

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -32,8 +33,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name; returns the exit status."""
     parser, commands = _parsers()
     if not arguments:
-        parser.print_help()
-        return 0
+        if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+            parser.print_help()
+            return 0
+        arguments = ["tui"]
     if not arguments[0].startswith("-") and arguments[0] not in commands:
         near = get_close_matches(arguments[0], commands, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(commands)}"
@@ -57,6 +60,19 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
         help="run a stdio server behind this process and record what is said",
         add_help=False,
     )
+
+    commands.add_parser(
+        "demo",
+        help="see what this is for",
+        description="Watch a small weather server and a client talk through 'mcpspy wrap'.",
+    )
+
+    tui = commands.add_parser(
+        "tui",
+        help="watch captures in the terminal (also without a command)",
+        description="Watch captures in the terminal: the sessions of a directory, or one of them; live ones grow.",
+    )
+    tui.add_argument("targets", nargs="*", metavar="CAPTURE|DIR", help="default: where wrap writes them")
 
     ls = commands.add_parser(
         "ls",

@@ -4,6 +4,7 @@ import asyncio
 import time
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -109,19 +110,17 @@ class TimelineRows(Rows):
 
 
 def _subject(line: Line, room: int) -> list[Cell]:
-    """Method, name and id in `room` characters, the id only if it fits."""
-    number = printable(f"id {line.id}", 14) if line.id else ""
+    """Method, name and id in `room` columns of the screen, the id only if it fits."""
+    number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
     method = printable(line.method or "(no request seen)", room)
-    left = room - len(method)
-    name = printable(f" {line.name}", left) if line.name and left > 3 else ""
-    left -= len(name)
-    number = f" {number:>6}" if left > max(len(number), 6) else ""
+    name = printable(f" {line.name}", room) if line.name else ""
+    if cell_len(method) + cell_len(number) >= room or cell_len(number) * 3 > room:
+        number = ""
+    left = room - cell_len(number)
+    method = set_cell_size(method, min(cell_len(method), left))
+    name = set_cell_size(name, left - cell_len(method))
     colour = "timeline--dim" if line.kind == "notification" else ""
-    return [
-        (method, colour),
-        (name.ljust(left + len(name) - len(number)), "timeline--client"),
-        (number, "timeline--dim"),
-    ]
+    return [(method, colour), (name, "timeline--client"), (number, "timeline--dim")]
 
 
 def _outcome(line: Line, *, narrow: bool) -> list[Cell]:

@@ -1,0 +1,80 @@
+"""`mcpspy demo`: a session to look at, of a small server and a scripted client behind the real `wrap`.
+
+On a terminal the session is watched live, in the TUI; otherwise it is played to its end and then printed.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from mcpspy.capture.place import directory, file_name, make_directory
+from mcpspy.capture.reader import Capture
+from mcpspy.cli import show
+from mcpspy.errors import CaptureError, Error
+from mcpspy.printable import printable
+
+_PACE = 0.4  # seconds before each request, so that a person can follow
+_STEP = 0.01  # seconds between two looks at whether the capture has begun
+
+
+def run(_: argparse.Namespace) -> int:
+    """Play the session and show it."""
+    watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    path = _new_path()
+    command = [sys.executable, "-m", "mcpspy.demo.client", "-o", path, "--pace", str(_PACE if watched else 0)]
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE  # what comes on stderr is less than a pipe holds
+    with subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe) as client:
+        try:
+            if watched:
+                from mcpspy.tui.app import run as watch
+
+                _await_capture(client, path)
+                watch([path])
+            else:
+                client.wait()
+                _await_capture(client, path)
+                show.run(argparse.Namespace(capture=path, json=False, follow=False))
+                if client.returncode:
+                    raise Error(_complaint(client) or f"the demo's client ended with status {client.returncode}")
+        finally:
+            client.terminate()  # nothing happens if it has ended
+            client.wait()
+    print(f"\n'mcpspy show {printable(path, 4096)}' prints this capture again; 'mcpspy' shows all captures")
+    return 0
+
+
+def _new_path() -> str:
+    """A path for a new capture, in a directory where one can be created; raises CaptureError if none can."""
+    folder = directory(None, os.environ)
+    try:
+        make_directory(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        advice = "name another directory in $MCPSPY_CAPTURE_DIR"
+        raise CaptureError(f"cannot write a capture to {folder}: {error.strerror}; {advice}") from error
+    return os.path.join(folder, file_name(time.time_ns(), "weather"))
+
+
+def _await_capture(client: subprocess.Popen[bytes], path: str) -> None:
+    """Wait until the capture has begun; raises CaptureError if the client ends without one."""
+    while True:
+        ended = client.poll() is not None
+        try:
+            Capture(path)
+            return
+        except CaptureError as error:
+            if ended:
+                raise CaptureError(_complaint(client) or str(error)) from error
+        time.sleep(_STEP)
+
+
+def _complaint(client: subprocess.Popen[bytes]) -> str:
+    """What `wrap`, or else the client, had to say before it ended."""
+    assert client.stderr
+    said = client.stderr.read().decode(errors="replace").splitlines()
+    of_wrap = [line.removeprefix("mcpspy: ") for line in said if line.startswith("mcpspy: ")]
+    return (of_wrap or said or [""])[-1]

@@ -1,0 +1,123 @@
+"""A scripted MCP client of the weather server: `python -m mcpspy.demo.client [--pace SECONDS] [options of wrap]`.
+
+The theory. It starts the server behind `mcpspy wrap` as any client would, with pipes on stdin and stdout, asks one
+thing after the other, and answers what the server asks meanwhile. A line that is no message it passes over; a real
+client may not be so patient. However it ends, the server has ended before it.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import IO, Any
+
+from mcpspy.demo.server import REVISION
+
+_ADVICE = "A warm coat, boots and a hat."
+_MESSAGE = {"role": "assistant", "content": {"type": "text", "text": _ADVICE}, "model": "scripted"}
+
+
+class Client:
+    """The client's end of a session: it writes to `stdin`, reads `stdout`, waits `pace` seconds before a request."""
+
+    def __init__(self, stdin: IO[bytes], stdout: IO[bytes], pace: float) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._pace = pace
+        self._requests = 0
+
+    def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Ask, and return the response; raises EOFError if the server ends without one."""
+        time.sleep(self._pace)
+        self._requests += 1
+        self._send({"id": self._requests, "method": method} | ({"params": params} if params else {}))
+        for line in self._stdout:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            if not isinstance(message, dict):
+                continue
+            if "method" in message and "id" in message:
+                self._send({"id": message["id"]} | _answer(message["method"]))
+            elif message.get("id") == self._requests:
+                return message
+        raise EOFError(f"the server ended before it answered {method}")
+
+    def notify(self, method: str) -> None:
+        """Send a notification."""
+        self._send({"method": method})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        text = json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":"))
+        self._stdin.write(text.encode() + b"\n")
+        self._stdin.flush()
+
+
+def _answer(method: str) -> dict[str, Any]:
+    """What the client answers to a request of the server."""
+    if method == "sampling/createMessage":
+        return {"result": _MESSAGE | {"stopReason": "endTurn"}}
+    if method == "ping":
+        return {"result": {}}
+    return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
+
+
+def script(client: Client, watch: float) -> None:
+    """Everything that the demo shows, in this order; `watch` is how many seconds the slow call takes."""
+    client.request(
+        "initialize",
+        {
+            "protocolVersion": REVISION,
+            "capabilities": {"sampling": {}},
+            "clientInfo": {"name": "mcpspy-demo", "version": "1.0.0"},
+        },
+    )
+    client.notify("notifications/initialized")
+    for method in ("tools/list", "resources/list", "prompts/list"):
+        client.request(method)
+    calls: list[dict[str, Any]] = [
+        {"name": "get_forecast", "arguments": {"city": "Oslo", "days": 2}},
+        {
+            "name": "watch_wind",
+            "arguments": {"city": "Bergen", "seconds": watch},
+            "_meta": {"progressToken": "wind"},
+        },
+        {"name": "get_forecast", "arguments": {"city": "Atlantis"}},  # fails: there is no such city
+        {"name": "get_forecast", "arguments": {"city": "Oslo", "days": "two"}},  # not what the input schema says
+        {"name": "what_to_wear", "arguments": {"city": "Oslo"}},  # makes the server ask us
+    ]
+    for call in calls:
+        client.request("tools/call", call)
+
+
+def main() -> int:
+    """Play the script; returns the server's exit status."""
+    parser = argparse.ArgumentParser(prog="python -m mcpspy.demo.client")
+    parser.add_argument("--pace", type=float, default=0, metavar="SECONDS", help="wait so long before each request")
+    options, for_wrap = parser.parse_known_args()
+    wrap = [sys.executable, "-m", "mcpspy", "wrap", "--name", "weather", *for_wrap]
+    command = [*wrap, "--", sys.executable, "-m", "mcpspy.demo.server"]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what follows `finally` is done
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            assert server.stdin
+            assert server.stdout
+            try:
+                script(Client(server.stdin, server.stdout, options.pace), watch=1.2 if options.pace else 0.4)
+                server.stdin.close()
+                return server.wait()
+            finally:
+                server.terminate()  # nothing happens if it has ended
+                server.wait()
+    except (EOFError, OSError) as error:
+        print(f"the session broke off: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

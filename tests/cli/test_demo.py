@@ -1,0 +1,278 @@
+"""`mcpspy demo`: in a pipe a timeline, on a terminal the TUI; nobody is left behind."""
+
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import types
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.capture.library import captures
+from mcpspy.capture.reader import Capture
+from tests.relay.harness import LIMIT, running, until
+
+COMMAND = [sys.executable, "-m", "mcpspy", "demo"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the captures go: not there yet."""
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path / "captures"))
+    return tmp_path / "captures"
+
+
+@pytest.fixture
+def demo(monkeypatch, capfd):
+    """Runs `mcpspy demo` in this process and returns its exit status, stdout and stderr."""
+
+    def run():
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "demo"])
+        return cli.main(), *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Makes stdin and stdout a terminal, and of the TUI a function that gets the paths."""
+
+    def install(watch):
+        app = types.ModuleType("mcpspy.tui.app")
+        app.run = watch
+        monkeypatch.setitem(sys.modules, "mcpspy.tui.app", app)
+        for stream in (sys.stdin, sys.stdout):
+            monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+
+    return install
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that are started from here."""
+    found = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            found.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    return found
+
+
+@pytest.fixture
+def interruptible():
+    """What is started from here heeds SIGINT, also where the tests themselves were started to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def paths(folder):
+    return [listed.capture.path for listed in captures(str(folder))]
+
+
+def test_in_a_pipe_the_whole_session_is_printed(folder, demo):
+    status, out, err = demo()
+    assert (status, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    for part in (
+        "weather · stdio · ",
+        "→ initialize id 1 2025-11-25",
+        "← initialize id 1 ok ",
+        "→ notifications/initialized",
+        "← tools/list id 2 ok ",
+        "← resources/list id 3 ok ",
+        "← prompts/list id 4 ok ",
+        "← tools/call get_forecast id 5 ok ",
+        "← invalid: not JSON at character 0: Fetching forecast for Oslo…",
+        "← notifications/progress",
+        "← notifications/message",
+        "← tools/call get_forecast id 7 tool-error ",
+        "← tools/call get_forecast id 8 error -32602 Invalid arguments",
+        "← sampling/createMessage id 1",
+        "→ sampling/createMessage id 1 ok ",
+        "← stderr: weather: no such city: Atlantis",
+        "· end: the server exited with code 0",
+    ):
+        assert any(part in line for line in lines), part
+    [latency] = re.findall(r"← tools/call watch_wind +id 6 +ok +([0-9.]+) ms", out)
+    assert float(latency) >= 400
+    [path] = paths(folder)
+    assert out.endswith(f"\n\n'mcpspy show {path}' prints this capture again; 'mcpspy' shows all captures\n")
+    assert "\x1b" not in out
+
+
+def test_the_capture_is_private_and_where_captures_go(folder, demo):
+    demo()
+    [path] = paths(folder)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+    assert os.listdir(folder) == [os.path.basename(path)]
+    assert Capture(path).header.name == "weather"
+
+
+def test_two_demos_are_two_captures(folder, demo):
+    demo()
+    demo()
+    assert len(paths(folder)) == 2
+
+
+@pytest.mark.parametrize("place", ["/proc", "/dev/null", "/dev/null/captures"])
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other such places")
+def test_a_directory_that_cannot_be_written_is_one_line_and_nothing_is_started(demo, monkeypatch, started, place):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", place)
+    status, out, err = demo()
+    assert (status, out) == (2, "")
+    assert err.startswith(f"mcpspy: cannot write a capture to {place}: ")
+    assert "$MCPSPY_CAPTURE_DIR" in err
+    assert err.count("\n") == 1
+    assert not started
+
+
+def test_a_directory_that_vanishes_is_one_line(folder, demo, monkeypatch):
+    """Between the look at the directory and the start of the capture."""
+    from mcpspy.cli import demo as module
+
+    def path():
+        created = new_path()
+        shutil.rmtree(folder)
+        return created
+
+    new_path = module._new_path
+    monkeypatch.setattr(module, "_new_path", path)
+    status, out, err = demo()
+    assert (status, out) == (2, "")
+    assert err.startswith(f"mcpspy: cannot write a capture to {folder}")
+    assert err.count("\n") == 1
+
+
+def test_a_client_that_fails_is_one_line_after_the_timeline(folder, demo, monkeypatch):
+    """The session breaks off, and no exit status says otherwise."""
+    monkeypatch.setenv("PYTHONPATH", str(folder.parent))
+    (folder.parent / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if sys.orig_argv[1:] == ['-m', 'mcpspy.demo.server']:\n"
+        "    os.write(2, b'not today\\n')\n"
+        "    os._exit(3)\n"
+    )
+    status, out, err = demo()
+    assert status == 2
+    assert "stderr: not today" in out
+    assert err == "mcpspy: the session broke off: the server ended before it answered initialize\n"
+
+
+# On a terminal.
+
+
+def test_on_a_terminal_the_tui_opens_on_the_live_session(folder, demo, terminal, started):
+    seen = []
+
+    def watch(opened):
+        seen.extend((opened, Capture(*opened).live, started[0].poll()))
+        return 0
+
+    terminal(watch)
+    status, out, err = demo()
+    [path] = paths(folder)
+    assert seen == [[path], True, None]
+    assert (status, err) == (0, "")
+    assert out == f"\n'mcpspy show {path}' prints this capture again; 'mcpspy' shows all captures\n"
+
+
+def test_who_leaves_the_tui_leaves_no_process(folder, demo, terminal, started):
+    pids = []
+
+    def watch(opened):
+        pids.append(Capture(*opened).header.pid)
+        return 0
+
+    terminal(watch)
+    demo()
+    [client] = started
+    assert client.returncode is not None
+    assert not running(pids[0])
+    assert not Capture(paths(folder)[0]).live
+
+
+def test_who_stays_sees_the_session_end_by_itself(folder, demo, terminal, started, monkeypatch):
+    monkeypatch.setattr("mcpspy.cli.demo._PACE", 0.01)
+
+    def watch(_):
+        return started[0].wait(LIMIT)
+
+    terminal(watch)
+    assert demo()[0] == 0
+    end = list(Capture(paths(folder)[0]).records())[-1]
+    assert (end.code, end.signal) == (0, None)
+
+
+def test_a_tui_that_fails_leaves_no_process(folder, demo, terminal, started):
+    def watch(_):
+        raise ZeroDivisionError
+
+    terminal(watch)
+    with pytest.raises(ZeroDivisionError):
+        demo()
+    assert started[0].returncode is not None
+    assert not Capture(paths(folder)[0]).live
+
+
+# As a process.
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_is_quiet_and_leaves_no_process(folder, group):
+    """Ctrl-C goes to the whole group; a supervisor tells only the one it knows."""
+    with subprocess.Popen(
+        COMMAND,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        path = until(lambda: paths(folder), "the capture")[0]
+        pid = Capture(path).header.pid
+        (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=LIMIT)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert not running(pid)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_a_reader_that_leaves_is_no_mistake(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run(COMMAND, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=LIMIT)
+    os.close(writer)
+    assert (run.returncode, run.stderr) == (141, b"")
+
+
+def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
+    """No TUI where no key could end it; colours, unless NO_COLOR forbids them."""
+    pty = pytest.importorskip("pty")
+    for environ, coloured in ((os.environ, True), (os.environ | {"NO_COLOR": "1"}, False)):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=theirs, env=environ) as process:
+            os.close(theirs)
+            out = b""
+            while chunk := read(ours):
+                out += chunk
+            assert process.wait(LIMIT) == 0
+        os.close(ours)
+        assert b"the server exited with code 0" in out
+        assert (b"\x1b[31m" in out) is coloured
+
+
+def read(fd):
+    try:
+        return os.read(fd, 65536)
+    except OSError:  # EIO: the last process with the terminal has ended
+        return b""
