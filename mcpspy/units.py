@@ -27,4 +27,4 @@ def duration_text(nanoseconds: int) -> str:
     """How long something took, in the unit that suits it."""
     if nanoseconds < 1_000_000:
         return f"{nanoseconds / 1e3:.0f} µs"
-    return f"{nanoseconds / 1e6:.1f} ms" if nanoseconds < 10_000_000_000 else f"{nanoseconds / 1e9:.1f} s"
+    return f"{nanoseconds / 1e6:.1f} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.2f} s"

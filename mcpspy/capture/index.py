@@ -22,6 +22,7 @@ from mcpspy.errors import CaptureError
 from mcpspy.record import Close, Frame, Gap, Open, Record
 
 _FRAME = b'{"kind":"frame",'  # as our writer begins it
+_NEAR = 32  # places that a row may stand from where its line number says
 _MORE = b'"more"'  # inside a string its quotes are escaped, so this is the member
 
 
@@ -117,13 +118,19 @@ class Index:
 
     def row_of(self, n: int) -> int | None:
         """The place among the rows of the record on line `n`, if it is a row."""
-        place = bisect_left(self.rows, n)
-        if place < len(self.rows) and self.rows[place] == n:
-            return place
-        try:
-            return self.rows.index(n)  # a frame that never got its last piece became a row late
-        except ValueError:
-            return None
+        near = max(bisect_left(self.rows, n) - _NEAR, 0)  # the rows are nearly in the order of their lines
+        for first, last in ((near, near + 2 * _NEAR), (0, len(self.rows))):
+            try:
+                return self.rows.index(n, first, last)
+            except ValueError:
+                continue
+        return None
+
+    def put_after(self, n: int, cause: int) -> None:
+        """Put the row on line `n` right after that on line `cause`, which was recorded later but happened before."""
+        first, last = self.row_of(n), self.row_of(cause)
+        if first is not None and last is not None and first < last:
+            self.rows[first : last + 1] = self.rows[first + 1 : last + 1] + self.rows[first : first + 1]
 
     def _decode(self, n: int) -> tuple[Record | None, bool]:
         start, end = self._starts[n - 1], self._starts[n]

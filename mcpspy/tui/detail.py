@@ -119,14 +119,19 @@ def _about(row: Row, header: Header) -> Iterator[list[Piece]]:
     facts = [row.kind, _TO[row.sender]]
     if row.id is not None:
         facts.append(f"id {printable(str(row.id), 100)}")
-    facts += [fact for fact in (row.revision, size_text(row.size) if row.size else "") if fact]
+    if row.size:
+        facts.append(size_text(row.size))
     yield [(" · ".join(facts), "label")]
     yield [(f"{row.t / 1e9:.6f} s · {wall_time(header, row.t)}", "label")]
-    if row.status:
-        other = row.response if row.kind == "request" else row.request
-        link = f" · {'answered by' if row.kind == 'request' else 'answers'} #{other}" if other else ""
-        took = f" · {duration_text(row.latency)}" if row.latency is not None else ""
-        yield [(f"{row.status}{link}{took}", "warning" if row.status in ("error", "tool-error") else "label")]
+    outcome = [row.revision, row.status]
+    other = row.response if row.kind == "request" else row.request
+    if other:
+        outcome.append(f"{'answered by' if row.kind == 'request' else 'answers'} #{other}")
+    if row.latency is not None:
+        outcome.append(duration_text(row.latency))
+    text = " · ".join(filter(None, outcome))
+    if text:
+        yield [(text, "warning" if row.status in ("error", "tool-error", "unanswered") else "label")]
     for fault in (row.refused, row.text if row.kind == "invalid" else None):
         if fault:
             yield [(printable(fault, 300), "warning")]

@@ -80,6 +80,7 @@ class Session:
         self._records = Records()
         self._timeline = Timeline()
         self._folded = 0  # bytes
+        self._newest = (0, 0)  # line number and time of the row that the fold gave last
         self._steps = self._fold()
 
     def close(self) -> None:
@@ -224,6 +225,9 @@ class Session:
     def _fill(self, row: Row) -> None:
         columns, n = self._columns, row.n
         self.counts.add(row)
+        if n < self._newest[0] and row.t >= self._newest[1]:
+            self.index.put_after(n, self._newest[0])  # recorded before its cause
+        self._newest = (n, row.t)
         if row.part:
             columns.kind[n] = _KINDS.index("batch")
         else:

@@ -77,8 +77,8 @@ class Rows(ScrollView, can_focus=True):
             base += self.get_component_rich_style(mark)
         segments = []
         for text, name in self.cells(place, width):
-            style = self.get_component_rich_style(name, partial=True) if name else None
-            segments.append(Segment(text, base + style if style else base))
+            plain = not name or place == self.cursor  # few colours can be read on that of the cursor
+            segments.append(Segment(text, base if plain else base + self.get_component_rich_style(name, partial=True)))
         return Strip(segments).adjust_cell_length(width, base)
 
     def mark(self, place: int) -> str:

@@ -110,11 +110,11 @@ class TimelineRows(Rows):
 
 
 def _subject(line: Line, room: int) -> list[Cell]:
-    """Method, name and id in `room` columns of the screen, the id only if it fits."""
+    """Method, name and id in `room` columns of the screen, the id only if it fits beside the others."""
     number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
     method = printable(line.method or "(no request seen)", room)
     name = printable(f" {line.name}", room) if line.name else ""
-    if cell_len(method) + cell_len(number) >= room or cell_len(number) * 3 > room:
+    if cell_len(method) + cell_len(name) + cell_len(number) > room:
         number = ""
     left = room - cell_len(number)
     method = set_cell_size(method, min(cell_len(method), left))
