@@ -25,6 +25,8 @@ from mcpspy.record import Close, End, Frame, Gap, Open, Record
 HOLD = 1_000_000_000
 """Nanoseconds that a response waits for its request to be recorded."""
 
+REMEMBERED = 8192
+"""Answered exchanges that a session remembers: 4096 a direction (DESIGN section 4), if both ask as much."""
 
 ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
@@ -44,8 +46,11 @@ class Message:
     sender: str
     frame: Frame
     body: Request | Notification | Result | Error | Invalid
+    session: "Session"
     revision: Revision | None = None
     exchange: "Exchange | None" = None
+    cancels: "Exchange | None" = None
+    """Of `notifications/cancelled`: what it cancels, where that was still pending."""
 
 
 @dataclass(slots=True)
@@ -82,14 +87,26 @@ class Exchange:
         return None if self.response is None else self.response.t - self.request.t
 
 
-@dataclass(slots=True)
-class _Session:
-    """What one client has agreed on with the server."""
+@dataclass(slots=True, eq=False)
+class Session:
+    """What one client has agreed on with the server, and the exchanges between the two."""
 
     negotiated: Revision | None = None
-    stated: Revision | None = None  # by the latest request that stated one itself
-    initialize: Exchange | None = None  # while it is not answered
+    stated: Revision | None = None
+    """By the latest request that stated one itself."""
+    initialize: Exchange | None = None
+    """While it is not answered."""
     pending: dict[tuple[str, Id], list[Exchange]] = field(default_factory=dict)
+    """By the sender and id of the request."""
+    completed: dict[tuple[str, Id], tuple[int, int]] = field(default_factory=dict)
+    """The last exchanges that were answered: the line numbers of request and response."""
+
+    def complete(self, key: tuple[str, Id], exchange: Exchange, n: int) -> None:
+        """Remember an exchange as answered, for as long as its id is among the last."""
+        self.completed.pop(key, None)  # so that the order is that of completion
+        self.completed[key] = (exchange.request.n, n)
+        if len(self.completed) > REMEMBERED:
+            del self.completed[next(iter(self.completed))]
 
 
 Event = Message | Frame | Gap | End
@@ -101,7 +118,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._channels: dict[int, Open] = {}
-        self._session = _Session()  # stdio has one; HTTP will have many
+        self._session = Session()  # stdio has one; HTTP will have many
         self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
         self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
         self._requests = 0
@@ -151,7 +168,7 @@ class Conversation:
 
     def _frame(self, frame: Frame, sender: str) -> Iterator[Message]:
         for part, body in enumerate(parse(frame.raw)):
-            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body)
+            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, self._session)
             if isinstance(body, Request):
                 yield from self._request(message, body)
             elif isinstance(body, Result | Error):
@@ -204,6 +221,7 @@ class Conversation:
             del self._session.pending[key]
         exchange.response = message
         message.exchange = exchange
+        self._session.complete(key, exchange, message.n)
         message.revision = exchange.revision
         if exchange is self._session.initialize:
             self._session.initialize = None
@@ -227,6 +245,7 @@ class Conversation:
             target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
             for exchange in self._session.pending.get((message.sender, target), ()):
                 exchange.cancelled = True
+                message.cancels = exchange
         return message
 
     def _revision(self, body: Request) -> Revision | None:
