@@ -96,4 +96,22 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     prune.add_argument("--older", metavar="AGE", help="those older than this: 90m, 12h, 30d, 8w")
     prune.add_argument("--keep", metavar="SIZE", help="the oldest, until the rest takes at most this: 500MB, 2GB")
     prune.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+
+    schema = commands.add_parser(
+        "schema",
+        help="the message shapes of each revision, and what changed",
+        description="The message shapes of each revision of MCP, and what changed between two of them.",
+    )
+    what = schema.add_subparsers(dest="what", metavar="WHAT", required=True, parser_class=_Parser)
+    what.add_parser("list", help="the revisions", description="List the revisions.")
+    shape = what.add_parser(
+        "show", help="a revision as JSON Schema", description="Print a revision, or a definition of it, as JSON Schema."
+    )
+    shape.add_argument("revision", metavar="REVISION")
+    shape.add_argument("definition", nargs="?", metavar="DEFINITION")
+    diff = what.add_parser(
+        "diff", help="what changed", description="Print what came, went and changed from one revision to another."
+    )
+    diff.add_argument("old", metavar="OLD")
+    diff.add_argument("new", metavar="NEW")
     return parser, list(commands.choices)

@@ -1,0 +1,1 @@
+"""What judging messages by the shapes of their revision costs."""

@@ -1,0 +1,173 @@
+"""`mcpspy schema`: the message shapes of each revision, and what changed between two."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from mcpspy.errors import UsageError
+from mcpspy.protocol.definitions import definitions, revisions_with, schema
+from mcpspy.protocol.methods import methods
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.shapes import Schema
+from mcpspy.units import plural
+
+Definitions = dict[str, Schema]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is asked for."""
+    if options.what == "list":
+        for revision in Revision:
+            here = f"{plural(len(definitions(revision)), 'definition')}, {plural(len(methods(revision)), 'method')}"
+            print(f"{revision.value}  {revision.era.value:<11}  {here}")
+    elif options.what == "show":
+        _show(_revision(options.revision), options.definition)
+    else:
+        for line in changes(_revision(options.old), _revision(options.new)):
+            print(line)
+    return 0
+
+
+def _show(revision: Revision, name: str | None) -> None:
+    shown = schema(revision) if name is None else definitions(revision)[_definition(revision, name)]
+    layout: dict[str, Any] = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
+    print(json.dumps(shown, **layout))
+
+
+def _revision(name: str) -> Revision:
+    revision = Revision.of(name)
+    if revision is None:
+        known = [each.value for each in Revision]
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"they are {', '.join(known)}"
+        raise UsageError(f"there is no revision {name!r}; {hint}")
+    return revision
+
+
+def _definition(revision: Revision, name: str) -> str:
+    if name in definitions(revision):
+        return name
+    others = ", ".join(other.value for other in revisions_with(name))
+    by_case = {known.lower(): known for known in definitions(revision)}
+    near = [by_case[close] for close in get_close_matches(name.lower(), by_case, n=3)]
+    hint = f"the nearest is {' or '.join(near)}" if near else f"'mcpspy schema show {revision.value}' shows all"
+    where = f" (it is in {others})" if others else ""
+    raise UsageError(f"{revision.value} has no definition {name!r}{where}; {hint}")
+
+
+def changes(old: Revision, new: Revision) -> Iterator[str]:
+    """What came, went and changed from one revision to another, in lines."""
+    before, after = definitions(old), definitions(new)
+    came, went = sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys())
+    yield from (f"+ {name}{_state(after[name])}" for name in came)
+    yield from (f"- {name}" for name in went)
+    changed = 0
+    for name in sorted(before.keys() & after.keys()):
+        lines = list(_Comparison(before, after).lines("", before[name], after[name]))
+        if lines:
+            changed += 1
+            yield f"  {name}"
+            yield from (f"    {line}" for line in lines)
+    yield f"{len(came)} came, {len(went)} went, {changed} changed from {old.value} to {new.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The definitions of two revisions; the path of a part of one is empty for the whole."""
+
+    before: Definitions
+    after: Definitions
+
+    def lines(self, path: str, was: Schema, now: Schema) -> Iterator[str]:
+        """What changed in a definition, or in a part of one that both have."""
+        was, now = (
+            self._spelled_out(path, was, now, self.before, self.after),
+            self._spelled_out(path, now, was, self.after, self.before),
+        )
+        if _state(was) != _state(now):
+            yield f"~ {path or 'all of it'}: {'deprecated' if _state(now) else 'no longer deprecated'}"
+        if "properties" in was and "properties" in now:
+            yield from self._members(f"{path}." if path else "", was, now)
+        elif "items" in was and "items" in now and was.get("maxItems") == now.get("maxItems"):
+            yield from self.lines(f"{path}[]", was["items"], now["items"])
+        elif type_text(was) != type_text(now):
+            yield from _retyped(f"{path}: " if path else "", was, now)
+
+    def _members(self, above: str, was: Schema, now: Schema) -> Iterator[str]:
+        old, new = was["properties"], now["properties"]
+        yield from (f"+ {above}{name}: {_member(name, now)}" for name in new if name not in old)
+        yield from (f"- {above}{name}: {_member(name, was)}" for name in old if name not in new)
+        for name in new:
+            if name in old:
+                if _presence(name, was) != _presence(name, now):
+                    yield f"~ {above}{name}: {_presence(name, was)}  ->  {_presence(name, now)}"
+                yield from self.lines(above + name, old[name], new[name])
+
+    @staticmethod
+    def _spelled_out(path: str, schema: Schema, other: Schema, here: Definitions, there: Definitions) -> Schema:
+        """What a name stands for, where that tells more: it is new, and what it names is params, small, or no news.
+
+        Until 2025-06-18 params stood in the definitions of their requests.
+        """
+        name = schema.get("$ref", "").removeprefix("#/$defs/")
+        if not name or name in there:
+            return schema
+        told = path == "params" or "properties" not in here[name] or here[name] == other
+        return here[name] if told else schema
+
+
+def _retyped(label: str, was: Schema, now: Schema) -> Iterator[str]:
+    if "anyOf" in was and "anyOf" in now:
+        old, new = ([type_text(alternative) for alternative in one["anyOf"]] for one in (was, now))
+        yield from (f"+ {label}{name}" for name in new if name not in old)
+        yield from (f"- {label}{name}" for name in old if name not in new)
+    else:
+        yield f"~ {label}{type_text(was)}  ->  {type_text(now)}"
+
+
+def _member(name: str, schema: Schema) -> str:
+    return f"{_presence(name, schema)} {type_text(schema['properties'][name])}{_state(schema['properties'][name])}"
+
+
+def _presence(name: str, schema: Schema) -> str:
+    return "required" if name in schema.get("required", ()) else "optional"
+
+
+def _state(schema: Schema) -> str:
+    return ", deprecated" if schema.get("deprecated") else ""
+
+
+def type_text(schema: Schema) -> str:
+    """A schema as a short type: `string`, `Tool[]`, `"user" | "assistant"`, `{name, title?}`."""
+    if "$ref" in schema:
+        return str(schema["$ref"].removeprefix("#/$defs/"))
+    for keyword, sign in (("anyOf", " | "), ("allOf", " & ")):
+        if keyword in schema:
+            return sign.join(type_text(part) for part in schema[keyword])
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    if isinstance(schema.get("type"), list):
+        return " | ".join(schema["type"])
+    if "properties" in schema:
+        required = schema.get("required", ())
+        members = [
+            f"{name}{'' if name in required else '?'}: {type_text(member)}"
+            for name, member in schema["properties"].items()
+        ]
+        return f"{{{', '.join(members)}}}"
+    if "items" in schema:
+        items = type_text(schema["items"])
+        bound = f" (at most {schema['maxItems']})" if "maxItems" in schema else ""
+        return (f"({items})[]" if " " in items else f"{items}[]") + bound
+    if schema.get("additionalProperties"):
+        return f"map of {type_text(schema['additionalProperties'])}"
+    bounds = [f"{word} {schema[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in schema]
+    return " ".join([schema.get("type", "anything"), *bounds]) + (
+        f" ({schema['format']})" if "format" in schema else ""
+    )
