@@ -20,7 +20,7 @@ from mcpspy.protocol.shapes import Schema
 
 Path = tuple[str | int, ...]
 
-_URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may have, `#` at most once
+URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may have, `#` at most once
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
     r"(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"
 )
@@ -63,7 +63,7 @@ def bad_formats(revision: Revision, definition: str, message: Any) -> list[BadFo
         for path, value, shapes in _walk(revision, definition, message)
         if isinstance(value, str)
         for name in {shape["format"] for shape in shapes if "format" in shape}
-        if (name == "uri" and not _URI.fullmatch(value)) or (name == "byte" and not _is_base64(value))
+        if (name == "uri" and not URI.fullmatch(value)) or (name == "byte" and not _is_base64(value))
     ]
 
 

@@ -116,8 +116,8 @@ def plain(message: Any) -> Any:
     return found[0]
 
 
-def _self_contained(revision: Revision, definition: str) -> Schema:
-    """A definition with those that it refers to."""
+def self_contained(revision: Revision, definition: str) -> Schema:
+    """A definition as a schema that needs no other: with those that it refers to."""
     there = definitions(revision)
     needed: dict[str, Schema] = {}
     missing = [definition]
@@ -140,7 +140,7 @@ def _references(node: Any) -> list[str]:
 
 @cache
 def _validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012Validator:
-    schema = _self_contained(revision, definition)
+    schema = self_contained(revision, definition)
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=False, retriever=refuse)
 
 
@@ -150,7 +150,7 @@ def _explainer(revision: Revision, definition: str) -> Any:
     import referencing
 
     # a registry of its own, because the default one fetches; this one knows nothing and asks nobody
-    return jsonschema.Draft202012Validator(_self_contained(revision, definition), registry=referencing.Registry())
+    return jsonschema.Draft202012Validator(self_contained(revision, definition), registry=referencing.Registry())
 
 
 def _scalar_text(text: str) -> str:

@@ -1,0 +1,365 @@
+"""Rules about the course of a session: who may say what, and when.
+
+Handshake era: `initialize`, its answer, `notifications/initialized`, then everything that was declared. Per-request era
+(2026-07-28): each request says for itself under which revision it stands and what its client can do.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.jsonrpc import Notification, Request, Result
+from mcpspy.protocol.conversation import Message
+from mcpspy.protocol.methods import methods, revisions_with_method
+from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
+from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
+from mcpspy.protocol.rules.state import State, capabilities, is_modern, stated_revision
+
+_HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
+_MODERN = (Revision.R2026_07_28,)
+_KNOWN = ", ".join(revision.value for revision in Revision)
+
+
+@rule(
+    "lifecycle/before-initialize",
+    "warning",
+    """Before the server has answered `initialize` the client should send nothing but pings, and before the client has
+    sent `notifications/initialized` the server nothing but pings and log messages.""",
+    spec="basic/lifecycle#initialization",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        > 2 tools/list
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        > 2 ping
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 3 tools/list
+    """,
+    on=(Request, Result, Notification),
+)
+def before_initialize(message: Message, state: State) -> Iterator[Fault]:
+    """Requests whose time had not come; told when it has come, because they may only be recorded too early."""
+    body = message.body
+    if isinstance(body, Request):
+        if state.initialized or state.lossy or body.method in ("ping", "initialize"):
+            return
+        modern = message.revision is not None and message.revision.era is Era.PER_REQUEST
+        if not modern and (message.sender == "server" or state.agreed is None):
+            state.early.append(message)
+        return
+    agreed = isinstance(body, Result) and message.exchange is not None and message.exchange.method == "initialize"
+    if agreed or (isinstance(body, Notification) and body.method == "notifications/initialized"):
+        side = "client" if agreed else "server"
+        awaited = "`initialize` was answered" if agreed else "`notifications/initialized` had come"
+        for early in [it for it in state.early if it.sender == side]:
+            state.early.remove(early)
+            if early.t < message.t and isinstance(early.body, Request):
+                yield Fault(f"{early.body.method} was sent before {awaited}", at=early, related=(message.n,))
+
+
+@rule(
+    "lifecycle/initialize-twice",
+    "error",
+    "A session is initialized once; a second `initialize` has no meaning in it.",
+    spec="basic/lifecycle#initialization",
+    revisions=_HANDSHAKE,
+    fails="""
+        = 2025-06-18
+        > 5 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    on=(Request,),
+    methods=("initialize",),
+)
+def initialize_twice(message: Message, state: State) -> Iterator[Fault]:
+    """A second `initialize` after one that succeeded."""
+    if state.agreed is not None and state.initialize:
+        yield Fault("the session is initialized already", "/method", (state.initialize,))
+
+
+@rule(
+    "lifecycle/initialized-missing",
+    "error",
+    """After the answer to `initialize` the client must send `notifications/initialized` before it asks for anything.
+    Servers refuse requests until then, or never begin to send theirs.""",
+    spec="basic/lifecycle#initialization",
+    revisions=_HANDSHAKE,
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
+        > 2 tools/list
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+    """,
+    on=(Request,),
+)
+def initialized_missing(message: Message, state: State) -> Iterator[Fault]:
+    """The first request of a client that skipped it."""
+    if message.sender != "client" or state.initialized or state.agreed is None or state.lossy:
+        return
+    asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
+    if asks and message.t > state.agreed and state.once("initialized-missing"):
+        yield Fault("the request comes before `notifications/initialized`", "/method")
+
+
+@rule(
+    "lifecycle/wrong-direction",
+    "error",
+    "The method exists, but only the other side may send it; in 2026-07-28 servers send no requests at all.",
+    spec="schema",
+    fails="""
+        = 2025-06-18
+        > 2 sampling/createMessage {"messages":[],"maxTokens":1}
+    """,
+    passes="""
+        = 2025-06-18
+        < 2 sampling/createMessage {"messages":[],"maxTokens":1}
+    """,
+    on=(Request, Notification),
+)
+def wrong_direction(message: Message, state: State) -> Iterator[Fault]:
+    """Methods that only the other side has."""
+    body = message.body
+    if not isinstance(body, Request | Notification) or message.revision is None:
+        return
+    method = methods(message.revision).get(body.method)
+    if method and message.sender not in method.senders:
+        yield Fault(f"only the {method.senders[0]} sends {body.method}", "/method")
+        return
+    asks_back = isinstance(body, Request) and message.sender == "server" and is_modern(message)
+    if method is None and asks_back and revisions_with_method(body.method):
+        yield Fault(f"a server sends no requests; {body.method} is asked for by `input_required`", "/method")
+
+
+_NEEDS = {  # method: the side that has to have declared it, the capability, and the part of it
+    "tools/list": ("server", "tools"),
+    "tools/call": ("server", "tools"),
+    "notifications/tools/list_changed": ("server", "tools", "listChanged"),
+    "resources/list": ("server", "resources"),
+    "resources/templates/list": ("server", "resources"),
+    "resources/read": ("server", "resources"),
+    "resources/subscribe": ("server", "resources", "subscribe"),
+    "resources/unsubscribe": ("server", "resources", "subscribe"),
+    "notifications/resources/list_changed": ("server", "resources", "listChanged"),
+    "notifications/resources/updated": ("server", "resources", "subscribe"),
+    "prompts/list": ("server", "prompts"),
+    "prompts/get": ("server", "prompts"),
+    "notifications/prompts/list_changed": ("server", "prompts", "listChanged"),
+    "logging/setLevel": ("server", "logging"),
+    "notifications/message": ("server", "logging"),
+    "completion/complete": ("server", "completions"),
+    "sampling/createMessage": ("client", "sampling"),
+    "elicitation/create": ("client", "elicitation"),
+    "roots/list": ("client", "roots"),
+    "notifications/roots/list_changed": ("client", "roots", "listChanged"),
+}
+
+
+@rule(
+    "lifecycle/capability-missing",
+    "warning",
+    """Each side uses only what was declared: a client what the server declared, a server what the client declared, and
+    each what it declared itself. Said once a session and capability.""",
+    spec="basic/lifecycle#capability-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+    """,
+    on=(Request, Notification),
+    methods=tuple(_NEEDS),
+)
+def capability_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Requests and notifications that nobody said would be possible."""
+    body = message.body
+    if not isinstance(body, Request | Notification):
+        return
+    side, *path = _NEEDS[body.method]
+    if path[0] == "completions" and message.revision is Revision.R2024_11_05:
+        return  # the capability came later than the method
+    declared = capabilities(side, message, state)
+    what = ".".join(path)
+    if declared is None or state.lossy or _declares(declared, path):
+        return
+    if state.once(f"capability {side} {what}"):
+        yield Fault(f"the {side} did not declare the capability {what}, which {body.method} needs", "/method")
+
+
+def _declares(declared: object, path: list[str]) -> bool:
+    for name in path:
+        if not isinstance(declared, dict) or declared.get(name) in (None, False):
+            return False
+        declared = declared[name]
+    return True
+
+
+@rule(
+    "lifecycle/unknown-revision",
+    "warning",
+    f"The message names a revision that was never published. There are: {_KNOWN}.",
+    spec="basic/lifecycle#version-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-19","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    on=(Request, Result),
+)
+def unknown_revision(message: Message, state: State) -> Iterator[Fault]:
+    """Names of revisions that do not exist."""
+    body = message.body
+    if isinstance(body, Request):
+        found = [(f"/params/_meta/{PROTOCOL_VERSION.replace('/', '~1')}", stated_revision(message))]
+        if body.method == "initialize":
+            found.append(("/params/protocolVersion", member(body.params, "protocolVersion")))
+    elif isinstance(body, Result) and message.exchange and message.exchange.method == "initialize":
+        found = [("/result/protocolVersion", member(body.result, "protocolVersion"))]
+    else:
+        return
+    for pointer, name in found:
+        if isinstance(name, str) and Revision.of(name) is None:
+            yield Fault(f"there is no revision {name[:40]}; there are {_KNOWN}", pointer)
+
+
+@rule(
+    "lifecycle/revision-mismatch",
+    "error",
+    """The server answered `initialize` by a revision that has no handshake, or a request states another revision than
+    the session agreed on.""",
+    spec="basic/lifecycle#version-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+    """,
+    on=(Request, Result),
+)
+def revision_mismatch(message: Message, state: State) -> Iterator[Fault]:
+    """Revisions that cannot be meant."""
+    body = message.body
+    if isinstance(body, Result):
+        agrees = message.exchange is not None and message.exchange.method == "initialize"
+        if agrees and message.revision and message.revision.era is Era.PER_REQUEST:
+            sentence = f"{message.revision.value} has no `initialize`; the newest with one is {NEWEST_HANDSHAKE.value}"
+            yield Fault(sentence, "/result/protocolVersion")
+    elif isinstance(body, Request) and state.agreed is not None and message.session.negotiated:
+        stated = Revision.of(stated_revision(message))
+        if stated and stated.era is Era.HANDSHAKE and stated is not message.session.negotiated:
+            agreed = message.session.negotiated.value
+            yield Fault(f"the request states {stated.value}, the session agreed on {agreed}", "/params/_meta")
+
+
+@rule(
+    "lifecycle/era-mixed",
+    "error",
+    """A client that has discovered a server of the per-request era goes on with `initialize`, or the other way round. A
+    `server/discover` that was refused, followed by `initialize`, is a probe and fine.""",
+    spec="basic/lifecycle",
+    fails="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,\
+"cacheScope":"public"}
+        > 2 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    passes="""
+        > 1 server/discover {META}
+        < 1 ! {"code":-32601,"message":"Method not found"}
+        > 2 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    on=(Request,),
+)
+def era_mixed(message: Message, state: State) -> Iterator[Fault]:
+    """One client, two eras."""
+    if message.sender != "client" or not isinstance(message.body, Request):
+        return
+    if message.body.method == "initialize" and state.discovered and state.once("era-mixed"):
+        yield Fault("the server was discovered to need no handshake, and is initialized all the same", "/method")
+    elif state.agreed is not None and message.revision is Revision.R2026_07_28 and state.once("era-mixed"):
+        yield Fault("the session was initialized, and this request stands by itself", "/params/_meta")
+
+
+@rule(
+    "lifecycle/discover-missing-meta",
+    "error",
+    """Every request of 2026-07-28 carries its revision and the client's capabilities in `_meta`; without them it is
+    malformed, `server/discover` like any other.""",
+    spec="basic#_meta",
+    fails="> 1 server/discover {}",
+    passes="> 1 server/discover {META}",
+    on=(Request,),
+    methods=("server/discover",),
+)
+def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
+    """A `server/discover` that does not say who asks, and how."""
+    if stated_revision(message) is None:
+        yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
+
+
+@rule(
+    "lifecycle/logging-without-level",
+    "error",
+    """A server of 2026-07-28 sends log messages only for requests that ask for them by
+    `io.modelcontextprotocol/logLevel`.""",
+    spec="server/utilities/logging",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < notifications/message {"level":"info","data":"listing"}
+    """,
+    passes="""
+        > 1 tools/list {META logLevel info}
+        < notifications/message {"level":"info","data":"listing"}
+    """,
+    on=(Notification,),
+    methods=("notifications/message",),
+)
+def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
+    """Log messages that nobody asked for."""
+
+    def question() -> Iterator[Fault]:
+        if not state.log_levels:
+            yield Fault("no request has asked for log messages", "/method")
+
+    if not state.log_levels and not state.lossy:
+        state.ask_later(RULES["lifecycle/logging-without-level"], message, question)
+    yield from ()
+
+
+@rule(
+    "lifecycle/result-type-unknown",
+    "warning",
+    """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what an extension adds. A
+    client must not accept one that it does not know.""",
+    spec="basic#resulttype",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"partial","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    on=(Result,),
+)
+def result_type_unknown(message: Message, state: State) -> Iterator[Fault]:
+    """Result types that no core definition has."""
+    found = member(message.body.value, "result", "resultType")
+    if isinstance(found, str) and found not in ("complete", "input_required"):
+        yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")

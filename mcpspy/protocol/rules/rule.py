@@ -1,0 +1,158 @@
+"""What a rule is, and what it finds.
+
+A rule is a row of a table with a function beside it. The function takes a message and what is known of its session
+before that message, and yields a `Fault` for each thing that is wrong; the table says how bad that is and where the
+specification says so. Nothing here ever raises on account of a message: peers send anything.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
+from mcpspy.protocol.conversation import Message
+from mcpspy.protocol.revisions import Revision
+
+if TYPE_CHECKING:
+    from mcpspy.protocol.rules.state import State
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+EVERY = (Request, Notification, Result, Error, Invalid)
+"""The kinds of messages, for a rule that looks at all of them."""
+
+_SPECIFICATION = "https://modelcontextprotocol.io/specification"
+_MOVED = {
+    "basic": "basic/index",
+    "basic/lifecycle": "basic/versioning",
+    "basic/transports": "basic/transports/stdio",
+    "basic/utilities/progress": "basic/patterns/progress",
+    "basic/utilities/cancellation": "basic/patterns/cancellation",
+}
+"""Pages that stand elsewhere in 2026-07-28."""
+_JSON_RPC = "https://www.jsonrpc.org/specification"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a peer did wrong, or that is worth knowing (DESIGN section 4)."""
+
+    rule: str
+    severity: Severity
+    blame: str
+    """client or server."""
+    frame: int
+    """The line number of the record."""
+    part: int
+    related: tuple[int, ...]
+    """The line numbers of other records that matter here."""
+    pointer: str
+    """JSON Pointer into the message."""
+    message: str
+    """One sentence."""
+    revision: str | None
+    spec: str
+    """URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a rule's function yields: the sentence, and whatever differs from the message that was looked at."""
+
+    sentence: str
+    pointer: str = ""
+    related: tuple[int, ...] = ()
+    blame: str | None = None
+    """Who is to blame, where that is not the sender."""
+    at: Message | None = None
+    """The message that is wrong, where it is an earlier one."""
+    severity: Severity | None = None
+    """Where it is less than the rule's."""
+
+
+Check = Callable[[Message, "State"], Iterator[Fault]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table."""
+
+    id: str
+    severity: Severity
+    explanation: str
+    """Two or three sentences: what is wrong, and what comes of it."""
+    spec: str
+    """The page below the specification of a revision; `jsonrpc#section` for JSON-RPC itself; a URL."""
+    fails: str
+    """A transcript (see `tests/transcript.py`) in which the rule finds something."""
+    passes: str
+    """The same, done right."""
+    on: tuple[type, ...]
+    """The kinds of messages that it looks at."""
+    methods: tuple[str, ...]
+    """The methods that it looks at (of a response: its request's); none for all."""
+    revisions: tuple[Revision, ...]
+    check: Check
+
+    def finding(self, fault: Fault, message: Message) -> Finding:
+        """The finding that a fault in a message makes."""
+        message = fault.at or message
+        return Finding(
+            self.id,
+            fault.severity or self.severity,
+            fault.blame or message.sender,
+            message.n,
+            message.part,
+            fault.related,
+            fault.pointer,
+            fault.sentence,
+            message.revision.value if message.revision else None,
+            self.url(message.revision),
+        )
+
+    def url(self, revision: Revision | None) -> str:
+        """Where the specification says so, for a revision."""
+        page = self.spec
+        if page.startswith("https:"):
+            return page
+        if page.startswith("jsonrpc"):
+            return _JSON_RPC + page.removeprefix("jsonrpc")
+        known = revision if revision in self.revisions else self.revisions[-1]
+        if known is Revision.R2026_07_28:
+            path, _, section = page.partition("#")
+            page = "#".join(filter(None, (_MOVED.get(path, path), section)))
+        return f"{_SPECIFICATION}/{known.value}/{page}"
+
+
+RULES: dict[str, Rule] = {}
+"""The table, by id; filled by the modules of this package as they are imported."""
+
+
+def rule(
+    id: str,  # noqa: A002 (it is what a rule has)
+    severity: Severity,
+    explanation: str,
+    *,
+    spec: str,
+    fails: str,
+    passes: str,
+    on: tuple[type, ...] = EVERY,
+    methods: tuple[str, ...] = (),
+    revisions: tuple[Revision, ...] = tuple(Revision),
+) -> Callable[[Check], Check]:
+    """Enter a function into the table."""
+
+    def enter(check: Check) -> Check:
+        texts = (" ".join(explanation.split()), spec, fails, passes)
+        RULES[id] = Rule(id, severity, *texts, on, methods, revisions, check)
+        return check
+
+    return enter
+
+
+def member(value: Any, *path: str) -> Any:
+    """The value at a path of members, None where there is none: peers send anything."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

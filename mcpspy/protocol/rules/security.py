@@ -1,0 +1,126 @@
+"""Rules about what a message carries that people do not see, or should not."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.jsonrpc import Error, Notification, Request, Result
+from mcpspy.protocol.conversation import Message
+from mcpspy.protocol.rules.rule import Fault, rule
+from mcpspy.protocol.rules.state import State
+
+_MESSAGES = (Request, Notification, Result, Error)
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
+_INVISIBLE = frozenset("\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e")
+_JOINERS = frozenset("\u200c\u200d")
+_VARIATION = "\ufe0f"
+_ESCAPED = re.compile(rb"\\u(?:20[06]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE]|[dD][bB]40)")
+# Scripts whose spelling needs joiners, and the pictures that emoji sequences join.
+_JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL",
+            "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "NKO", "MANDAIC")  # fmt: skip
+_SECRET = re.compile(
+    rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}"
+    rb"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}\b|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
+)
+
+
+@rule(
+    "security/hidden-text",
+    "warning",
+    """The message holds characters that people do not see and models read: Unicode tags, controls of writing direction,
+    zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences and
+    joiners in scripts that need them are not meant.""",
+    spec="server/tools#security-considerations",
+    fails=r"""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","description":"Echo\udb40\udc48\udb40\udc69","inputSchema":{"type":"object"}}]}
+    """,
+    passes=r"""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","description":"\ud83d\udc68\u200d\ud83d\udc69","inputSchema":{"type":"object"}}]}
+    """,
+    on=_MESSAGES,
+)
+def hidden_text(message: Message, state: State) -> Iterator[Fault]:
+    """Strings with hidden characters, the first of a message."""
+    raw = message.frame.raw
+    if raw.isascii() and not _ESCAPED.search(raw):
+        return
+    for path, text in _strings(message.body.value):
+        found = None if text.isascii() else _hidden(text)
+        if found:
+            yield Fault(f"the text hides U+{ord(found):04X} ({unicodedata.name(found, 'unnamed')})", path)
+            return
+
+
+def _hidden(text: str) -> str | None:
+    """The first character that is hidden without need."""
+    for place, character in enumerate(text):
+        if character in _BIDI or character in _INVISIBLE:
+            if not (character == "\ufeff" and place == 0):
+                return character
+        elif 0xE0000 <= ord(character) <= 0xE007F:
+            if not _is_flag(text, place):
+                return character
+        elif character in _JOINERS and not _joins(text, place):
+            return character
+    return None
+
+
+def _is_flag(text: str, place: int) -> bool:
+    """Whether a tag character belongs to an emoji flag (of England, say): after a black flag, tags only."""
+    while place > 0 and 0xE0000 <= ord(text[place]) <= 0xE007F:
+        place -= 1
+    return text[place] == "\U0001f3f4"
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether a joiner stands between emoji, or after a letter of a script that uses them."""
+    before = text[place - 1] if place else ""
+    if before == _VARIATION or "\U0001f3fb" <= before <= "\U0001f3ff":  # after a variation or a tone of skin
+        return True
+    if not before:
+        return False
+    return unicodedata.category(before) == "So" or unicodedata.name(before, "").startswith(_JOINING)
+
+
+@rule(
+    "security/secret-in-frame",
+    "info",
+    """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. Frames are recorded as
+    they are: mind that before the capture is shared.""",
+    spec="basic/security_best_practices",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"login","arguments":{"key":"sk-abcdefghijklmnopqrstuvwx"}}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"login","arguments":{"key":"from the environment"}}
+    """,
+    on=_MESSAGES,
+)
+def secret_in_frame(message: Message, state: State) -> Iterator[Fault]:
+    """Tokens of a known form."""
+    found = None if message.part else _SECRET.search(message.frame.raw)
+    if found:
+        yield Fault(f"there is what looks like a secret: {found[0][:7].decode(errors='replace')}…")
+
+
+def _strings(value: Any) -> Iterator[tuple[str, str]]:
+    """Each string in a message, keys too, with a pointer; of any depth."""
+    stack = [("", value)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                below = f"{path}/{name.replace('~', '~0').replace('/', '~1')[:100]}"[:1000]
+                yield below, name
+                stack.append((below, inner))
+        elif isinstance(value, list):
+            stack.extend((f"{path}/{place}"[:1000], inner) for place, inner in enumerate(value))

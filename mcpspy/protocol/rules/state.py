@@ -1,0 +1,328 @@
+"""What the rules remember of a session: what was agreed on, announced and begun.
+
+The theory. A rule sees a message together with this state as it was before the message; then `learn` adds the message.
+What a peer announced counts until it says otherwise. Frames may be recorded in a slightly wrong order (see
+`mcpspy.protocol.conversation`), so a rule that misses something puts its question into `later`: it is asked again when
+a second has passed, or at the end. After a gap nothing is called missing.
+
+Memory is bounded: what is over is forgotten after `REMEMBERED` others.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.jsonrpc import Id, Notification, Request, Result
+from mcpspy.protocol.conversation import HOLD, Message
+from mcpspy.protocol.revisions import PROTOCOL_VERSION, Era, Revision
+from mcpspy.protocol.rules.rule import Fault, Rule, member
+
+if TYPE_CHECKING:
+    from mcpspy.protocol.rules.framing import Spread
+
+REMEMBERED = 4096
+
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+"""The `_meta` key by which a request says what its client can do (2026-07-28)."""
+
+Question = Callable[[], Iterator[Fault]]
+
+
+@dataclass(slots=True)
+class Progress:
+    """A request that may be reported on."""
+
+    request: int
+    """Its line number."""
+    method: str
+    last: float | None = None
+    """The value of the latest report."""
+    ended: int | None = None
+    """When it was answered."""
+    cancelled: bool = False
+    task: bool = False
+    """It was answered by a task, which goes on."""
+
+
+@dataclass(slots=True)
+class Tool:
+    """A tool as it was listed last."""
+
+    definition: dict[str, Any]
+    listed: int
+    """The line number of the listing."""
+    costly: bool = False
+    """One of its schemas took too long once, and is not tried again."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """The tools of a server, page by page."""
+
+    tools: dict[str, Tool] = field(default_factory=dict)
+    complete: bool = False
+    """All pages were seen, and the list has not changed since."""
+    changed: int | None = None
+    """The line number of the notification that it has."""
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """One session, before the message that is looked at."""
+
+    lossy: bool = False
+    """Records are missing."""
+    initialize: int | None = None
+    """The line number of the first `initialize` request."""
+    agreed: int | None = None
+    """When `initialize` was answered."""
+    initialized: bool = False
+    discovered: bool = False
+    """`server/discover` was answered by a result."""
+    early: list[Message] = field(default_factory=list)
+    """Requests that may have come before their time."""
+    client: dict[str, Any] | None = None
+    """The capabilities that the client declared for the session."""
+    server: dict[str, Any] | None = None
+    said: set[str] = field(default_factory=set)
+    """What is to be said once a session, and was."""
+    listing: Listing = field(default_factory=Listing)
+    cursors: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By method: the cursors that the server has issued."""
+    progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
+    """By the side that asked, and token."""
+    rounds: dict[str, "Round"] = field(default_factory=dict)
+    """By method, name and what identifies it: requests that were answered by `input_required`."""
+    log_levels: bool = False
+    """Some request asked for log messages (2026-07-28)."""
+    listens: dict[Id, "Listen"] = field(default_factory=dict)
+    checked: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """What checking the schemas of the latest listing gave, by their identity."""
+    spreads: dict[int, "Spread"] = field(default_factory=dict)
+    """By channel: lines that may be one message."""
+    later: deque[tuple[int, Rule, Message, Question]] = field(default_factory=deque)
+
+    def once(self, what: str) -> bool:
+        """Whether this is said for the first time in the session."""
+        if what in self.said:
+            return False
+        self.said.add(what)
+        return True
+
+    def ask_later(self, rule: Rule, message: Message, question: Question) -> None:
+        """Put a question that only what is recorded next can answer."""
+        self.later.append((message.t + HOLD, rule, message, question))
+
+
+@dataclass(slots=True)
+class Round:
+    """A request that the server answered by asking back (2026-07-28)."""
+
+    answer: int
+    """The line number of the result."""
+    state: Any
+    """Its `requestState`."""
+    asked: frozenset[str]
+    """The keys of its `inputRequests`."""
+    several: bool
+    """The same request was in flight more than once: which of them is retried cannot be told."""
+
+
+@dataclass(slots=True)
+class Listen:
+    """A subscription (2026-07-28)."""
+
+    request: int
+    wanted: dict[str, Any]
+    acknowledged: bool = False
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter something new at the end of a table that forgets its oldest."""
+    table.pop(key, None)
+    table[key] = value
+    if len(table) > REMEMBERED:
+        del table[next(iter(table))]
+
+
+def other(side: str) -> str:
+    """The other side."""
+    return "server" if side == "client" else "client"
+
+
+def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | None:
+    """What a side declared that it can do, as far as it concerns a message; None where that is not known."""
+    if side == "server":
+        return state.server
+    request = message.exchange.request if message.exchange else message
+    if request.revision and request.revision.era is Era.PER_REQUEST:
+        found = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
+        return found if isinstance(found, dict) else None
+    return state.client
+
+
+def learn(message: Message, state: State) -> None:
+    """Add a message to what is known."""
+    body = message.body
+    if isinstance(body, Request):
+        _learn_request(message, body, state)
+    elif isinstance(body, Notification):
+        known = _NOTIFICATIONS.get(body.method)
+        if known:
+            known(message, state)
+    elif message.exchange:
+        _end_progress(message, state)
+        if isinstance(body, Result):
+            answer = _ANSWERS.get(message.exchange.method)
+            if answer:
+                answer(message, body.result, state)
+            if member(body.result, "resultType") == "input_required":
+                _learn_round(message, body.result, state)
+
+
+def _learn_request(message: Message, body: Request, state: State) -> None:
+    token = member(body.params, "_meta", "progressToken")
+    if token is not None:
+        keep(state.progress, (message.sender, Id.of(token)), Progress(message.n, body.method))
+    if body.method == "initialize" and message.sender == "client":
+        state.initialize = state.initialize or message.n
+        found = member(body.params, "capabilities")
+        state.client = found if isinstance(found, dict) else {}
+    elif body.method == "subscriptions/listen":
+        wanted = member(body.params, "notifications")
+        keep(state.listens, body.id, Listen(message.n, wanted if isinstance(wanted, dict) else {}))
+    elif body.method == "tools/list" and member(body.params, "cursor") is None:
+        state.listing.complete = False
+    if member(body.params, "_meta", "io.modelcontextprotocol/logLevel") is not None:
+        state.log_levels = True
+
+
+def _learn_initialize(message: Message, result: Any, state: State) -> None:
+    state.agreed = message.t
+    found = member(result, "capabilities")
+    state.server = found if isinstance(found, dict) else {}
+
+
+def _learn_discover(message: Message, result: Any, state: State) -> None:
+    state.discovered = True
+    found = member(result, "capabilities")
+    state.server = found if isinstance(found, dict) else {}
+
+
+def _learn_initialized(message: Message, state: State) -> None:
+    state.initialized = True
+
+
+def _learn_page(message: Message, result: Any, state: State) -> None:
+    cursor = member(result, "nextCursor")
+    if isinstance(cursor, str) and message.exchange:
+        keep(state.cursors.setdefault(message.exchange.method, {}), cursor, None)
+
+
+def _learn_tools(message: Message, result: Any, state: State) -> None:
+    _learn_page(message, result, state)
+    listing = state.listing
+    state.checked.clear()
+    found = member(result, "tools")
+    for tool in found if isinstance(found, list) else ():
+        name = member(tool, "name")
+        if isinstance(name, str):
+            known = listing.tools.get(name)
+            if known is None or known.definition != tool:
+                keep(listing.tools, name, Tool(tool, message.n))
+    assert message.exchange
+    first = member(message.exchange.request.body.value, "params", "cursor") is None
+    whole = first or listing.changed is None
+    listing.complete = member(result, "nextCursor") is None and whole and len(listing.tools) < REMEMBERED
+    if first:
+        listing.changed = None
+
+
+def _forget_tools(message: Message, state: State) -> None:
+    state.listing.complete = False
+    state.listing.changed = message.n
+
+
+def _end_progress(message: Message, state: State) -> None:
+    assert message.exchange
+    request = message.exchange.request
+    token = member(request.body.value, "params", "_meta", "progressToken")
+    if token is not None:
+        known = state.progress.get((request.sender, Id.of(token)))
+        if known and known.request == request.n:
+            known.ended, known.cancelled = message.t, message.exchange.cancelled
+            known.task = member(message.body.value, "result", "task") is not None
+
+
+def _learn_progress(message: Message, state: State) -> None:
+    params = member(message.body.value, "params")
+    known = state.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
+    value = member(params, "progress")
+    if known and type(value) in (int, float):
+        known.last = value
+
+
+def _learn_cancel(message: Message, state: State) -> None:
+    if message.cancels:
+        token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
+        known = state.progress.get((message.sender, Id.of(token)))
+        if known:
+            known.cancelled = True
+
+
+def _learn_acknowledgement(message: Message, state: State) -> None:
+    listen = state.listens.get(Id.of(subscription(message)))
+    if listen:
+        listen.acknowledged = True
+
+
+def _learn_round(message: Message, result: Any, state: State) -> None:
+    assert message.exchange
+    asked = member(result, "inputRequests")
+    keys = frozenset(asked) if isinstance(asked, dict) else frozenset()
+    key = round_key(message.exchange.request)
+    known = state.rounds.get(key)
+    several = known is not None and message.exchange.request.n < known.answer  # both were asked before either answer
+    keep(state.rounds, key, Round(message.n, member(result, "requestState"), keys, several))
+
+
+def round_key(request: Message) -> str:
+    """What a request and its retry have in common: method, and params but for the answers and `_meta`."""
+    params = member(request.body.value, "params")
+    kept = params if isinstance(params, dict) else {}
+    parts = {name: value for name, value in kept.items() if name not in ("_meta", "inputResponses", "requestState")}
+    return f"{member(request.body.value, 'method')} {hash(repr(parts))}"
+
+
+def subscription(message: Message) -> Any:
+    """The subscription that a notification belongs to, None where it names none."""
+    return member(message.body.value, "params", "_meta", "io.modelcontextprotocol/subscriptionId")
+
+
+def stated_revision(message: Message) -> Any:
+    """The revision that a request states itself, whatever it is."""
+    return member(message.body.value, "params", "_meta", PROTOCOL_VERSION)
+
+
+def is_modern(message: Message) -> bool:
+    """Whether a message belongs to the per-request era."""
+    return message.revision is Revision.R2026_07_28
+
+
+_ANSWERS: dict[str, Callable[[Message, Any, State], None]] = {
+    "initialize": _learn_initialize,
+    "server/discover": _learn_discover,
+    "tools/list": _learn_tools,
+    "resources/list": _learn_page,
+    "resources/templates/list": _learn_page,
+    "prompts/list": _learn_page,
+    "tasks/list": _learn_page,
+}
+_NOTIFICATIONS: dict[str, Callable[[Message, State], None]] = {
+    "notifications/initialized": _learn_initialized,
+    "notifications/tools/list_changed": _forget_tools,
+    "notifications/progress": _learn_progress,
+    "notifications/cancelled": _learn_cancel,
+    "notifications/subscriptions/acknowledged": _learn_acknowledgement,
+}

@@ -1,0 +1,372 @@
+"""Rules about tools: what was announced, and whether calls and their results keep to it.
+
+A tool's schemas come from a peer and are hostile until proved otherwise (see `mcpspy.protocol.foreign`). They are
+judged by when the tool was listed last; one that was too costly once is not tried again.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.jsonrpc import Request, Result
+from mcpspy.protocol.conversation import Message
+from mcpspy.protocol.foreign import Judgement, Outcome, check, judge
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules.rule import Fault, member, rule
+from mcpspy.protocol.rules.state import State, Tool
+
+_TOOLS = "server/tools"
+_MODERN = (Revision.R2026_07_28,)
+_STRUCTURED = tuple(
+    revision for revision in Revision if revision not in (Revision.R2024_11_05, Revision.R2025_03_26)
+)  # those in which a tool has an output schema
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")  # RFC 9110, 5.6.2
+
+_LISTED = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},\
+"required":["text"]},"outputSchema":{"type":"object","required":["length"]}}]}
+"""
+
+
+@rule(
+    "tools/unknown-tool",
+    "warning",
+    "The tool is in no page of the list that the server gave last, and the server has not said that it has changed.",
+    spec=f"{_TOOLS}#calling-tools",
+    fails=_LISTED + '        > 3 tools/call {"name":"ecko","arguments":{"text":"a"}}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}',
+    on=(Request,),
+    methods=("tools/call",),
+)
+def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
+    """Calls of what is not listed; only after a complete listing."""
+    name = member(message.body.value, "params", "name")
+    if isinstance(name, str) and state.listing.complete and not state.lossy and name not in state.listing.tools:
+        yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
+
+
+@rule(
+    "tools/arguments",
+    "error",
+    """The arguments do not satisfy the tool's `inputSchema`, as it was listed last. It is for the client, or its model,
+    to keep to it; a server should say so in a result with `isError`, from which a model can learn.""",
+    spec=f"{_TOOLS}#tool",
+    fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":5}}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"5"}}',
+    on=(Request,),
+    methods=("tools/call",),
+)
+def arguments(message: Message, state: State) -> Iterator[Fault]:
+    """Arguments that the tool did not ask for."""
+    params = member(message.body.value, "params")
+    name = member(params, "name")
+    tool = state.listing.tools.get(name) if isinstance(name, str) else None
+    if tool is None or not isinstance(params, dict) or state.listing.changed:
+        return
+    given = params.get("arguments", {})
+    if not isinstance(given, dict):
+        return  # a matter of the message's shape
+    found = _judge(tool, "inputSchema", given)
+    if found and found.outcome is Outcome.INVALID:
+        sentence = f"{name[:60]} was listed with another inputSchema: {found.message or 'the arguments are refused'}"
+        yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/structured-content",
+    "error",
+    "The structured content does not satisfy the tool's `outputSchema`, as it was listed last.",
+    spec=f"{_TOOLS}#output-schema",
+    revisions=_STRUCTURED,
+    fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"size":1}}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"length":1}}',
+    on=(Result,),
+    methods=("tools/call",),
+)
+def structured_content(message: Message, state: State) -> Iterator[Fault]:
+    """Results that the tool did not promise."""
+    tool, result = _called(message, state), member(message.body.value, "result")
+    if tool and isinstance(result, dict) and "structuredContent" in result and "outputSchema" in tool.definition:
+        found = _judge(tool, "outputSchema", result["structuredContent"])
+        if found and found.outcome is Outcome.INVALID:
+            sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
+            yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/structured-missing",
+    "error",
+    "A tool with an `outputSchema` gives structured content that satisfies it, unless the call failed.",
+    spec=f"{_TOOLS}#output-schema",
+    revisions=_STRUCTURED,
+    fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n        < 3 = {"content":[]}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"isError":true}',
+    on=(Result,),
+    methods=("tools/call",),
+)
+def structured_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Results without what the tool promised."""
+    tool, result = _called(message, state), member(message.body.value, "result")
+    if tool is None or "outputSchema" not in tool.definition or not isinstance(result, dict):
+        return
+    if result.get("isError") is True or "structuredContent" in result or "task" in result:
+        return
+    if result.get("resultType", "complete") == "complete":
+        yield Fault(f"{tool.definition['name'][:60]} has an outputSchema, and the result nothing structured", "/result",
+                    (tool.listed,))  # fmt: skip
+
+
+def _called(message: Message, state: State) -> Tool | None:
+    """The tool that a result comes from, unless the list has changed meanwhile."""
+    name = member(message.exchange.request.body.value, "params", "name") if message.exchange else None
+    return state.listing.tools.get(name) if isinstance(name, str) and not state.listing.changed else None
+
+
+def _judge(tool: Tool, which: str, value: Any) -> Judgement | None:
+    """What a schema of a tool says; None where it says nothing."""
+    schema = tool.definition.get(which)
+    if tool.costly or not isinstance(schema, dict):
+        return None
+    found = judge(schema, value)
+    tool.costly = found.outcome is Outcome.TOO_COSTLY
+    return found
+
+
+def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
+    tools = member(message.body.value, "result", "tools")
+    for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+        if isinstance(tool, dict):
+            yield place, tool
+
+
+def _schemas(message: Message, state: State) -> Iterator[tuple[str, str, Judgement]]:
+    """The schemas of a listing that are new: pointer, the tool's name, and what checking them gave."""
+    for place, tool in _listed(message):
+        name = tool.get("name") if isinstance(tool.get("name"), str) else ""
+        known = state.listing.tools.get(str(name))
+        if known and known.definition == tool:
+            continue  # said when it was listed first
+        for which in ("inputSchema", "outputSchema"):
+            if isinstance(tool.get(which), dict):
+                yield f"/result/tools/{place}/{which}", str(name)[:60], _checked(tool[which], state)
+
+
+def _checked(schema: dict[str, Any], state: State) -> Judgement:
+    """Several rules ask for the same schema: each is checked once."""
+    known = state.checked.get(id(schema))
+    if known is None or known[0] is not schema:
+        known = state.checked[id(schema)] = (schema, check(schema))
+    return known[1]
+
+
+@rule(
+    "tools/schema-not-object",
+    "error",
+    'The `inputSchema` of a tool is a JSON Schema of an object: it has "type": "object".',
+    spec=f"{_TOOLS}#tool",
+    fails="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"string"}}]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
+    """Schemas of something else, or none."""
+    for place, tool in _listed(message):
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            name = str(tool.get("name"))[:60]
+            yield Fault(f"the inputSchema of {name} is not that of an object", f"/result/tools/{place}/inputSchema")
+
+
+@rule(
+    "tools/schema-invalid",
+    "error",
+    """The schema is none: its own dialect refuses it, it refers to what it does not hold, or a pattern in it cannot be
+    run. Clients that compile it refuse the tool, or the whole list.""",
+    spec="basic#json-schema-usage",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","required":"text"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","required":["text"]}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
+    """Schemas that nobody can use."""
+    for pointer, name, found in _schemas(message, state):
+        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.UNSUPPORTED):
+            what = pointer.rpartition("/")[2]
+            yield Fault(f"the {what} of {name} cannot be used: {found.message}", pointer + found.pointer)
+
+
+@rule(
+    "tools/schema-dialect",
+    "warning",
+    "The schema names a dialect of JSON Schema that we do not know; peers need not know it either.",
+    spec="basic#json-schema-usage",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"$schema":"https://example.com/schema","type":"object"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#",\
+"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_dialect(message: Message, state: State) -> Iterator[Fault]:
+    """Dialects that are unknown."""
+    for pointer, name, found in _schemas(message, state):
+        if found.outcome is Outcome.UNKNOWN_DIALECT:
+            yield Fault(f"{name} has a schema of the unknown dialect {found.message}", f"{pointer}/$schema")
+
+
+@rule(
+    "tools/schema-too-costly",
+    "error",
+    """The schema is larger than 256 KiB, deeper than 64 levels, or takes more than a second to evaluate. Clients should
+    bound what they do with it, and so do we: calls of the tool are not judged.""",
+    spec="basic#json-schema-usage",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < |deep-schema 2
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_too_costly(message: Message, state: State) -> Iterator[Fault]:
+    """Schemas that are beyond our bounds."""
+    for pointer, name, found in _schemas(message, state):
+        if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
+            yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", pointer)
+
+
+@rule(
+    "tools/duplicate-name",
+    "warning",
+    "Two tools of one listing have the same name; which of them a call means is anybody's guess.",
+    spec=f"{_TOOLS}#tool-names",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"echo",\
+"inputSchema":{"type":"object"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"Echo",\
+"inputSchema":{"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def duplicate_name(message: Message, state: State) -> Iterator[Fault]:
+    """Names that stand twice in a page."""
+    seen: dict[str, int] = {}
+    for place, tool in _listed(message):
+        name = tool.get("name")
+        if isinstance(name, str) and seen.setdefault(name, place) != place:
+            yield Fault(f"the name {name[:60]!r} is that of tool {seen[name]} too", f"/result/tools/{place}/name")
+
+
+@rule(
+    "tools/definition-changed",
+    "info",
+    "A tool is listed otherwise than before: its description, its schemas or its annotations have changed.",
+    spec=f"{_TOOLS}#list-changed-notification",
+    fails=_LISTED + "        < notifications/tools/list_changed\n        > 3 tools/list\n"
+    '        < 3 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}',
+    passes=_LISTED + "        < notifications/tools/list_changed\n        > 3 tools/list\n"
+    '        < 3 = {"tools":[{"name":"other","inputSchema":{"type":"object"}}]}',
+    on=(Result,),
+    methods=("tools/list",),
+)
+def definition_changed(message: Message, state: State) -> Iterator[Fault]:
+    """Tools that are no longer what they were."""
+    for place, tool in _listed(message):
+        name = tool.get("name")
+        known = state.listing.tools.get(name) if isinstance(name, str) else None
+        if known and known.definition != tool:
+            members = sorted(key for key in {*known.definition, *tool} if known.definition.get(key) != tool.get(key))
+            announced = "" if state.listing.changed else ", and nothing has announced it"
+            sentence = f"{str(name)[:60]} has another {', '.join(members)[:100]} than before{announced}"
+            yield Fault(sentence, f"/result/tools/{place}", (known.listed,))
+
+
+@rule(
+    "tools/header-annotation",
+    "error",
+    """`x-mcp-header` names an HTTP header that carries an argument (2026-07-28): not empty, a token of RFC 9110, only
+    once in a tool, and only on a string, an integer or a boolean. Clients on HTTP must leave out a tool that breaks
+    this.""",
+    spec=f"{_TOOLS}#x-mcp-header",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"query","inputSchema":\
+{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"My Region"}}}}]}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"query","inputSchema":\
+{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def header_annotation(message: Message, state: State) -> Iterator[Fault]:
+    """Annotations that no header can be made of."""
+    for place, tool in _listed(message):
+        seen: set[str] = set()
+        for path, schema in _annotated(tool.get("inputSchema"), f"/result/tools/{place}/inputSchema"):
+            name = schema["x-mcp-header"]
+            if not isinstance(name, str) or not name or not _TOKEN.issuperset(name):
+                yield Fault(f"{str(name)[:60]!r} is no name of a header", f"{path}/x-mcp-header")
+            elif name.lower() in seen:
+                yield Fault(f"{name[:60]!r} is the header of two arguments", f"{path}/x-mcp-header")
+            elif schema.get("type") not in ("string", "integer", "boolean"):
+                yield Fault(f"{name[:60]!r} is on something else than a string, an integer or a boolean", path)
+            seen.add(str(name).lower())
+
+
+def _annotated(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The properties with `x-mcp-header`, those inside of properties too."""
+    stack = [(path, schema)]
+    while stack:
+        path, schema = stack.pop()
+        properties = member(schema, "properties")
+        for name, inner in properties.items() if isinstance(properties, dict) else ():
+            below = f"{path}/properties/{name[:100]}"[:2000]
+            if isinstance(inner, dict):
+                if "x-mcp-header" in inner:
+                    yield below, inner
+                stack.append((below, inner))

@@ -1,0 +1,52 @@
+"""Every rule finds something in the example that fails, and nothing in the one that passes."""
+
+import pytest
+
+from mcpspy.protocol.judge import Judge
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules import RULES, SEVERITIES, Finding
+from tests.protocol.rules.examples import records
+
+EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+
+
+def findings(text):
+    judge = Judge()
+    found = [found for record in records(text) for found in judge.feed(record)]
+    return [found for found in [*found, *judge.end()] if isinstance(found, Finding)]
+
+
+@EACH
+def test_a_rule_finds_what_is_wrong_in_its_example(rule):
+    found = [finding for finding in findings(rule.fails) if finding.rule == rule.id]
+    assert found
+    for finding in found:
+        assert finding.message
+        assert not finding.message.endswith(".")
+        assert finding.blame in ("client", "server")
+        assert finding.spec.startswith("https://")
+
+
+@EACH
+def test_a_rule_is_content_with_what_is_right(rule):
+    assert [finding for finding in findings(rule.passes) if finding.rule == rule.id] == []
+
+
+@EACH
+def test_an_example_that_passes_has_no_error_but_by_design(rule):
+    """What is shown as right is right in every respect but those that the notation brings along."""
+    allowed = {"pairing/unanswered", "pairing/orphan-response", "jsonrpc/not-an-object"}
+    wrong = [finding for finding in findings(rule.passes) if finding.severity == "error"]
+    assert {finding.rule for finding in wrong} <= allowed
+
+
+@EACH
+def test_a_rule_explains_itself(rule):
+    group, _, name = rule.id.partition("/")
+    assert group
+    assert name
+    assert rule.severity in SEVERITIES
+    assert rule.explanation.endswith(".")
+    assert not rule.explanation[0].islower()
+    for revision in Revision:
+        assert rule.url(revision).startswith("https://")
