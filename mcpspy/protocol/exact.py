@@ -31,20 +31,25 @@ def fits_exactly(revision: Revision, definition: str, value: Any) -> bool:
 
     Raises KeyError where the revision has no such definition.
     """
+    validator = _validator(revision, definition)
     try:
-        return _validator(revision, definition).is_valid(value)
+        return validator.is_valid(value)
     except ValueError:  # a Number, a lone surrogate: the long way
         return False
 
 
 @cache
 def _validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012Validator:
-    schema = self_contained(revision, definition)
-    closed = {name: _closed(shape) for name, shape in schema["$defs"].items()}
+    envelope = f"JSONRPC{_kind(definition)}"
+    needed = self_contained(revision, definition, *([envelope] if envelope in definitions(revision) else []))["$defs"]
+    closed = {name: _closed(shape) for name, shape in needed.items()}
     closed[definition] = _with_envelope(revision, definition, closed[definition])
-    return jsonschema_rs.Draft202012Validator(
-        {"$schema": DIALECT, "$defs": closed, "$ref": schema["$ref"]}, validate_formats=False, retriever=refuse
-    )
+    schema = {"$schema": DIALECT, "$defs": closed, "$ref": f"#/$defs/{definition}"}
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=False, retriever=refuse)
+
+
+def _kind(definition: str) -> str:
+    return next((kind for kind in ("Request", "Notification") if definition.endswith(kind)), "")
 
 
 def _closed(shape: Any, *, part: bool = False) -> Any:
@@ -74,8 +79,8 @@ def _closed(shape: Any, *, part: bool = False) -> Any:
 
 def _with_envelope(revision: Revision, definition: str, closed: Any) -> Any:
     """A request or notification with what some revisions leave to JSON-RPC: `jsonrpc`, `id`, and `_meta` in params."""
-    kind = next((kind for kind in ("Request", "Notification") if definition.endswith(kind)), None)
-    if kind is None or closed is False:
+    kind = _kind(definition)
+    if not kind or closed is False or "properties" not in closed:
         return closed
     names = ("jsonrpc", "id") if kind == "Request" else ("jsonrpc",)
     there = definitions(revision)

@@ -75,26 +75,36 @@ class Judgement:
     """One sentence, clipped; empty where the outcome says all."""
 
 
-def check(schema: Any) -> Judgement:
-    """Whether a schema is one that can be judged by: VALID, or why not."""
-    raw = _raw(schema)
-    if raw is None:
-        return _TOO_LARGE
-    if _weight(raw) <= WEIGHT:
-        return _compiled(raw)[1]
-    found = _apart(raw, None)
-    return Judgement(Outcome.VALID) if found.outcome is Outcome.INVALID else found  # of null it may say what it likes
+class Foreign:
+    """A schema of a peer, measured once and compiled when it is first needed."""
 
+    def __init__(self, schema: Any) -> None:
+        self._raw = _raw(schema)
+        self._weight = inf if self._raw is None else _weight(self._raw)
+        self._costly = False
 
-def judge(schema: Any, instance: Any) -> Judgement:
-    """What a schema says of an instance."""
-    raw = _raw(schema)
-    if raw is None:
-        return _TOO_LARGE
-    weight = _weight(raw)
-    if weight > WEIGHT or weight * _values(instance) > WORK:
-        return _apart(raw, instance)
-    return _judged(raw, instance)
+    def check(self) -> Judgement:
+        """Whether it is a schema that can be judged by: VALID, or why not."""
+        if self._raw is None:
+            return _TOO_LARGE
+        if self._weight <= WEIGHT:
+            return _compiled(self._raw)[1]
+        found = self._apart(None)
+        return Judgement(Outcome.VALID) if found.outcome is Outcome.INVALID else found  # of null it says what it likes
+
+    def judge(self, instance: Any) -> Judgement:
+        """What it says of an instance. A schema that was too costly once is not tried again."""
+        if self._raw is None:
+            return _TOO_LARGE
+        if self._weight and (self._weight > WEIGHT or self._weight * _values(instance) > WORK):
+            return self._apart(instance)
+        return _judged(self._raw, instance)
+
+    def _apart(self, instance: Any) -> Judgement:
+        assert self._raw is not None
+        found = _TOO_COSTLY if self._costly else _apart(self._raw, instance)
+        self._costly = found.outcome is Outcome.TOO_COSTLY
+        return found
 
 
 _TOO_LARGE = Judgement(Outcome.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")

@@ -1,30 +1,25 @@
 """The fold from records to messages and findings: the conversation, with every rule asked.
 
-The theory. Which rules look at a message depends on its kind, method and revision, so each such combination has its own
-short list. Most messages are exactly what their definition says (`mcpspy.protocol.exact`); the rules about shapes are
-asked only about the others. A rule that would need what is recorded next has its question asked a second later.
+The theory. Which rules look at a message depends on its kind, method and revision, and on the aspects in which it is
+plain (`mcpspy.protocol.rules.plain`), so each such combination has its own short list. A rule that would need what is
+recorded next has its question asked a second later.
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
 """
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Invalid, Notification, Request
+from mcpspy.jsonrpc import Notification, Request
 from mcpspy.protocol.conversation import Conversation, Event, Exchange, Message, Session
 from mcpspy.protocol.methods import revisions_with_method
 from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import RULES, Finding, Rule, shape
+from mcpspy.protocol.rules import RULES, Finding, Rule, plain
+from mcpspy.protocol.rules.rule import Aspect
 from mcpspy.protocol.rules.state import State, learn
 from mcpspy.record import Gap, Record
 
-_SHAPE = {
-    "schema/invalid", "schema/unknown-method", "schema/method-not-in-revision", "schema/member-not-in-revision",
-    "schema/deprecated", "schema/format", "jsonrpc/version-missing", "jsonrpc/id-null", "jsonrpc/id-type",
-    "jsonrpc/id-fraction", "jsonrpc/result-and-error", "jsonrpc/extra-member", "framing/bom",
-    "jsonrpc/lone-surrogate", "lifecycle/result-type-unknown", "lifecycle/discover-missing-meta",
-    "tools/schema-not-object",
-}  # fmt: skip
-"""Rules that find nothing in a message that is exactly what its definition says."""
+_Key = tuple[type, str | None, Revision | None, bool, bool, bool, bool, bool, bool]
+_ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "direction")  # as in the key
 
 
 class Judge:
@@ -33,7 +28,7 @@ class Judge:
     def __init__(self) -> None:
         self._conversation = Conversation()
         self._states: dict[Session, State] = {}
-        self._lists: dict[tuple[type, str | None, Revision | None, bool], tuple[Rule, ...]] = {}
+        self._lists: dict[_Key, tuple[Rule, ...]] = {}
         self._lossy = False
 
     def feed(self, record: Record) -> Iterator[Event | Finding]:
@@ -70,7 +65,7 @@ class Judge:
         if state.later:
             yield from _late(state, message.t)
         try:
-            for rule in self._rules(message):
+            for rule in self._rules(message, state):
                 for fault in rule.check(message, state):
                     yield rule.finding(fault, message)
             learn(message, state)
@@ -79,7 +74,7 @@ class Judge:
         ):  # a message nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond
             pass
 
-    def _rules(self, message: Message) -> tuple[Rule, ...]:
+    def _rules(self, message: Message, state: State) -> tuple[Rule, ...]:
         body = message.body
         if isinstance(body, Request | Notification):
             method: str | None = body.method
@@ -87,11 +82,20 @@ class Judge:
             method = message.exchange.method if message.exchange else None
         if method is not None and not revisions_with_method(method):
             method = None  # so that there are not as many lists as peers make up methods
-        exact = not isinstance(body, Invalid) and shape.fits(message)
-        key = (type(body), method, message.revision, exact)
+        key: _Key = (
+            type(body),
+            method,
+            message.revision,
+            plain.in_bytes(message),
+            plain.in_shape(message),
+            plain.in_meta(message),
+            plain.in_pairing(message),
+            plain.in_handshake(state),
+            plain.in_direction(message, method),
+        )
         rules = self._lists.get(key)
         if rules is None:
-            rules = self._lists[key] = tuple(rule for rule in RULES.values() if _concerns(rule, *key))
+            rules = self._lists[key] = tuple(rule for rule in RULES.values() if _concerns(rule, key))
         return rules
 
     def _lose(self) -> None:
@@ -103,8 +107,11 @@ class Judge:
             state.listing.complete = False
 
 
-def _concerns(rule: Rule, kind: type, method: str | None, revision: Revision | None, exact: bool) -> bool:
-    if kind not in rule.on or (exact and rule.id in _SHAPE) or (rule.methods and method not in rule.methods):
+def _concerns(rule: Rule, key: _Key) -> bool:
+    kind, method, revision, *plainly = key
+    if kind not in rule.on or (rule.methods and method not in rule.methods):
+        return False
+    if rule.about and plainly[_ASPECTS.index(rule.about)]:
         return False
     if revision is None:
         return set(rule.revisions) == set(Revision)  # what holds everywhere holds here

@@ -90,7 +90,13 @@ def _method(revision: Revision, name: str, kind: Kind, senders: tuple[Side, ...]
 
 def revisions_with_method(name: str) -> tuple[Revision, ...]:
     """The revisions that have a method, in the order of publication."""
-    return tuple(revision for revision in Revision if name in methods(revision))
+    return _revisions().get(name, ())
+
+
+@cache
+def _revisions() -> dict[str, tuple[Revision, ...]]:
+    names = {name for revision in Revision for name in methods(revision)}
+    return {name: tuple(revision for revision in Revision if name in methods(revision)) for name in names}
 
 
 def result_definition(method: Method, params: Any, result: Any, task: Method | None = None) -> str:

@@ -116,11 +116,11 @@ def plain(message: Any) -> Any:
     return found[0]
 
 
-def self_contained(revision: Revision, definition: str) -> Schema:
-    """A definition as a schema that needs no other: with those that it refers to."""
+def self_contained(revision: Revision, definition: str, *others: str) -> Schema:
+    """A definition as a schema that needs no other: with those that it, or one of `others`, refers to."""
     there = definitions(revision)
     needed: dict[str, Schema] = {}
-    missing = [definition]
+    missing = [definition, *others]
     while missing:
         name = missing.pop()
         needed[name] = there[name]

@@ -7,7 +7,16 @@ import pytest
 
 from mcpspy.jsonrpc import Number
 from mcpspy.protocol import foreign
-from mcpspy.protocol.foreign import LEVELS, SIZE, Judgement, Outcome, check, judge
+from mcpspy.protocol.foreign import LEVELS, SIZE, Foreign, Judgement, Outcome
+
+
+def check(schema):
+    return Foreign(schema).check()
+
+
+def judge(schema, instance):
+    return Foreign(schema).judge(instance)
+
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 

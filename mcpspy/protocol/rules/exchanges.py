@@ -25,6 +25,7 @@ _MODERN = (Revision.R2026_07_28,)
     """The response answers no request: nobody has sent one with this id, or it was answered so long ago that it is
     forgotten (then it is perhaps a duplicate).""",
     spec=_RESPONSES,
+    about="pairing",
     fails="""
         = 2025-06-18
         > 2 ping
@@ -48,6 +49,7 @@ def orphan_response(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The request was answered before. The Python SDK's client breaks when it ends after a second answer.",
     spec=_RESPONSES,
+    about="pairing",
     fails="""
         = 2025-06-18
         > 2 ping
@@ -76,6 +78,7 @@ def duplicate_response(message: Message, state: State) -> Iterator[Fault]:
     """The id of the response resembles one in flight and is not the same: "1" is not 1, and 1.0 may not be 1 either.
     Some SDKs take it all the same, others wait for ever.""",
     spec=_RESPONSES,
+    about="pairing",
     fails="""
         = 2025-06-18
         > 2 ping
@@ -102,6 +105,7 @@ def id_loose_match(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "A side has answered its own request.",
     spec=_RESPONSES,
+    about="pairing",
     fails="""
         = 2025-06-18
         > 2 ping
@@ -224,6 +228,7 @@ def unanswered(message: Message, state: State) -> Iterator[Fault]:
     "info",
     "The request had been cancelled when it was answered: a race that is allowed. The answer is to be ignored.",
     spec=_CANCEL,
+    about="pairing",
     fails="""
         = 2025-06-18
         > 2 tools/call {"name":"slow"}
@@ -282,6 +287,7 @@ def unknown_token(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The progress token belongs to another request that is still in flight: its reports cannot be told apart.",
     spec=_PROGRESS,
+    about="meta",
     fails="""
         = 2025-06-18
         > 2 tools/call {"name":"a","_meta":{"progressToken":"t"}}
@@ -463,6 +469,7 @@ def unknown_cursor(message: Message, state: State) -> Iterator[Fault]:
     """The server asked back and gave a `requestState`; the retry must echo it, or the server cannot know what it is the
     answer to.""",
     spec="basic/patterns/mrtr",
+    about="meta",
     revisions=_MODERN,
     fails="""
         > 1 tools/call {META "name":"book"}
@@ -491,6 +498,7 @@ def state_missing(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The retry must echo `requestState` exactly, and have none where the server gave none.",
     spec="basic/patterns/mrtr",
+    about="meta",
     revisions=_MODERN,
     fails="""
         > 1 tools/call {META "name":"book"}
@@ -520,6 +528,7 @@ def state_changed(message: Message, state: State) -> Iterator[Fault]:
     "warning",
     "The client answers something that the server did not ask for; servers ignore it.",
     spec="basic/patterns/mrtr",
+    about="meta",
     revisions=_MODERN,
     fails="""
         > 1 tools/call {META "name":"book"}
@@ -550,6 +559,7 @@ def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The first message of a subscription is its acknowledgement; nothing may come on it before.",
     spec="basic/patterns/subscriptions",
+    about="meta",
     revisions=_MODERN,
     fails="""
         > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
@@ -579,6 +589,7 @@ def unacknowledged(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The notification names a subscription that the client never opened.",
     spec="basic/patterns/subscriptions",
+    about="meta",
     revisions=_MODERN,
     fails="""
         > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}

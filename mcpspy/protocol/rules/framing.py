@@ -155,6 +155,7 @@ def blank_line(message: Message, state: State) -> Iterator[Fault]:
     "info",
     "Lines end with CR LF, as a text stream on Windows writes them. All SDKs take it; said once.",
     spec=_STDIO,
+    about="bytes",
     fails='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\\r',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
@@ -170,6 +171,7 @@ def crlf(message: Message, state: State) -> Iterator[Fault]:
     """The sender ended before the newline. Python servers read such a last line; all clients, and the TypeScript SDK's
     server, drop it.""",
     spec=_STDIO,
+    about="bytes",
     fails='< |… {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
@@ -184,6 +186,7 @@ def unterminated(message: Message, state: State) -> Iterator[Fault]:
     "warning",
     "The frame is larger than 10 MiB: the TypeScript SDK closes the connection where its read buffer ends.",
     spec=_STDIO,
+    about="bytes",
     fails='< |x11000000 {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
@@ -201,6 +204,7 @@ def oversize(message: Message, state: State) -> Iterator[Fault]:
     """The frame is not UTF-8. The Python SDK's transport dies of it, whatever else the line holds; the TypeScript SDK
     puts U+FFFD in its place.""",
     spec=_STDIO,
+    about="bytes",
     fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ÿ"}}',
 )
@@ -217,6 +221,7 @@ def invalid_utf8(message: Message, state: State) -> Iterator[Fault]:
     """The frame begins with a byte order mark. JSON must not, and the clients of all SDKs wait for the answer for
     ever.""",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.1",
+    about="bytes",
     fails='< | \\xef\\xbb\\xbf{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )

@@ -24,6 +24,7 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     """Before the server has answered `initialize` the client should send nothing but pings, and before the client has
     sent `notifications/initialized` the server nothing but pings and log messages.""",
     spec="basic/lifecycle#initialization",
+    about="handshake",
     fails="""
         > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         > 2 tools/list
@@ -86,6 +87,7 @@ def initialize_twice(message: Message, state: State) -> Iterator[Fault]:
     """After the answer to `initialize` the client must send `notifications/initialized` before it asks for anything.
     Servers refuse requests until then, or never begin to send theirs.""",
     spec="basic/lifecycle#initialization",
+    about="handshake",
     revisions=_HANDSHAKE,
     fails="""
         > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
@@ -112,6 +114,7 @@ def initialized_missing(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The method exists, but only the other side may send it; in 2026-07-28 servers send no requests at all.",
     spec="schema",
+    about="direction",
     fails="""
         = 2025-06-18
         > 2 sampling/createMessage {"messages":[],"maxTokens":1}
@@ -210,6 +213,7 @@ def _declares(declared: object, path: list[str]) -> bool:
     "warning",
     f"The message names a revision that was never published. There are: {_KNOWN}.",
     spec="basic/lifecycle#version-negotiation",
+    about="meta",
     fails="""
         > 1 initialize {"protocolVersion":"2025-06-19","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
     """,
@@ -240,6 +244,7 @@ def unknown_revision(message: Message, state: State) -> Iterator[Fault]:
     """The server answered `initialize` by a revision that has no handshake, or a request states another revision than
     the session agreed on.""",
     spec="basic/lifecycle#version-negotiation",
+    about="meta",
     fails="""
         > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         < 1 = {"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
@@ -271,6 +276,7 @@ def revision_mismatch(message: Message, state: State) -> Iterator[Fault]:
     """A client that has discovered a server of the per-request era goes on with `initialize`, or the other way round. A
     `server/discover` that was refused, followed by `initialize`, is a probe and fine.""",
     spec="basic/lifecycle",
+    about="meta",
     fails="""
         > 1 server/discover {META}
         < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,\
@@ -300,6 +306,7 @@ def era_mixed(message: Message, state: State) -> Iterator[Fault]:
     """Every request of 2026-07-28 carries its revision and the client's capabilities in `_meta`; without them it is
     malformed, `server/discover` like any other.""",
     spec="basic#_meta",
+    about="shape",
     fails="> 1 server/discover {}",
     passes="> 1 server/discover {META}",
     on=(Request,),
@@ -347,6 +354,7 @@ def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
     """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what an extension adds. A
     client must not accept one that it does not know.""",
     spec="basic#resulttype",
+    about="shape",
     revisions=_MODERN,
     fails="""
         > 1 tools/list {META}

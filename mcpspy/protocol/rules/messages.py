@@ -21,7 +21,7 @@ from mcpspy.protocol.rules.state import State
 _BASIC = "basic#messages"
 _REQUESTS = "basic#requests"
 _EXACT = 2**53  # integers beyond are not exact in JavaScript
-_LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
+LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 _MESSAGES = (Request, Notification, Result, Error)
@@ -33,6 +33,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     """Every message has the member "jsonrpc" with the string "2.0". The clients of all SDKs drop a message without it
     and wait for the answer for ever.""",
     spec=_BASIC,
+    about="shape",
     fails='> | {"id":1,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
@@ -86,6 +87,7 @@ def neither_result_nor_error(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The id of a request must not be null, nor that of a response, but for an error whose request could not be read.",
     spec=_REQUESTS,
+    about="shape",
     fails='> | {"jsonrpc":"2.0","id":null,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=(Request, Result),
@@ -101,6 +103,7 @@ def id_null(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "An id is a string or an integer. SDKs drop a request with any other, without an answer.",
     spec=_REQUESTS,
+    about="shape",
     fails='> | {"jsonrpc":"2.0","id":true,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":"true","method":"ping"}',
     on=(Request, Result, Error),
@@ -117,6 +120,7 @@ def id_type(message: Message, state: State) -> Iterator[Fault]:
     """A number as an id has no fraction and no exponent. Peers that compare 1.0 with 1 differ in what they think of it:
     Python servers drop the request, TypeScript ones answer 1.""",
     spec=_REQUESTS,
+    about="shape",
     fails='> | {"jsonrpc":"2.0","id":1.5,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":15,"method":"ping"}',
     on=(Request, Result, Error),
@@ -133,6 +137,7 @@ def id_fraction(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "A response has a result or an error, not both, not even one of them null. Python clients take the error.",
     spec="basic#responses",
+    about="shape",
     fails='< | {"jsonrpc":"2.0","id":1,"result":{},"error":null}',
     passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
     on=(Result, Error),
@@ -149,6 +154,7 @@ def result_and_error(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "An object has a key twice. Parsers keep the last, or the first, or refuse: what was meant is anybody's guess.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-4",
+    about="bytes",
     fails='> | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
@@ -189,12 +195,13 @@ def _doubled(raw: bytes) -> list[str]:
     """An integer lies beyond 2 to the 53rd, or a number beyond the range of a double. JavaScript rounds the first, no
     peer can read the second: as a string it would arrive.""",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
+    about="bytes",
     fails='> | {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":"12345678901234567890","method":"ping"}',
 )
 def number_range(message: Message, state: State) -> Iterator[Fault]:
     """Numbers that do not arrive as they were sent."""
-    if message.part or not (message.body.refused or _LONG_NUMBER.search(message.frame.raw)):
+    if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
         return
     for path, value in _walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
@@ -208,6 +215,7 @@ def number_range(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "An escape is half of a surrogate pair, which no UTF-8 can hold. The Python SDK drops the message and waits on.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.2",
+    about="bytes",
     fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
     passes=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud83d\ude00b"}}',
 )
@@ -241,6 +249,7 @@ def too_deep(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "Batches exist in 2025-03-26 alone; peers of other revisions drop them.",
     spec="changelog",
+    about="bytes",
     revisions=tuple(revision for revision in Revision if revision is not Revision.R2025_03_26),
     fails="""
         = 2025-06-18
@@ -286,6 +295,7 @@ def error_code(message: Message, state: State) -> Iterator[Fault]:
     "info",
     "A message has a member that JSON-RPC does not know. The TypeScript SDK refuses such a message as a whole.",
     spec="jsonrpc#request_object",
+    about="shape",
     fails='> | {"jsonrpc":"2.0","id":1,"method":"ping","timestamp":12}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=_MESSAGES,

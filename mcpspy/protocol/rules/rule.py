@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
+Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "direction"]
+"""What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.protocol.judge`).
+
+- bytes: the frame holds something unusual, whatever it means;
+- shape: the message is not exactly what its definition says;
+- meta: it carries `_meta`, or is an `initialize`;
+- pairing: it is a response that belongs to no request, or to one that was cancelled;
+- handshake: the session has not begun in order yet;
+- direction: its sender may not send it.
+"""
+
 EVERY = (Request, Notification, Result, Error, Invalid)
 """The kinds of messages, for a rule that looks at all of them."""
 
@@ -88,6 +99,7 @@ class Rule:
     """A transcript (see `tests/transcript.py`) in which the rule finds something."""
     passes: str
     """The same, done right."""
+    about: Aspect | None
     on: tuple[type, ...]
     """The kinds of messages that it looks at."""
     methods: tuple[str, ...]
@@ -137,6 +149,7 @@ def rule(
     spec: str,
     fails: str,
     passes: str,
+    about: Aspect | None = None,
     on: tuple[type, ...] = EVERY,
     methods: tuple[str, ...] = (),
     revisions: tuple[Revision, ...] = tuple(Revision),
@@ -145,7 +158,7 @@ def rule(
 
     def enter(check: Check) -> Check:
         texts = (" ".join(explanation.split()), spec, fails, passes)
-        RULES[id] = Rule(id, severity, *texts, on, methods, revisions, check)
+        RULES[id] = Rule(id, severity, *texts, about, on, methods, revisions, check)
         return check
 
     return enter

@@ -15,11 +15,11 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\
 _INVISIBLE = frozenset("\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e")
 _JOINERS = frozenset("\u200c\u200d")
 _VARIATION = "\ufe0f"
-_ESCAPED = re.compile(rb"\\u(?:20[06]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE]|[dD][bB]40)")
+ESCAPED = re.compile(rb"\\u(?:20[06]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE]|[dD][bB]40)")
 # Scripts whose spelling needs joiners, and the pictures that emoji sequences join.
 _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL",
             "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "NKO", "MANDAIC")  # fmt: skip
-_SECRET = re.compile(
+SECRET = re.compile(
     rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}"
     rb"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}\b|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
 )
@@ -32,6 +32,7 @@ _SECRET = re.compile(
     zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences and
     joiners in scripts that need them are not meant.""",
     spec="server/tools#security-considerations",
+    about="bytes",
     fails=r"""
         = 2025-06-18
         > 2 tools/list
@@ -47,7 +48,7 @@ _SECRET = re.compile(
 def hidden_text(message: Message, state: State) -> Iterator[Fault]:
     """Strings with hidden characters, the first of a message."""
     raw = message.frame.raw
-    if raw.isascii() and not _ESCAPED.search(raw):
+    if raw.isascii() and not ESCAPED.search(raw):
         return
     for path, text in _strings(message.body.value):
         found = None if text.isascii() else _hidden(text)
@@ -93,6 +94,7 @@ def _joins(text: str, place: int) -> bool:
     """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. Frames are recorded as
     they are: mind that before the capture is shared.""",
     spec="basic/security_best_practices",
+    about="bytes",
     fails="""
         = 2025-06-18
         > 2 tools/call {"name":"login","arguments":{"key":"sk-abcdefghijklmnopqrstuvwx"}}
@@ -105,7 +107,7 @@ def _joins(text: str, place: int) -> bool:
 )
 def secret_in_frame(message: Message, state: State) -> Iterator[Fault]:
     """Tokens of a known form."""
-    found = None if message.part else _SECRET.search(message.frame.raw)
+    found = None if message.part else SECRET.search(message.frame.raw)
     if found:
         yield Fault(f"there is what looks like a secret: {found[0][:7].decode(errors='replace')}…")
 

@@ -65,6 +65,7 @@ def fits(message: Message) -> bool:
     """The message does not have the shape that its revision prescribes: a member is missing, or of another type. Strict
     peers refuse it, others misread it.""",
     spec=_SCHEMA,
+    about="shape",
     fails="""
         = 2025-06-18
         > 2 tools/call {"arguments":{}}
@@ -91,6 +92,7 @@ def invalid(message: Message, state: State) -> Iterator[Fault]:
     """No revision has this method. Extensions and private methods are allowed; a slip of the pen is more likely, and no
     peer will understand it.""",
     spec=_SCHEMA,
+    about="shape",
     fails="""
         = 2025-06-18
         < notifications/resources/changed
@@ -117,6 +119,7 @@ def unknown_method(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The method exists, but not in the revision that is spoken here.",
     spec=_SCHEMA,
+    about="shape",
     fails="""
         = 2025-03-26
         < 2 elicitation/create {"message":"Your name?","requestedSchema":{"type":"object","properties":{}}}
@@ -142,6 +145,7 @@ def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     "info",
     "The member is defined, but not in the revision that is spoken here. That is allowed, and a peer will ignore it.",
     spec=_SCHEMA,
+    about="shape",
     fails="""
         = 2025-03-26
         > 2 tools/list
@@ -172,6 +176,7 @@ def member_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     "info",
     "The revision still has this, and advises against it: it will be removed.",
     spec="deprecated",
+    about="shape",
     revisions=(Revision.R2026_07_28,),
     fails="""
         > 1 tools/list {META logLevel info}
@@ -196,6 +201,7 @@ def deprecated(message: Message, state: State) -> Iterator[Fault]:
     "warning",
     "A string should be a URI (RFC 3986) or base64 (RFC 4648), and is not. Readers that decode it will fail.",
     spec=_SCHEMA,
+    about="shape",
     fails="""
         = 2025-06-18
         > 2 resources/read {"uri":"weather oslo"}

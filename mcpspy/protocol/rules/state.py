@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.jsonrpc import Id, Notification, Request, Result
 from mcpspy.protocol.conversation import HOLD, Message
+from mcpspy.protocol.foreign import Foreign
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import Fault, Rule, member
 
@@ -52,8 +53,8 @@ class Tool:
     definition: dict[str, Any]
     listed: int
     """The line number of the listing."""
-    costly: bool = False
-    """One of its schemas took too long once, and is not tried again."""
+    schemas: dict[str, Foreign] = field(default_factory=dict)
+    """Those that were needed: by the name of the member."""
 
 
 @dataclass(slots=True)
@@ -172,7 +173,8 @@ def learn(message: Message, state: State) -> None:
         if known:
             known(message, state)
     elif message.exchange:
-        _end_progress(message, state)
+        if state.progress:
+            _end_progress(message, state)
         if isinstance(body, Result):
             answer = _ANSWERS.get(message.exchange.method)
             if answer:

@@ -1,7 +1,7 @@
 """Rules about tools: what was announced, and whether calls and their results keep to it.
 
 A tool's schemas come from a peer and are hostile until proved otherwise (see `mcpspy.protocol.foreign`). They are
-judged by when the tool was listed last; one that was too costly once is not tried again.
+measured once, when they are listed; one that was too costly once is not tried again.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpspy.jsonrpc import Request, Result
 from mcpspy.protocol.conversation import Message
-from mcpspy.protocol.foreign import Judgement, Outcome, check, judge
+from mcpspy.protocol.foreign import Foreign, Judgement, Outcome
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State, Tool
@@ -127,13 +127,14 @@ def _called(message: Message, state: State) -> Tool | None:
 
 
 def _judge(tool: Tool, which: str, value: Any) -> Judgement | None:
-    """What a schema of a tool says; None where it says nothing."""
+    """What a schema of a tool says; None where there is no schema."""
     schema = tool.definition.get(which)
-    if tool.costly or not isinstance(schema, dict):
+    if not isinstance(schema, dict):
         return None
-    found = judge(schema, value)
-    tool.costly = found.outcome is Outcome.TOO_COSTLY
-    return found
+    known = tool.schemas.get(which)
+    if known is None:
+        known = tool.schemas[which] = Foreign(schema)
+    return known.judge(value)
 
 
 def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -159,7 +160,7 @@ def _checked(schema: dict[str, Any], state: State) -> Judgement:
     """Several rules ask for the same schema: each is checked once."""
     known = state.checked.get(id(schema))
     if known is None or known[0] is not schema:
-        known = state.checked[id(schema)] = (schema, check(schema))
+        known = state.checked[id(schema)] = (schema, Foreign(schema).check())
     return known[1]
 
 
@@ -168,6 +169,7 @@ def _checked(schema: dict[str, Any], state: State) -> Judgement:
     "error",
     'The `inputSchema` of a tool is a JSON Schema of an object: it has "type": "object".',
     spec=f"{_TOOLS}#tool",
+    about="shape",
     fails="""
         = 2025-06-18
         > 2 tools/list

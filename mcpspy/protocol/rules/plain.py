@@ -1,0 +1,73 @@
+"""Which messages are plain: those in which the rules about one aspect of a message have nothing to find.
+
+The theory. Sixty rules look at every message, and nearly every message is beyond reproach. So each aspect has one quick
+test, and a message that passes it is not shown to the rules about that aspect. The test may send a message the long way
+for nothing; it must never keep one from it that a rule would find something in.
+"""
+
+import re
+
+import orjson
+
+from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
+from mcpspy.protocol.conversation import Message
+from mcpspy.protocol.methods import methods
+from mcpspy.protocol.rules import shape
+from mcpspy.protocol.rules.messages import LONG_NUMBER
+from mcpspy.protocol.rules.security import ESCAPED, SECRET
+from mcpspy.protocol.rules.state import State
+
+_LARGE = 1 << 20  # bytes
+_UNUSUAL = re.compile(b"|".join(pattern.pattern for pattern in (ESCAPED, LONG_NUMBER)))
+_SECRETS = (b"sk-", b"gh", b"glpat-", b"xox", b"AKIA", b"eyJ")  # one of which is in whatever SECRET finds
+
+
+def in_bytes(message: Message) -> bool:
+    """One object of ASCII text, not large, whole, with nothing in it that a rule looks for."""
+    frame, body = message.frame, message.body
+    raw = frame.raw
+    if not raw.isascii() or frame.cut or body.refused or len(raw) > _LARGE or not isinstance(body.value, dict):
+        return False
+    if any(map(raw.__contains__, _SECRETS)) and SECRET.search(raw):
+        return False
+    try:
+        written = orjson.dumps(body.value, None, orjson.OPT_STRICT_INTEGER)
+    except (TypeError, orjson.JSONEncodeError):
+        return False
+    if written == raw:  # as most peers write it: no key twice, no number that changes, nothing escaped without need
+        return True
+    if raw[:1] != b"{" or raw[-1:] != b"}" or _UNUSUAL.search(raw):
+        return False
+    return raw.count(b'":') == written.count(b'":')
+
+
+def in_shape(message: Message) -> bool:
+    """Exactly what its definition says."""
+    return not isinstance(message.body, Invalid) and shape.fits(message)
+
+
+def in_meta(message: Message) -> bool:
+    """No `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions."""
+    body = message.body
+    if isinstance(body, Request | Notification):
+        params = body.params
+        return body.method != "initialize" and not (isinstance(params, dict) and "_meta" in params)
+    return message.exchange is None or message.exchange.method != "initialize"
+
+
+def in_pairing(message: Message) -> bool:
+    """No response, or one to a request that waits for it."""
+    if not isinstance(message.body, Result | Error):
+        return True
+    return message.exchange is not None and not message.exchange.cancelled
+
+
+def in_handshake(state: State) -> bool:
+    """The session has begun in order."""
+    return state.initialized and state.agreed is not None and not state.early
+
+
+def in_direction(message: Message, method: str | None) -> bool:
+    """A method that its sender may send."""
+    known = methods(message.revision).get(method) if message.revision and method else None
+    return known is not None and message.sender in known.senders
