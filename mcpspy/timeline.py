@@ -1,13 +1,14 @@
 """The fold from records to rows, which people and programs read.
 
 A row is one message, or one line of stderr, a gap, the end. `rows` streams: a request's row comes before its answer is
-known. `final_rows` reads twice, so that each row is final; what it keeps from the first time is a few bytes a request.
+known; `judged` does too, with what the rules find. `final_rows` reads twice, so that each row is final; what it keeps
+from the first time is a few bytes a request, and the findings.
 """
 
 import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +17,9 @@ from orjson import Fragment
 
 from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 from mcpspy.protocol.conversation import ENDLESS, Conversation, Event, Exchange, Message, subject
+from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules import Finding
 from mcpspy.record import End, Frame, Gap, Header, Open, Record
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
@@ -56,35 +59,62 @@ class Row:
     refused: str | None = None
     """Why a strict parser refuses the frame."""
     exchange: Exchange | None = field(default=None, repr=False)
+    findings: tuple[Finding, ...] = ()
+    """What the rules found; of a row that came out of a stream, as far as they could tell by then."""
 
 
 class Timeline:
-    """Folds the records of one capture into rows; `feed` each, then `end`."""
+    """Folds the records of one capture into rows; `feed` each, then `end`. With `rules` the rows carry findings."""
 
-    def __init__(self) -> None:
-        self._conversation = Conversation()
+    def __init__(self, *, rules: bool = False) -> None:
+        self._fold: Conversation | Judge = Judge() if rules else Conversation()
+        self.late: list[Finding] = []
+        """What was found about rows that had come out before; it is for the caller to empty it."""
 
     def feed(self, record: Record) -> Iterator[Row]:
         """Take the next record and yield the rows that it completes; a response without a request may come late."""
-        for event in self._conversation.feed(record):
-            yield _row(event)
+        return self._rows(self._fold.feed(record))
 
     def end(self) -> Iterator[Row]:
         """Yield the responses that no request was found for."""
-        for event in self._conversation.end():
-            yield _row(event)
+        return self._rows(self._fold.end())
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without an answer, oldest first."""
-        return self._conversation.pending()
+        return self._fold.pending()
+
+    def _rows(self, events: Iterator[Event | Finding]) -> Iterator[Row]:
+        row: Row | None = None
+        for event in events:
+            if not isinstance(event, Finding):
+                if row:
+                    yield row
+                row = _row(event)
+            elif row and (event.frame, event.part) == (row.n, row.part):
+                row.findings += (event,)
+            else:
+                self.late.append(event)
+        if row:
+            yield row
 
 
 def rows(records: Iterable[Record]) -> Iterator[Row]:
-    """The rows of a stream of records, as they come."""
+    """The rows of a stream of records, as they come; without findings."""
     timeline = Timeline()
     for record in records:
         yield from timeline.feed(record)
     yield from timeline.end()
+
+
+def judged(records: Iterable[Record]) -> Iterator[Row | Finding]:
+    """The rows with what is found of them at once, and findings about earlier rows as they are made."""
+    timeline = Timeline(rules=True)
+    for record in records:
+        yield from timeline.feed(record)
+        yield from timeline.late
+        timeline.late.clear()
+    yield from timeline.end()
+    yield from timeline.late
 
 
 def rows_alone(record: Frame | Gap | End, channel: Open | None) -> Iterator[Row]:
@@ -104,33 +134,63 @@ def final_status(exchange: Exchange, *, live: bool) -> str:
 
 def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
     """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending."""
-    answers, times = array("q"), array("q")  # of each request, by its ordinal: n and t of the answer
-    statuses, revisions = bytearray(), bytearray()  # places in _STATUSES and _REVISIONS
-    conversation = Conversation()
-    for record in records():
-        for event in conversation.feed(record):
-            if not isinstance(event, Message) or event.exchange is None:
-                continue
-            exchange = event.exchange
-            if isinstance(event.body, Request):
-                for column in (answers, times, statuses, revisions):
-                    column.append(0)
-            else:
-                answers[exchange.ordinal], times[exchange.ordinal] = event.n, event.t
-                statuses[exchange.ordinal] = _STATUSES.index(exchange.status)
-            revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
-    for exchange in conversation.pending():
-        statuses[exchange.ordinal] = _STATUSES.index(final_status(exchange, live=live))
-        revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
+    requests = _Requests()
+    found: dict[tuple[int, int], tuple[Finding, ...]] = {}
+    judge = Judge()
+    for event in _judged(judge, records(), live=live):
+        if isinstance(event, Finding):
+            place = (event.frame, event.part)
+            found[place] = (*found.get(place, ()), event)
+        elif isinstance(event, Message) and event.exchange:
+            requests.add(event, event.exchange)
+    for exchange in judge.pending():
+        requests.leave(exchange, live=live)
     for row in rows(records()):
-        if row.kind == "request" and row.exchange and row.exchange.ordinal < len(answers):
-            ordinal = row.exchange.ordinal
-            row.status = _STATUSES[statuses[ordinal]]
-            revision = _REVISIONS[revisions[ordinal]]
-            row.revision = revision.value if revision else None
-            if answers[ordinal]:
-                row.response, row.latency = answers[ordinal], times[ordinal] - row.t
+        requests.complete(row)
+        row.findings = found.get((row.n, row.part), ())
         yield row
+
+
+def _judged(judge: Judge, records: Iterable[Record], *, live: bool) -> Iterator[Event | Finding]:
+    for record in records:
+        yield from judge.feed(record)
+    if not live:
+        yield from judge.end()
+
+
+class _Requests:
+    """What became of each request, in a few bytes each, by its ordinal."""
+
+    def __init__(self) -> None:
+        self._answers, self._times = array("q"), array("q")  # n and t of the answer
+        self._statuses, self._revisions = bytearray(), bytearray()  # places in _STATUSES and _REVISIONS
+
+    def add(self, message: Message, exchange: Exchange) -> None:
+        """Take a request or a response."""
+        ordinal = exchange.ordinal
+        if isinstance(message.body, Request):
+            for column in (self._answers, self._times, self._statuses, self._revisions):
+                column.append(0)
+        else:
+            self._answers[ordinal], self._times[ordinal] = message.n, message.t
+            self._statuses[ordinal] = _STATUSES.index(exchange.status)
+        self._revisions[ordinal] = _REVISIONS.index(exchange.revision)
+
+    def leave(self, exchange: Exchange, *, live: bool) -> None:
+        """Take a request that has no answer."""
+        self._statuses[exchange.ordinal] = _STATUSES.index(final_status(exchange, live=live))
+        self._revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
+
+    def complete(self, row: Row) -> None:
+        """Say of a request's row what became of it."""
+        if row.kind != "request" or row.exchange is None or row.exchange.ordinal >= len(self._answers):
+            return
+        ordinal = row.exchange.ordinal
+        row.status = _STATUSES[self._statuses[ordinal]]
+        revision = _REVISIONS[self._revisions[ordinal]]
+        row.revision = revision.value if revision else None
+        if self._answers[ordinal]:
+            row.response, row.latency = self._answers[ordinal], self._times[ordinal] - row.t
 
 
 @dataclass(slots=True)
@@ -237,7 +297,7 @@ def to_json(row: Row, header: Header) -> bytes:
         "latency": None if row.latency is None else row.latency / 1e9,
         "size": row.size,
         "http": None,
-        "findings": [],
+        "findings": [finding_fields(finding) for finding in row.findings],
     }
     message = _message_json(row)
     if message is None:
@@ -245,6 +305,12 @@ def to_json(row: Row, header: Header) -> bytes:
     else:
         fields["message"] = Fragment(message)
     return orjson.dumps(fields)
+
+
+def finding_fields(finding: Finding) -> dict[str, Any]:
+    """A finding as programs read it (DESIGN section 5)."""
+    fields: dict[str, Any] = asdict(finding)
+    return fields | {"message": _text_json(finding.message), "pointer": _text_json(finding.pointer)}
 
 
 def wall_time(header: Header, t: int) -> str:

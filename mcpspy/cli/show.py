@@ -5,12 +5,17 @@ import os
 import sys
 from collections.abc import Iterable
 
+import orjson
+
 from mcpspy.capture.reader import Capture
 from mcpspy.printable import printable
 from mcpspy.protocol.conversation import ENDLESS, Exchange
-from mcpspy.timeline import Row, final_rows, rows, to_json, wall_time
+from mcpspy.protocol.rules import Finding
+from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
+_MARKS = {"error": "✗", "warning": "!", "info": "·"}
+_SEVERITIES = {"error": "31", "warning": "33", "info": "90"}
 _COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "stderr": "90", "gap": "33", "end": "90"}
 
 
@@ -24,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     print(_title(capture, live=live), flush=True)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     records = capture.follow() if options.follow else capture.records()
-    pending = _print_lines(rows(records), colour=colour, flush=options.follow)
+    pending = _print_lines(judged(records), colour=colour, flush=options.follow)
     for exchange in pending:
         state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
         state = "perhaps answered where records are missing" if exchange.in_doubt else state
@@ -34,9 +39,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_json(capture: Capture, *, follow: bool) -> None:
     out = sys.stdout.buffer
-    found = rows(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
+    found = judged(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
     for row in found:
-        out.write(to_json(row, capture.header) + b"\n")
+        if isinstance(row, Finding):
+            line = orjson.dumps({"kind": "finding", "n": row.frame} | finding_fields(row))
+        else:
+            line = to_json(row, capture.header)
+        out.write(line + b"\n")
         if follow:
             out.flush()
     out.flush()
@@ -50,13 +59,20 @@ def _title(capture: Capture, *, live: bool) -> str:
     return f"{title}\nstarted {wall_time(header, 0)}{state}"
 
 
-def _print_lines(found: Iterable[Row], *, colour: bool, flush: bool) -> list[Exchange]:
-    """Print the rows; returns the exchanges that have no answer."""
+def _print_lines(found: Iterable[Row | Finding], *, colour: bool, flush: bool) -> list[Exchange]:
+    """Print the rows and what is found of them; returns the exchanges that have no answer."""
     pending: dict[int, Exchange] = {}
-    for row in found:
-        text = line(row)
-        code = _COLOURS.get(row.status or "") or _COLOURS.get(row.kind)
+
+    def put(text: str, code: str | None) -> None:
         print(f"\x1b[{code}m{text}\x1b[0m" if colour and code else text, flush=flush)
+
+    for row in found:
+        if isinstance(row, Finding):
+            put(finding_line(row), _SEVERITIES[row.severity])
+            continue
+        put(line(row), _COLOURS.get(row.status or "") or _COLOURS.get(row.kind))
+        for finding in row.findings:
+            put(finding_line(finding), _SEVERITIES[finding.severity])
         if row.kind == "request" and row.exchange and row.method != ENDLESS:
             pending[row.exchange.ordinal] = row.exchange
         elif row.exchange:
@@ -75,6 +91,13 @@ def line(row: Row) -> str:
     number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
     outcome = _outcome(row) if row.kind in ("result", "error") else row.revision or ""
     return f"{start}{subject:<36} {number:<6} {outcome}".rstrip()
+
+
+def finding_line(finding: Finding) -> str:
+    """A finding as one line, below the row that it is about or a later one."""
+    where = f" ({printable(finding.pointer, 100)})" if finding.pointer else ""
+    start = f"       {_MARKS[finding.severity]} #{finding.frame} {finding.blame}: {printable(finding.message, 300)}"
+    return f"{start}{where}  [{finding.rule}]"
 
 
 def _excerpt(raw: bytes) -> str:

@@ -61,6 +61,9 @@ def multiline_json(message: Message, state: State) -> Iterator[Fault]:
         begun = spread
         state.ask_later(RULES["framing/not-json"], message, lambda: _unfinished(begun, state))
         return
+    if isinstance(message.body.value, dict) and "jsonrpc" in message.body.value:
+        del state.spreads[message.ch]  # something of its own
+        return
     spread.lines.append(message)
     spread.depth += depth
     spread.size += len(raw)

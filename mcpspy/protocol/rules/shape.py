@@ -109,8 +109,8 @@ def unknown_method(message: Message, state: State) -> Iterator[Fault]:
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
         return
     known = [name for revision in Revision for name in methods(revision)]
-    near = get_close_matches(body.method[:100], dict.fromkeys(known), n=1)
-    hint = f"; the nearest is {near[0]}" if near else ""
+    near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
+    hint = f"; the nearest: {', '.join(near)}" if near else ""
     yield Fault(f"no revision has the method {body.method[:60]!r}{hint}", "/method")
 
 
