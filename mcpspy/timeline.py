@@ -16,10 +16,12 @@ import orjson
 from orjson import Fragment
 
 from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
-from mcpspy.protocol.conversation import ENDLESS, Conversation, Event, Exchange, Message, subject
+from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
+from mcpspy.protocol.session import ENDLESS, Exchange, Message, subject
+from mcpspy.protocol.web import Remark
 from mcpspy.record import End, Frame, Gap, Header, Open, Record
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
@@ -33,7 +35,7 @@ class Row:
     n: int
     t: int
     kind: str
-    """request, notification, result, error, invalid, stderr, gap or end."""
+    """request, notification, result, error, invalid, stderr, http, event, gap or end."""
     sender: str
     channel: int | None = None
     part: int = 0
@@ -59,6 +61,10 @@ class Row:
     refused: str | None = None
     """Why a strict parser refuses the frame."""
     exchange: Exchange | None = field(default=None, repr=False)
+    session: str | None = None
+    """The session id, where the transport has one."""
+    http: dict[str, Any] | None = None
+    """Over HTTP: method, target, and the status of the response."""
     findings: tuple[Finding, ...] = ()
     """What the rules found; of a row that came out of a stream, as far as they could tell by then."""
 
@@ -221,6 +227,11 @@ def count(records: Iterable[Record]) -> Counts:
 def _row(event: Event) -> Row:
     if isinstance(event, Message):
         return _message_row(event)
+    if isinstance(event, Remark):
+        row = Row(event.n, event.t, event.kind, event.sender, event.ch, size=len(event.raw), raw=event.raw)
+        row.text, row.http = event.text, event.http
+        row.session = event.session.name if event.session else None
+        return row
     if isinstance(event, Gap):
         return Row(event.n, event.t, "gap", "mcpspy", text=f"{event.lost} lost: {event.why}")
     if isinstance(event, End):
@@ -251,6 +262,8 @@ def _message_row(message: Message) -> Row:
         raw=frame.raw,
         value=body.value,
         refused=body.refused,
+        session=message.session.name,
+        http=message.http,
     )
     if isinstance(body, Request | Result | Error):
         row.id = body.id
@@ -290,13 +303,13 @@ def to_json(row: Row, header: Header) -> bytes:
         "method": _text_json(row.method),
         "name": _text_json(row.name),
         "revision": row.revision,
-        "session": None,
+        "session": _text_json(row.session),
         "status": row.status,
         "request": row.request,
         "response": row.response,
         "latency": None if row.latency is None else row.latency / 1e9,
         "size": row.size,
-        "http": None,
+        "http": row.http and {name: _text_json(text) for name, text in row.http.items()},
         "findings": [finding_fields(finding) for finding in row.findings],
     }
     message = _message_json(row)
@@ -342,8 +355,8 @@ def _id_json(number: Id) -> Any:
     return _text_json(number.token)
 
 
-def _text_json(text: str | None) -> Any:
-    """A string as orjson takes it: one with a lone surrogate only as finished JSON."""
-    if text is None or text.isascii():
+def _text_json(text: Any) -> Any:
+    """A value as orjson takes it: a string with a lone surrogate only as finished JSON."""
+    if not isinstance(text, str) or text.isascii():
         return text
     return Fragment(json.dumps(text))

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.protocol.conversation import ENDLESS
+from mcpspy.protocol.session import ENDLESS
 from mcpspy.protocol.revisions import Revision
 from mcpspy.record import FORMAT
 from mcpspy.timeline import final_rows, to_json

@@ -13,7 +13,7 @@ ROOT = os.path.dirname(mcpspy.__file__)
 
 # A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
 LAYERS = {
-    0: "__init__ record errors printable units",
+    0: "__init__ record errors printable units head",
     1: "capture wire jsonrpc redact child child_windows",
     2: "protocol tap",
     3: "timeline filters relay replay demo clients report",
@@ -26,7 +26,7 @@ LAYER = {unit: layer for layer, units in LAYERS.items() for unit in units.split(
 SIBLINGS = {
     ("redact", "capture"),  # the key lies in the user's directory, and `capture.place` knows where that is
 }
-PLACES = {"aiohttp": ("relay", "replay"), "mitmproxy": ("relay",), "textual": ("tui",)}
+PLACES = {"aiohttp": ("relay", "replay"), "mitmproxy": ("relay",), "ruamel": ("clients",), "textual": ("tui",)}
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
 POSIX_MODULES = {"child"}  # its interface for Windows is `child_windows`
 

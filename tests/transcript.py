@@ -11,7 +11,8 @@ after the one above it; a line that was recorded too early or too late says when
 """
 
 from mcpspy.capture.writer import Writer, create
-from mcpspy.protocol.conversation import Conversation, Event, Message
+from mcpspy.protocol.conversation import Conversation, Event
+from mcpspy.protocol.session import Message
 from mcpspy.record import Frame, Gap, Open, Record
 
 CHANNELS = {">": 1, "<": 2, "!": 3}

@@ -55,7 +55,7 @@ def _faster(rounds: int, repeats: int) -> list[Row]:
     frames = of_sessions()
     explainers = {
         (revision, name): jsonschema.Draft202012Validator(
-            schema._self_contained(revision, name),  # noqa: SLF001
+            schema.self_contained(revision, name),
             registry=referencing.Registry(),
         )
         for revision, name, _ in frames

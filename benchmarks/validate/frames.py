@@ -6,9 +6,10 @@ from typing import Any
 
 from mcpspy.capture.reader import Capture
 from mcpspy.jsonrpc import Notification, Request
-from mcpspy.protocol.conversation import Conversation, Message
+from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.session import Message
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.jsonl"))
 

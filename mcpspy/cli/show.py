@@ -9,8 +9,8 @@ import orjson
 
 from mcpspy.capture.reader import Capture
 from mcpspy.printable import printable
-from mcpspy.protocol.conversation import ENDLESS, Exchange
 from mcpspy.protocol.rules import Finding
+from mcpspy.protocol.session import ENDLESS, Exchange
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}

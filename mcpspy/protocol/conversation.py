@@ -1,116 +1,19 @@
-"""The fold from records to messages that know their exchange: who asked, who answered, when, under which revision.
+"""The fold from records to messages that know their exchange, and to what else is worth a row.
 
-The theory. Pairing goes by direction and typed id: both peers count from 1. The two pump threads of `wrap` forward
-first and record second, so a response may stand in the file before its request; but times are taken before the forward,
-so a cause always precedes its effect in `t`. Hence: a response whose request has not been seen is held, and is an
-orphan only when a later record's `t` is more than `HOLD` past its own, or at the end; and of several requests in flight
-with one id, a response answers the first that was sent before it. For the same reason what the client says right after
-the answer to `initialize` may stand before that answer: its notifications are held for it, its requests get their
-revision when it comes. Messages come out in an order in which each request precedes its response.
-
-The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
-else unknown (DESIGN section 4).
-
-Nothing here decides what is right or wrong: the rules judge messages that come out of here.
+What a frame means depends on its channel: a line of stdin or stdout is a message, a line of stderr is text, and over
+HTTP there is more to know (`mcpspy.protocol.web`). Messages then belong to a session, which pairs them
+(`mcpspy.protocol.session`). Nothing here decides what is right or wrong: the rules judge what comes out.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
-from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
-from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
+from mcpspy.jsonrpc import Request, parse
+from mcpspy.protocol.session import Exchange, Message, Session
+from mcpspy.protocol.web import Place, Remark, Web
 from mcpspy.record import Close, End, Frame, Gap, Open, Record
 
-HOLD = 1_000_000_000
-"""Nanoseconds that a response waits for its request to be recorded."""
-
-REMEMBERED = 8192
-"""Answered exchanges that a session remembers: 4096 a direction (DESIGN section 4), if both ask as much."""
-
-ENDLESS = "subscriptions/listen"
-"""The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
-
-_NO_ID = Id("null", "null")  # of an error whose request could not be read
-
-
-@dataclass(slots=True)
-class Message:
-    """One message, or what stands in its place, with its address and what it belongs to."""
-
-    n: int
-    part: int
-    """Its place in a batch, else 0."""
-    t: int
-    ch: int
-    sender: str
-    frame: Frame
-    body: Request | Notification | Result | Error | Invalid
-    session: "Session"
-    revision: Revision | None = None
-    exchange: "Exchange | None" = None
-    cancels: "Exchange | None" = None
-    """Of `notifications/cancelled`: what it cancels, where that was still pending."""
-
-
-@dataclass(slots=True)
-class Exchange:
-    """A request and its answer."""
-
-    ordinal: int
-    """How many requests the capture held before this one."""
-    request: Message
-    method: str
-    name: str | None
-    """The tool, prompt or resource concerned."""
-    revision: Revision | None
-    response: Message | None = None
-    cancelled: bool = False
-    in_doubt: bool = False
-    """Records were lost after the request: the answer may be among them."""
-
-    @property
-    def status(self) -> str:
-        """`pending` without an answer, `cancelled`, `error`, `tool-error` or `ok`."""
-        if self.cancelled:
-            return "cancelled"
-        if self.response is None:
-            return "pending"
-        if isinstance(self.response.body, Error):
-            return "error"
-        result = self.response.body.value.get("result")
-        return "tool-error" if isinstance(result, dict) and result.get("isError") is True else "ok"
-
-    @property
-    def latency(self) -> int | None:
-        """Nanoseconds from the request to its answer."""
-        return None if self.response is None else self.response.t - self.request.t
-
-
-@dataclass(slots=True, eq=False)
-class Session:
-    """What one client has agreed on with the server, and the exchanges between the two."""
-
-    negotiated: Revision | None = None
-    stated: Revision | None = None
-    """By the latest request that stated one itself."""
-    initialize: Exchange | None = None
-    """While it is not answered."""
-    pending: dict[tuple[str, Id], list[Exchange]] = field(default_factory=dict)
-    """By the sender and id of the request."""
-    completed: dict[tuple[str, Id], tuple[int, int]] = field(default_factory=dict)
-    """The last exchanges that were answered: the line numbers of request and response."""
-
-    def complete(self, key: tuple[str, Id], exchange: Exchange, n: int) -> None:
-        """Remember an exchange as answered, for as long as its id is among the last."""
-        self.completed.pop(key, None)  # so that the order is that of completion
-        self.completed[key] = (exchange.request.n, n)
-        if len(self.completed) > REMEMBERED:
-            del self.completed[next(iter(self.completed))]
-
-
-Event = Message | Frame | Gap | End
-"""What comes out: messages, lines of stderr, gaps and the end."""
+Event = Message | Remark | Frame | Gap | End
+"""What comes out: messages, heads and SSE events without one, lines of stderr, gaps and the end."""
 
 
 class Conversation:
@@ -118,26 +21,25 @@ class Conversation:
 
     def __init__(self) -> None:
         self._channels: dict[int, Open] = {}
-        self._session = Session()  # stdio has one; HTTP will have many
-        self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
-        self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
+        self._stdio = Session()
+        self._web = Web()
         self._requests = 0
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record and yield what it completes."""
-        if self._held or self._early:
-            yield from self._release(record.t)
+        for session in self._sessions():
+            if session.waiting:
+                yield from session.release(record.t)
         if isinstance(record, Frame):
-            channel = self._channels.get(record.ch)
-            if channel and channel.role == "stderr":
-                yield record
-            else:
-                sender = record.sender or (channel.sender if channel else "client")
-                yield from self._frame(record, sender)
+            yield from self._frame(record)
         elif isinstance(record, Open):
-            self._channels[record.ch] = record
+            if record.role in ("stdin", "stdout", "stderr"):
+                self._channels[record.ch] = record
+            else:
+                yield from self._web.open(record)
         elif isinstance(record, Close):
-            self._channels.pop(record.ch, None)
+            if self._channels.pop(record.ch, None) is None:
+                self._web.close(record)
         else:
             if isinstance(record, Gap):
                 for exchange in self.pending():
@@ -145,133 +47,42 @@ class Conversation:
             yield record
 
     def end(self) -> Iterator[Event]:
-        """Yield what was held: responses that no request was found for, notifications without a revision."""
-        yield from self._release_early()
-        for messages in self._held.values():
-            yield from messages
-        self._held.clear()
+        """Yield what was held for what did not come."""
+        for session in self._sessions():
+            yield from session.end()
 
     def pending(self) -> Iterator[Exchange]:
-        """The exchanges without an answer, oldest first."""
-        for exchanges in self._session.pending.values():
-            yield from exchanges
+        """The exchanges without an answer, oldest first within a session."""
+        for session in self._sessions():
+            yield from session.exchanges()
 
-    def _release(self, t: int) -> Iterator[Message]:
-        """Give up on what has waited long enough."""
-        if self._early and t - self._early[0].t > HOLD:
-            yield from self._release_early()
-        while self._held:
-            key = next(iter(self._held))  # nearly the one that has waited longest
-            if t - self._held[key][0].t <= HOLD:
-                return
-            yield from self._held.pop(key)
+    def _sessions(self) -> tuple[Session, ...]:
+        return (self._stdio, *self._web.sessions) if self._web.sessions else (self._stdio,)
 
-    def _frame(self, frame: Frame, sender: str) -> Iterator[Message]:
+    def _frame(self, frame: Frame) -> Iterator[Message | Remark | Frame]:
+        place = self._web.place(frame.ch)
+        if place:
+            for read in self._web.read(frame, place):
+                if isinstance(read, Remark):
+                    yield read
+                else:
+                    yield from self._messages(read, place)
+            return
+        channel = self._channels.get(frame.ch)
+        if channel and channel.role == "stderr":
+            yield frame
+        else:
+            sender = frame.sender or (channel.sender if channel else "client")
+            for part, body in enumerate(parse(frame.raw)):
+                message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, self._stdio)
+                yield from self._stdio.feed(message, ordinal=self._requests, fallback=None, carrier=None)
+                self._requests += isinstance(body, Request)
+
+    def _messages(self, frame: Frame, place: Place) -> Iterator[Message]:
+        """The messages of a frame that came over HTTP."""
         for part, body in enumerate(parse(frame.raw)):
-            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, self._session)
-            if isinstance(body, Request):
-                yield from self._request(message, body)
-            elif isinstance(body, Result | Error):
-                key = ("server" if sender == "client" else "client", body.id or _NO_ID)
-                if self._answer(message, key) or key[1].kind == "null":
-                    yield message
-                else:
-                    self._held.setdefault(key, []).append(message)
-                if self._early and self._session.initialize is None:
-                    yield from self._release_early()
-            elif isinstance(body, Notification):
-                if sender == "client" and self._session.initialize:
-                    self._early.append(message)
-                else:
-                    yield self._notification(message, body)
-            else:
-                yield message
-
-    def _release_early(self) -> Iterator[Message]:
-        early, self._early = self._early, []
-        for message in early:
-            if isinstance(message.body, Notification):
-                yield self._notification(message, message.body)
-
-    def _request(self, message: Message, body: Request) -> Iterator[Message]:
-        session = self._session
-        message.revision = self._revision(body)
-        exchange = Exchange(self._requests, message, body.method, subject(body.method, body.params), message.revision)
-        self._requests += 1
-        message.exchange = exchange
-        session.pending.setdefault((message.sender, body.id), []).append(exchange)
-        if body.method == "initialize":
-            session.initialize = exchange
-        yield message
-        key = (message.sender, body.id)
-        waiting = self._held.pop(key, [])
-        while waiting and self._answer(waiting[0], key):
-            yield waiting.pop(0)
-        if waiting:
-            self._held[key] = waiting
-
-    def _answer(self, message: Message, key: tuple[str, Id]) -> bool:
-        """Join a response to its request, if that has been seen; `key` is the sender and id of the request."""
-        exchanges = self._session.pending.get(key, [])
-        exchange = next((exchange for exchange in exchanges if exchange.request.t <= message.t), None)
-        if exchange is None:
-            return False
-        exchanges.remove(exchange)
-        if not exchanges:
-            del self._session.pending[key]
-        exchange.response = message
-        message.exchange = exchange
-        self._session.complete(key, exchange, message.n)
-        message.revision = exchange.revision
-        if exchange is self._session.initialize:
-            self._session.initialize = None
-        if exchange.method == "initialize" and isinstance(message.body, Result):
-            message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
-            self._session.negotiated = message.revision
-            for early in self.pending():  # recorded before this answer, though sent after it
-                if early.revision is None and early.request.t > message.t:
-                    early.revision = early.request.revision = message.revision
-        return True
-
-    def _notification(self, message: Message, body: Notification) -> Message:
-        message.revision = self._session.negotiated or self._session.stated
-        subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
-        if subscription is not None:
-            listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
-            for exchange in self._session.pending.get(("client", listen), ()):
-                message.revision = exchange.revision
-        if body.method == "notifications/cancelled":
-            requested = _member(body.params, "requestId")
-            target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
-            for exchange in self._session.pending.get((message.sender, target), ()):
-                exchange.cancelled = True
-                message.cancels = exchange
-        return message
-
-    def _revision(self, body: Request) -> Revision | None:
-        stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))
-        if stated:
-            self._session.stated = stated
-            return stated
-        if body.method == "initialize":
-            return Revision.of(_member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
-        return self._session.negotiated
-
-
-def subject(method: str, params: Any) -> str | None:
-    """The tool, prompt or resource that a request or notification is about."""
-    if method == "completion/complete":
-        params = _member(params, "ref")
-        found = _member(params, "name") or _member(params, "uri")
-    elif method in ("tools/call", "prompts/get"):
-        found = _member(params, "name")
-    elif method.startswith(("resources/", "notifications/resources/")):
-        found = _member(params, "uri")
-    else:
-        return None
-    return found if isinstance(found, str) else None
-
-
-def _member(value: Any, key: str) -> Any:
-    """`value[key]` where `value` is an object that has it, else None: peers send anything."""
-    return value.get(key) if isinstance(value, dict) else None
+            session = self._web.session(place, body)
+            sender = frame.sender or place.sender
+            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, session, http=place.http)
+            yield from session.feed(message, ordinal=self._requests, fallback=place.revision, carrier=place.answers)
+            self._requests += isinstance(body, Request)

@@ -5,27 +5,35 @@ plain (`mcpspy.protocol.rules.plain`), so each such combination has its own shor
 recorded next has its question asked a second later.
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
+
+Judged as another revision than it speaks, a capture shows what a migration has to change: every message stands under
+that revision, and what the peers agreed on counts for nothing.
 """
 
 from collections.abc import Iterator
 
 from mcpspy.jsonrpc import Notification, Request
-from mcpspy.protocol.conversation import Conversation, Event, Exchange, Message, Session
+from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.methods import revisions_with_method
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Finding, Rule, plain
 from mcpspy.protocol.rules.rule import Aspect
 from mcpspy.protocol.rules.state import State, learn
+from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.record import Gap, Record
 
 _Key = tuple[type, str | None, Revision | None, bool, bool, bool, bool, bool, bool]
 _ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "direction")  # as in the key
+_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch")
+"""Rules about the revisions that peers name, void where another one is put in their place."""
 
 
 class Judge:
-    """Folds the records of one capture; `feed` each, then `end`."""
+    """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_revision: Revision | None = None) -> None:
+        self._as = as_revision
+        self._table = [rule for rule in RULES.values() if not (as_revision and rule.id in _ON_AGREEMENT)]
         self._conversation = Conversation()
         self._states: dict[Session, State] = {}
         self._lists: dict[_Key, tuple[Rule, ...]] = {}
@@ -59,6 +67,8 @@ class Judge:
         return self._conversation.pending()
 
     def _judged(self, message: Message) -> Iterator[Finding]:
+        if self._as:
+            message.revision = self._as
         state = self._states.get(message.session)
         if state is None:
             state = self._states[message.session] = State(lossy=self._lossy)
@@ -95,7 +105,7 @@ class Judge:
         )
         rules = self._lists.get(key)
         if rules is None:
-            rules = self._lists[key] = tuple(rule for rule in RULES.values() if _concerns(rule, key))
+            rules = self._lists[key] = tuple(rule for rule in self._table if _concerns(rule, key))
         return rules
 
     def _lose(self) -> None:

@@ -50,7 +50,7 @@ def show(monkeypatch, capsysbinary):
 def test_a_capture_is_shown_as_a_timeline(tmp_path, show):
     status, out, err = show(capture(tmp_path / "a", SESSION))
     assert (status, err) == (0, "")
-    assert [" ".join(text.split()) for text in out.splitlines()] == [
+    assert [" ".join(text.split()) for text in out.splitlines() if text.startswith(("#", "w", "s"))] == [
         "weather · stdio · node weather.js",
         "started 2025-11-24T16:00:00.123456Z",
         "#5 0.001 → initialize id 0 2025-06-18",
@@ -69,6 +69,34 @@ def test_a_capture_is_shown_as_a_timeline(tmp_path, show):
         "#14 tools/list: no answer",
         "#15 tools/list: cancelled",
     ]
+
+
+def test_what_is_wrong_stands_below_the_frame_or_as_soon_as_it_is_known(tmp_path, show):
+    _, out, _ = show(capture(tmp_path / "a", SESSION))
+    lines = [" ".join(text.split()) for text in out.splitlines()]
+    place = next(place for place, text in enumerate(lines) if text.startswith("#11 "))
+    assert lines[place + 1] == "! #11 client: no revision has the method 'nope' (/method) [schema/unknown-method]"
+    place = next(place for place, text in enumerate(lines) if text.startswith("#13 "))
+    assert lines[place + 1] == "✗ #13 server: this line is not JSON at character 0 [framing/not-json]"
+    assert any("[pairing/unanswered]" in text for text in lines)
+
+
+def test_findings_stand_in_the_json_of_their_message(tmp_path, show):
+    path = capture(tmp_path / "a", SESSION)
+    found = [json.loads(row) for row in show(path, "--json")[1].splitlines()]
+    (wrong,) = next(row for row in found if row["n"] == 13)["findings"]
+    assert (wrong["rule"], wrong["severity"], wrong["blame"], wrong["frame"]) == (
+        "framing/not-json",
+        "error",
+        "server",
+        13,
+    )
+    assert next(row for row in found if row["n"] == 14)["findings"][-1]["rule"] == "pairing/unanswered"
+    followed = [json.loads(row) for row in show(path, "--json", "--follow")[1].splitlines()]
+    late = [row for row in followed if row["kind"] == "finding"]
+    assert {(row["n"], row["rule"]) for row in late} >= {(14, "pairing/unanswered")}
+    at_once = [finding for row in followed if row["kind"] != "finding" for finding in row["findings"]]
+    assert len(late) + len(at_once) == sum(len(row["findings"]) for row in found)
 
 
 def test_as_json_there_is_one_object_a_message(tmp_path, show):
@@ -99,7 +127,8 @@ def test_a_live_capture_says_so_and_what_is_still_pending(tmp_path, show):
 def test_following_a_finished_capture_shows_all_of_it(tmp_path, show, options):
     status, out, _ = show(capture(tmp_path / "a", SESSION), "--follow", *options)
     assert status == 0
-    assert len(out.splitlines()) == 13 if options else 17
+    rows = [line for line in out.splitlines() if '"kind":"finding"' not in line and not line.startswith("  ")]
+    assert len(rows) == (13 if options else 17)
 
 
 def test_a_listen_request_without_an_answer_is_as_it_should_be(tmp_path, show):

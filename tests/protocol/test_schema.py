@@ -71,7 +71,7 @@ def test_the_two_validators_agree_on_spoilt_messages_of_real_sessions():
         revision, name, value = chance.choice(SMALL)
         value = spoilt(value, chance)
         if (revision, name) not in explainers:
-            explainers[revision, name] = jsonschema.Draft202012Validator(schema._self_contained(revision, name))
+            explainers[revision, name] = jsonschema.Draft202012Validator(schema.self_contained(revision, name))
         ours = verdict(revision, name, value)
         assert ours == explainers[revision, name].is_valid(value), f"{revision.value} {name}: {value}"
         refused += not ours
@@ -235,7 +235,7 @@ def test_nothing_is_fetched(monkeypatch):
 
 
 def test_a_validator_holds_only_what_its_definition_needs():
-    needed = schema._self_contained(R2025_11_25, "ListToolsResult")["$defs"]
+    needed = schema.self_contained(R2025_11_25, "ListToolsResult")["$defs"]
     assert set(needed) == {"ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution", "Icon"}
 
 

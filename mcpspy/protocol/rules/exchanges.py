@@ -7,10 +7,10 @@ was still being heard, nothing is called missing.
 from collections.abc import Iterator
 
 from mcpspy.jsonrpc import Error, Id, Notification, Request, Result
-from mcpspy.protocol.conversation import ENDLESS, Exchange, Message
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import State, other, round_key, subscription
+from mcpspy.protocol.session import ENDLESS, Exchange, Message
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcpspy.jsonrpc import Invalid, parse
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.rules.rule import RULES, Fault, rule
 from mcpspy.protocol.rules.state import State
+from mcpspy.protocol.session import Message
 
 _STDIO = "basic/transports#stdio"
 _OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends

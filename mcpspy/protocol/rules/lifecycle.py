@@ -7,11 +7,11 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 from collections.abc import Iterator
 
 from mcpspy.jsonrpc import Notification, Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.methods import methods, revisions_with_method
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import State, capabilities, is_modern, stated_revision
+from mcpspy.protocol.session import Message
 
 _HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
 _MODERN = (Revision.R2026_07_28,)

@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 
 from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.framing import is_spread
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State
+from mcpspy.protocol.session import Message
 
 _BASIC = "basic#messages"
 _REQUESTS = "basic#requests"

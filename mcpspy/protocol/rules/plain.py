@@ -10,12 +10,12 @@ import re
 import orjson
 
 from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.rules import shape
 from mcpspy.protocol.rules.messages import LONG_NUMBER
 from mcpspy.protocol.rules.security import ESCAPED, SECRET
 from mcpspy.protocol.rules.state import State
+from mcpspy.protocol.session import Message
 
 _LARGE = 1 << 20  # bytes
 _UNUSUAL = re.compile(b"|".join(pattern.pattern for pattern in (ESCAPED, LONG_NUMBER)))

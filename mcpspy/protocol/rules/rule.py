@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.session import Message
 
 if TYPE_CHECKING:
     from mcpspy.protocol.rules.state import State

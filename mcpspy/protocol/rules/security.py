@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpspy.jsonrpc import Error, Notification, Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.rules.rule import Fault, rule
 from mcpspy.protocol.rules.state import State
+from mcpspy.protocol.session import Message
 
 _MESSAGES = (Request, Notification, Result, Error)
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.jsonrpc import Error, Notification, Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.exact import fits_exactly
 from mcpspy.protocol.members import bad_formats, elsewhere, outdated
 from mcpspy.protocol.methods import error_definition, methods, result_definition, revisions_with_method
@@ -18,6 +17,7 @@ from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.schema import explain, verdict
+from mcpspy.protocol.session import Message
 
 _SCHEMA = "schema"
 _MESSAGES = (Request, Notification, Result, Error)

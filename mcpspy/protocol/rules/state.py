@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.jsonrpc import Id, Notification, Request, Result
-from mcpspy.protocol.conversation import HOLD, Message
 from mcpspy.protocol.foreign import Foreign
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import Fault, Rule, member
+from mcpspy.protocol.session import HOLD, Message
 
 if TYPE_CHECKING:
     from mcpspy.protocol.rules.framing import Spread

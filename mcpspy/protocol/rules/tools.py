@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpspy.jsonrpc import Request, Result
-from mcpspy.protocol.conversation import Message
 from mcpspy.protocol.foreign import Foreign, Judgement, Outcome
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State, Tool
+from mcpspy.protocol.session import Message
 
 _TOOLS = "server/tools"
 _MODERN = (Revision.R2026_07_28,)

@@ -1,0 +1,51 @@
+"""What an HTTP head in a capture says: its fields, and whether a message follows it (RFC 9110)."""
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+Head = dict[str, Any]
+"""Of a request `method`, `target`, `version`; of a response `status`, `reason`; `headers` as pairs, in order."""
+
+_SPOKEN = ("application/json", "text/event-stream")
+"""The media types that carry messages."""
+
+
+def header(head: Head | None, name: str) -> str | None:
+    """The first field of that name, in whatever case."""
+    fields = head.get("headers") if head else None
+    for field in fields if isinstance(fields, list) else ():
+        if isinstance(field, list) and len(field) == 2 and str(field[0]).lower() == name:
+            return str(field[1])
+    return None
+
+
+def media_type(head: Head | None) -> str:
+    """The media type without its parameters; empty where the head has none."""
+    return (header(head, "content-type") or "").partition(";")[0].strip().lower()
+
+
+def query(target: str, *names: str) -> str | None:
+    """The value of the first query parameter that has one of these names."""
+    for name, value in parse_qsl(target.partition("?")[2], keep_blank_values=True):
+        if name in names:
+            return value
+    return None
+
+
+def stands_alone(head: Head, request: Head | None) -> bool:
+    """Whether no message follows a head, so that it is told of by itself; `request` is what a response answers."""
+    if "status" not in head:
+        return head.get("method") not in ("POST", "PUT", "PATCH") or header(head, "content-length") == "0"
+    if request is not None and request.get("method") != "POST":
+        return True
+    status = head.get("status")
+    empty = status in (202, 204, 304) or header(head, "content-length") == "0"
+    return empty or media_type(head) not in _SPOKEN
+
+
+def title(head: Head) -> str:
+    """A head in one line: `GET /sse`, `202 Accepted`."""
+    if "status" in head:
+        kind = media_type(head)
+        return " ".join(str(part) for part in (head.get("status"), head.get("reason") or "", kind) if part)
+    return f"{head.get('method', '')} {head.get('target', '')}".strip()

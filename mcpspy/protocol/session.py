@@ -1,0 +1,264 @@
+"""One client and one server: which message answers which, and under which revision.
+
+The theory. Pairing goes by direction and typed id: both peers count from 1. The relay forwards first and records
+second, so a response may stand in the file before its request; but times are taken before the forward, so a cause
+always precedes its effect in `t`. Hence: a response whose request has not been seen is held, and is an orphan only when
+a later record's `t` is more than `HOLD` past its own, or at the end; and of several requests in flight with one id, a
+response answers the first that was sent before it. For the same reason what the client says right after the answer to
+`initialize` may stand before that answer: its notifications are held for it, its requests get their revision when it
+comes. Messages come out in an order in which each request precedes its response. Over HTTP a response comes in answer
+to the HTTP request that carried its request, and then that decides.
+
+The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
+else what the transport tells, else unknown (DESIGN section 4).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id
+from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
+from mcpspy.record import Frame
+
+HOLD = 1_000_000_000
+"""Nanoseconds that a response waits for its request to be recorded."""
+
+REMEMBERED = 8192
+"""Answered exchanges that a session remembers: 4096 a direction (DESIGN section 4), if both ask as much."""
+
+ENDLESS = "subscriptions/listen"
+"""The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
+
+_NO_ID = Id("null", "null")  # of an error whose request could not be read
+
+
+@dataclass(slots=True)
+class Message:
+    """One message, or what stands in its place, with its address and what it belongs to."""
+
+    n: int
+    part: int
+    """Its place in a batch, else 0."""
+    t: int
+    ch: int
+    sender: str
+    frame: Frame
+    """Of an SSE event: with its data in place of the block."""
+    body: Request | Notification | Result | Error | Invalid
+    session: "Session"
+    http: "dict[str, Any] | None" = None
+    """Over HTTP: the method and target of the request that carried it or that it came in answer to, and the status."""
+    revision: Revision | None = None
+    exchange: "Exchange | None" = None
+    cancels: "Exchange | None" = None
+    """Of `notifications/cancelled`: what it cancels, where that was still pending."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request and its answer."""
+
+    ordinal: int
+    """How many requests the capture held before this one."""
+    request: Message
+    method: str
+    name: str | None
+    """The tool, prompt or resource concerned."""
+    revision: Revision | None
+    response: Message | None = None
+    cancelled: bool = False
+    in_doubt: bool = False
+    """Records were lost after the request: the answer may be among them."""
+
+    @property
+    def status(self) -> str:
+        """`pending` without an answer, `cancelled`, `error`, `tool-error` or `ok`."""
+        if self.cancelled:
+            return "cancelled"
+        if self.response is None:
+            return "pending"
+        if isinstance(self.response.body, Error):
+            return "error"
+        result = self.response.body.value.get("result")
+        return "tool-error" if isinstance(result, dict) and result.get("isError") is True else "ok"
+
+    @property
+    def latency(self) -> int | None:
+        """Nanoseconds from the request to its answer."""
+        return None if self.response is None else self.response.t - self.request.t
+
+
+class Session:
+    """What one client has agreed on with the server, and the exchanges between the two."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        """The session id, where the transport has one."""
+        self.partial = False
+        """What was said before, or beside it, may not be here: nothing is called missing."""
+        self.negotiated: Revision | None = None
+        self.stated: Revision | None = None
+        """By the latest request that stated one itself."""
+        self.pending: dict[tuple[str, Id], list[Exchange]] = {}
+        """By the sender and id of the request."""
+        self.completed: dict[tuple[str, Id], tuple[int, int]] = {}
+        """The last exchanges that were answered: the line numbers of request and response."""
+        self._initialize: Exchange | None = None  # while it is not answered
+        self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
+        self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is held that time may release."""
+        return bool(self._held or self._early)
+
+    def feed(
+        self, message: Message, *, ordinal: int, fallback: Revision | None, carrier: int | None
+    ) -> Iterator[Message]:
+        """Take the next message and yield what it completes.
+
+        `ordinal` is how many requests came before it, `fallback` the revision that the transport tells, `carrier` the
+        channel of the HTTP request that it came in answer to.
+        """
+        body = message.body
+        if isinstance(body, Request):
+            yield from self._request(message, body, ordinal, fallback)
+        elif isinstance(body, Result | Error):
+            key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
+            if self._answer(message, key, carrier) or key[1].kind == "null":
+                yield message
+            else:
+                self._held.setdefault(key, []).append(message)
+            if self._early and self._initialize is None:
+                yield from self._release_early()
+        elif isinstance(body, Notification):
+            message.revision = fallback
+            if message.sender == "client" and self._initialize:
+                self._early.append(message)
+            else:
+                yield self._notification(message, body)
+        else:
+            yield message
+
+    def release(self, t: int) -> Iterator[Message]:
+        """Give up on what has waited long enough by `t`."""
+        if self._early and t - self._early[0].t > HOLD:
+            yield from self._release_early()
+        while self._held:
+            key = next(iter(self._held))  # nearly the one that has waited longest
+            if t - self._held[key][0].t <= HOLD:
+                return
+            yield from self._held.pop(key)
+
+    def end(self) -> Iterator[Message]:
+        """Yield what was held: responses that no request was found for, notifications without a revision."""
+        yield from self._release_early()
+        for messages in self._held.values():
+            yield from messages
+        self._held.clear()
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """The exchanges without an answer, oldest first."""
+        for exchanges in self.pending.values():
+            yield from exchanges
+
+    def _release_early(self) -> Iterator[Message]:
+        early, self._early = self._early, []
+        for message in early:
+            if isinstance(message.body, Notification):
+                yield self._notification(message, message.body)
+
+    def _request(self, message: Message, body: Request, ordinal: int, fallback: Revision | None) -> Iterator[Message]:
+        message.revision = self._revision(body) or fallback
+        exchange = Exchange(ordinal, message, body.method, subject(body.method, body.params), message.revision)
+        message.exchange = exchange
+        key = (message.sender, body.id)
+        self.pending.setdefault(key, []).append(exchange)
+        if body.method == "initialize":
+            self._initialize = exchange
+        yield message
+        waiting = self._held.pop(key, [])
+        while waiting and self._answer(waiting[0], key, None):
+            yield waiting.pop(0)
+        if waiting:
+            self._held[key] = waiting
+
+    def _answer(self, message: Message, key: tuple[str, Id], carrier: int | None) -> bool:
+        """Join a response to its request, if that has been seen; `key` is the sender and id of the request."""
+        exchanges = [exchange for exchange in self.pending.get(key, ()) if exchange.request.t <= message.t]
+        carried = [exchange for exchange in exchanges if exchange.request.ch == carrier]
+        if not exchanges:
+            return False
+        exchange = (carried or exchanges)[0]
+        self.pending[key].remove(exchange)
+        if not self.pending[key]:
+            del self.pending[key]
+        exchange.response = message
+        message.exchange = exchange
+        message.revision = exchange.revision
+        self._complete(key, exchange, message.n)
+        if exchange is self._initialize:
+            self._initialize = None
+        if exchange.method == "initialize" and isinstance(message.body, Result):
+            message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
+            self.negotiated = message.revision
+            for early in self.exchanges():  # recorded before this answer, though sent after it
+                if early.request.t > message.t and not _stated(early.request):
+                    early.revision = early.request.revision = message.revision
+        return True
+
+    def _complete(self, key: tuple[str, Id], exchange: Exchange, n: int) -> None:
+        """Remember an exchange as answered, for as long as its id is among the last."""
+        self.completed.pop(key, None)  # so that the order is that of completion
+        self.completed[key] = (exchange.request.n, n)
+        if len(self.completed) > REMEMBERED:
+            del self.completed[next(iter(self.completed))]
+
+    def _notification(self, message: Message, body: Notification) -> Message:
+        message.revision = self.negotiated or self.stated or message.revision
+        subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
+        if subscription is not None:
+            listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
+            for exchange in self.pending.get(("client", listen), ()):
+                message.revision = exchange.revision
+        if body.method == "notifications/cancelled":
+            requested = _member(body.params, "requestId")
+            target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
+            for exchange in self.pending.get((message.sender, target), ()):
+                exchange.cancelled = True
+                message.cancels = exchange
+        return message
+
+    def _revision(self, body: Request) -> Revision | None:
+        stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))
+        if stated:
+            self.stated = stated
+            return stated
+        if body.method == "initialize":
+            return Revision.of(_member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
+        return self.negotiated
+
+
+def _stated(request: Message) -> bool:
+    params = _member(request.body.value, "params")
+    return Revision.of(_member(_member(params, "_meta"), PROTOCOL_VERSION)) is not None
+
+
+def subject(method: str, params: Any) -> str | None:
+    """The tool, prompt or resource that a request or notification is about."""
+    if method == "completion/complete":
+        params = _member(params, "ref")
+        found = _member(params, "name") or _member(params, "uri")
+    elif method in ("tools/call", "prompts/get"):
+        found = _member(params, "name")
+    elif method.startswith(("resources/", "notifications/resources/")):
+        found = _member(params, "uri")
+    else:
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _member(value: Any, key: str) -> Any:
+    """`value[key]` where `value` is an object that has it, else None: peers send anything."""
+    return value.get(key) if isinstance(value, dict) else None

@@ -1,0 +1,93 @@
+"""The framing of an event stream (WHATWG HTML, 9.2 Server-sent events).
+
+A frame is one event block as it came: every line up to and including the last one's terminator. The blank line that
+ends it is dropped, and so are blank lines between blocks, which carry nothing. Lines end in CR LF, LF or CR, also
+mixed; a CR LF may be divided between two chunks. A byte order mark, comments and fields of no known name are part of
+the block. What the stream's end leaves without a blank line is `cut`: a client discards it.
+
+An event ends with the first byte of its blank line's terminator, so that a lone CR delays nothing.
+"""
+
+import re
+from typing import NamedTuple
+
+from mcpspy.wire.lines import Lines
+
+_END = re.compile(rb"\r\n|\r|\n")
+_BOM = b"\xef\xbb\xbf"
+
+
+class Events(Lines):
+    """Splits a byte stream into event blocks; triples, pieces and `between` are those of `Lines`."""
+
+    __slots__ = ("_after_cr", "_bare")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bare = True  # nothing stands on the current line yet
+        self._after_cr = False  # a LF that comes next belongs to the line before
+
+    def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
+        """Take the next bytes of the stream and return what they complete."""
+        frames: list[tuple[bytes, bool, bool]] = []
+        if not chunk:
+            return frames
+        block = line = 0  # where in the chunk the current ones begin
+        if self._after_cr and chunk[0] == 0x0A:
+            block = line = 1
+            if not self.between:
+                self._add(b"\n", frames)
+        for end in _END.finditer(chunk, line):
+            if self._bare and end.start() == line:
+                if line > block:
+                    self._add(chunk[block:line], frames)
+                if not self.between:
+                    frames.append((self._take(), False, False))
+                block = end.end()
+            line = end.end()
+            self._bare = True
+        if block < len(chunk):
+            self._add(chunk[block:], frames)
+        if line < len(chunk):
+            self._bare = False
+        self._after_cr = chunk[-1] == 0x0D
+        return frames
+
+
+class Event(NamedTuple):
+    """What the lines of one block say."""
+
+    name: str
+    """The event's type; `message` where the block names none."""
+    data: bytes | None
+    """The data lines joined with LF; None where there are none, and a client dispatches nothing."""
+    id: str | None
+    """The new last event id, empty to reset it; None where the block sets none."""
+    retry: int | None
+    """Milliseconds that a client shall wait before it connects again."""
+    comments: tuple[str, ...]
+
+
+def parse_event(block: bytes) -> Event:
+    """The fields of one frame (WHATWG HTML, 9.2.6). Never raises; what is not UTF-8 in a name reads as U+FFFD."""
+    name, event_id, retry = "message", None, None
+    data: list[bytes] = []
+    comments: list[str] = []
+    for line in _END.split(block.removeprefix(_BOM)):
+        field, colon, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if colon and not field:
+            comments.append(_text(value))
+        elif field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = _text(value) or "message"
+        elif field == b"id" and b"\0" not in value:
+            event_id = _text(value)
+        elif field == b"retry" and re.fullmatch(rb"[0-9]{1,18}", value):
+            retry = int(value)
+    return Event(name, b"\n".join(data) if data else None, event_id, retry, tuple(comments))
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

@@ -1,0 +1,234 @@
+"""MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
+
+from mcpspy.jsonrpc import Invalid
+from mcpspy.protocol.session import Message
+from mcpspy.protocol.web import Remark
+from tests.protocol.http import JSON, SSE, Exchange, request, result
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def told(http):
+    """Each event: a message by method, id and status of its exchange; a remark by its text."""
+    return [_told(event) for event in http.events()]
+
+
+def _told(event):
+    if isinstance(event, Remark):
+        return f"{event.kind} {event.text}"
+    if event.exchange:
+        kind = type(event.body).__name__.lower()
+        return f"{kind} {event.exchange.method} {event.exchange.request.body.id} {event.exchange.status}"
+    return f"{type(event.body).__name__.lower()} {getattr(event.body, 'method', '')}".strip()
+
+
+def initialize(http, name, number=0, **headers):
+    asked = http.ask(request(number, "initialize", protocolVersion="2025-06-18"), **headers)
+    http.answer(asked, result(number, protocolVersion="2025-06-18"), mcp_session_id=name)
+
+
+def messages(http):
+    return [event for event in http.events() if isinstance(event, Message)]
+
+
+def test_a_session_is_told_by_the_id_that_its_initialize_was_given():
+    http = Exchange()
+    initialize(http, "one")
+    http.answer(
+        http.ask({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id="one"),
+        status=202,
+        kind=None,
+    )
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="one", peer="127.0.0.1:5001")
+    http.answer(asked, result(1, tools=[]))
+    assert told(http) == [
+        "request initialize 0 ok",
+        "result initialize 0 ok",
+        "notification notifications/initialized",
+        "http 202",
+        "request tools/list 1 ok",
+        "result tools/list 1 ok",
+    ]
+    found = messages(http)
+    assert {message.session.name for message in found} == {"one"}
+    assert {message.revision.value for message in found} == {"2025-06-18"}
+    assert found[-1].http == {"method": "POST", "target": "/mcp", "status": 200}
+
+
+def test_two_clients_that_both_use_id_1_are_told_apart():
+    http = Exchange()
+    initialize(http, "one")
+    initialize(http, "two")
+    first = http.ask(request(1, "tools/list"), mcp_session_id="one")
+    second = http.ask(request(1, "prompts/list"), mcp_session_id="two")
+    http.answer(second, result(1, prompts=[]))
+    http.answer(first, result(1, tools=[]))
+    assert told(http)[-2:] == ["result prompts/list 1 ok", "result tools/list 1 ok"]
+    assert [message.session.name for message in messages(http)[-2:]] == ["two", "one"]
+
+
+def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answer_to():
+    """2026-07-28: two requests of one client with one id, at once."""
+    http = Exchange()
+    first = http.ask(request(1, "tools/list", _meta=META))
+    second = http.ask(request(1, "prompts/list", _meta=META), peer="127.0.0.1:5001")
+    http.answer(second, result(1, prompts=[]))
+    http.answer(first, result(1, tools=[]))
+    assert told(http)[-2:] == ["result prompts/list 1 ok", "result tools/list 1 ok"]
+    found = messages(http)
+    assert {message.revision.value for message in found} == {"2026-07-28"}
+    assert len({message.session for message in found}) == 1
+    assert found[0].session.partial
+
+
+def test_messages_come_as_events_and_other_events_are_remarks():
+    """H-12: priming events, comments, retry."""
+    http = Exchange()
+    initialize(http, "one")
+    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
+    http.event(stream, raw=b"id: 1\ndata: \n")
+    http.event(stream, {"jsonrpc": "2.0", "method": "notifications/progress"})
+    http.event(stream, request(7, "elicitation/create"))
+    http.answer(http.ask(result(7, action="accept"), mcp_session_id="one"), status=202, kind=None)
+    http.event(stream, raw=b": ping\n")
+    http.event(stream, raw=b"data: {not json}\n")
+    http.event(stream, result(1, content=[]))
+    assert told(http)[2:] == [
+        "request tools/call 1 ok",
+        "event an event without data",
+        "notification notifications/progress",
+        "request elicitation/create 7 ok",
+        "result elicitation/create 7 ok",
+        "http 202",
+        "event : ping",
+        "invalid",
+        "result tools/call 1 ok",
+    ]
+
+
+def test_an_answer_may_come_over_another_stream():
+    """H-12: the client resumes by GET, and the answer comes there."""
+    http = Exchange()
+    initialize(http, "one")
+    http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE)
+    stream = http.answer(http.ask(method="GET", mcp_session_id="one", last_event_id="4"), kind=SSE, end=False)
+    http.event(stream, result(1, content=[]))
+    assert told(http)[2:] == [
+        "request tools/call 1 ok",
+        "http GET /mcp",
+        "http 200 text/event-stream",
+        "result tools/call 1 ok",
+    ]
+
+
+def test_the_session_of_legacy_sse_is_the_one_that_its_endpoint_names():
+    """H-08; the mem0 session of the field."""
+    http = Exchange()
+    asked = http.ask(method="GET", target="/sse")
+    stream = http.answer(asked, kind=SSE, end=False)
+    http.event(stream, raw=b"event: endpoint\r\ndata: /messages/?session_id=abc\r\n")
+    posted = http.ask(
+        request(0, "initialize", protocolVersion="2024-11-05"), target="/messages/?session_id=abc", peer="127.0.0.1:9"
+    )
+    http.answer(posted, b"Accepted", status=202, kind="text/plain")
+    http.event(stream, result(0, protocolVersion="2024-11-05"))
+    http.event(stream, raw=b": ping - 2025-03-12 08:16:23.071429+00:00\r\n")
+    http.ask(request(1, "tools/list"), target="/messages/?session_id=abc")
+    assert told(http) == [
+        "http GET /sse",
+        "http 200 text/event-stream",
+        "event endpoint: /messages/?session_id=abc",
+        "request initialize 0 ok",
+        "http 202 text/plain",
+        "http 202 text/plain: Accepted",
+        "result initialize 0 ok",
+        "event : ping - 2025-03-12 08:16:23.071429+00:00",
+        "request tools/list 1 pending",
+    ]
+    assert {message.session.name for message in messages(http)} == {"abc"}
+    assert messages(http)[-1].revision.value == "2024-11-05"
+
+
+def test_the_revision_comes_from_the_header_or_from_having_a_session_where_nothing_else_tells():
+    http = Exchange()
+    http.ask(request(1, "tools/list"), mcp_session_id="old")
+    http.ask(request(2, "tools/list"), mcp_session_id="old", mcp_protocol_version="2025-11-25")
+    http.ask(request(3, "tools/list"), mcp_protocol_version="2025-11-25")
+    http.ask(request(4, "tools/list"), target="/messages?sessionId=x")
+    http.ask(request(5, "tools/list"))
+    found = [message.revision and message.revision.value for message in messages(http)]
+    assert found == ["2025-03-26", "2025-11-25", "2025-11-25", "2024-11-05", None]
+    assert all(message.session.partial for message in messages(http))
+
+
+def test_a_client_that_leaves_its_response_has_cancelled_the_request():
+    """H-13."""
+    http = Exchange()
+    stream = http.answer(http.ask(request(1, "tools/call", _meta=META)), kind=SSE, end=False)
+    http.close(stream, "abort")
+    assert told(http) == ["request tools/call 1 cancelled"]
+
+
+def test_what_is_not_mcp_is_a_remark():
+    http = Exchange()
+    http.answer(http.ask(method="GET", target="/health"), b"ok", kind="text/plain")
+    token = http.ask(b"grant_type=refresh_token", target="/token", content_type="application/x-www-form-urlencoded",
+                     accept="application/json")  # fmt: skip
+    http.answer(token, b'{"access_token":"x"}')
+    page = http.answer(http.ask(request(1, "tools/list")), b'{"error":"invalid_token"}', status=401)
+    assert page
+    http.ask(method="DELETE", mcp_session_id="gone")
+    assert told(http) == [
+        "http GET /health",
+        "http 200 text/plain",
+        "http 200 text/plain: ok",
+        "http POST /token: grant_type=refresh_token",
+        'http 200 application/json: {"access_token":"x"}',
+        "request tools/list 1 pending",
+        'http 401 application/json: {"error":"invalid_token"}',
+        "http DELETE /mcp",
+    ]
+
+
+def test_what_was_asked_for_as_a_message_and_is_none_is_judged_as_one():
+    http = Exchange()
+    http.answer(http.ask(request(1, "tools/list")), b'{"tools":[]}')
+    http.ask(b"{not json}")
+    assert [type(message.body) for message in messages(http)][1:] == [Invalid, Invalid]
+
+
+def test_a_websocket_is_a_session_in_both_directions():
+    http = Exchange()
+    first, second = http.websocket(), http.websocket("127.0.0.1:6001")
+    http.say(first[0], request(1, "ping"))
+    http.say(second[0], request(1, "tools/list"))
+    http.say(second[1], b"", op="ping")
+    http.say(second[1], result(1, tools=[]))
+    http.say(first[1], result(1))
+    assert [text for text in told(http) if not text.startswith("http")] == [
+        "request ping 1 ok",
+        "request tools/list 1 ok",
+        "event ping",
+        "result tools/list 1 ok",
+        "result ping 1 ok",
+    ]
+
+
+def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("mcpspy.protocol.web._KEPT", 3)
+    http = Exchange()
+    for number in range(10):
+        http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
+    assert len(messages(http)) == 10
+
+
+def test_a_body_of_several_messages_is_a_batch():
+    """F-09."""
+    http = Exchange()
+    asked = http.ask([request(1, "ping"), request(2, "ping")], mcp_session_id="one")
+    http.answer(asked, [result(2), result(1)], kind=JSON)
+    assert told(http) == ["request ping 1 ok", "request ping 2 ok", "result ping 2 ok", "result ping 1 ok"]

@@ -1,0 +1,56 @@
+"""What the heads in a capture say."""
+
+import pytest
+
+from mcpspy.head import header, media_type, query, stands_alone, title
+
+
+def response(status, kind=None, **headers):
+    fields = [[name.replace("_", "-"), value] for name, value in headers.items()]
+    return {"status": status, "reason": "", "headers": [["Content-Type", kind], *fields] if kind else fields}
+
+
+def test_a_field_is_found_in_whatever_case_and_the_first_counts():
+    head = {"headers": [["Mcp-Session-Id", "a"], ["mcp-session-id", "b"]]}
+    assert header(head, "mcp-session-id") == "a"
+    assert header(head, "accept") is None
+
+
+@pytest.mark.parametrize("head", [None, {}, {"headers": None}, {"headers": 5}, {"headers": [["a"], 7, [None, 1]]}])
+def test_heads_that_are_none_have_no_fields(head):
+    assert header(head, "a") is None
+    assert media_type(head) == ""
+
+
+def test_a_media_type_has_no_parameters():
+    assert media_type(response(200, "Application/JSON; charset=utf-8")) == "application/json"
+
+
+def test_a_query_parameter_is_decoded():
+    assert query("/m?x=1&session_id=a%20b", "session_id", "sessionId") == "a b"
+    assert query("/m", "session_id") is None
+
+
+@pytest.mark.parametrize(
+    ("head", "request_", "alone"),
+    [
+        ({"method": "GET"}, None, True),
+        ({"method": "POST"}, None, False),
+        ({"method": "POST", "headers": [["Content-Length", "0"]]}, None, True),
+        (response(200, "application/json"), {"method": "POST"}, False),
+        (response(200, "text/event-stream"), {"method": "POST"}, False),
+        (response(200, "text/event-stream"), {"method": "GET"}, True),
+        (response(202), {"method": "POST"}, True),
+        (response(400, "application/json"), {"method": "POST"}, False),
+        (response(502, "text/html"), {"method": "POST"}, True),
+        (response(200, "application/json", content_length="0"), {"method": "POST"}, True),
+    ],
+)
+def test_some_heads_say_all_there_is(head, request_, alone):
+    assert stands_alone(head, request_) is alone
+
+
+def test_a_head_has_a_title():
+    assert title({"method": "GET", "target": "/sse"}) == "GET /sse"
+    assert title({"status": 202, "reason": "Accepted"}) == "202 Accepted"
+    assert title(response(200, "text/event-stream")) == "200 text/event-stream"
