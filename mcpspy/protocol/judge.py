@@ -71,7 +71,7 @@ class Judge:
             message.revision = self._as
         state = self._states.get(message.session)
         if state is None:
-            state = self._states[message.session] = State(lossy=self._lossy)
+            state = self._states[message.session] = State(lossy=self._lossy or message.session.partial)
         if state.later:
             yield from _late(state, message.t)
         try:

@@ -27,6 +27,7 @@ from mcpspy.wire.sse import parse_event
 
 _LEGACY_ID = ("session_id", "sessionId")
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+_UPGRADED = 101  # the status of a response after which a WebSocket begins
 _KEPT = 4096  # sessions that are remembered
 
 
@@ -89,10 +90,15 @@ class Web:
     def close(self, closed: Close) -> None:
         """Take the end of a channel: a client that leaves a response has cancelled what it was for (2026-07-28)."""
         place = self._places.get(closed.ch)
-        if place and place.answers is not None and closed.how == "abort":
+        if place is None or place.answers is None:
+            return  # a request is remembered until it is answered
+        if closed.how == "abort":
             for exchange in place.session.exchanges():
                 if exchange.request.ch == place.answers:
                     exchange.cancelled = True
+        del self._places[closed.ch]
+        if place.opened.role == "response" and place.http["status"] != _UPGRADED:
+            self._places.pop(place.answers, None)
 
     def read(self, frame: Frame, place: Place) -> Iterator[Frame | Remark]:
         """What a frame is: a message's bytes as a frame, or a remark."""

@@ -1,6 +1,7 @@
 """MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
 
 from mcpspy.jsonrpc import Invalid
+from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.session import Message
 from mcpspy.protocol.web import Remark
 from tests.protocol.http import JSON, SSE, Exchange, request, result
@@ -232,3 +233,13 @@ def test_a_body_of_several_messages_is_a_batch():
     asked = http.ask([request(1, "ping"), request(2, "ping")], mcp_session_id="one")
     http.answer(asked, [result(2), result(1)], kind=JSON)
     assert told(http) == ["request ping 1 ok", "request ping 2 ok", "result ping 2 ok", "result ping 1 ok"]
+
+
+def test_nothing_is_kept_of_channels_that_were_answered():
+    http = Exchange()
+    for number in range(50):
+        http.answer(http.ask(request(number, "ping"), mcp_session_id="one"), result(number))
+    conversation = Conversation()
+    for record in http.records:
+        list(conversation.feed(record))
+    assert not conversation._web._places
