@@ -3,6 +3,7 @@
     Error                   what the user or we did wrong: one line on stderr, exit code 2
     ├── UsageError          the command line cannot be understood
     ├── SpawnError          the server's command cannot be started
+    ├── ConfigError         a client's configuration cannot be read or changed
     └── CaptureError        a capture cannot be read
         ├── NotACapture     the file is something else
         └── NewerFormat     the file was written by a later mcpspy
@@ -33,6 +34,10 @@ class SpawnError(Error):
         super().__init__(sentence)
         self.reason = f"cannot start the server: {reason}"
         self.status = status
+
+
+class ConfigError(Error):
+    """A client's configuration cannot be read or changed."""
 
 
 class CaptureError(Error):

@@ -1,0 +1,121 @@
+"""`mcpspy install`: put mcpspy in front of the servers of an MCP client."""
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from mcpspy.clients import routes
+from mcpspy.clients.drafts import Draft, installs, write
+from mcpspy.clients.launcher import fleeting, launcher
+from mcpspy.clients.plan import AS_IT_WAS, ROUTED, SKIPPED
+from mcpspy.clients.table import PROJECT, SCOPES, Client, Found, Machine, candidates, client, find, sharing
+from mcpspy.errors import ConfigError, UsageError
+from mcpspy.printable import printable
+from mcpspy.units import plural
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the plan, or with `--dry-run` the changes, and carry it out; without servers ask first, on a terminal."""
+    chosen, machine, words = client(options.client), Machine.here(), launcher()
+    places = existing(chosen, machine, options.scope)
+    drafts, needed = installs(places, machine, options.servers, words, routes.load())
+    check_servers(drafts, options.servers, chosen)
+    if options.dry_run:
+        print_changes(drafts)
+        return 0
+    print_plan(drafts)
+    if fleeting(words):
+        print(f"note: {printable(words[0], 4096)} lies in a cache and will vanish; 'uv tool install mcpspy' stays")
+    if not any(draft.changes for draft in drafts):
+        print("nothing to change")
+        return 0
+    if not options.servers and not _agreed():
+        print("nothing was changed")
+        return 0
+    if needed != routes.load():
+        routes.save(needed)  # first, for the way back of a URL is nowhere else
+    write(drafts)
+    _print_advice(chosen, drafts, places, machine)
+    return 0
+
+
+def existing(chosen: Client, machine: Machine, scope: str | None) -> list[Found]:
+    """The places of a client that are there; raises an Error that names those that were looked for."""
+    if scope is not None and scope not in SCOPES:
+        raise UsageError(f"there is no scope {scope!r}; the scopes are {', '.join(SCOPES)}")
+    if places := find(chosen, machine, scope):
+        return places
+    looked = [place for place in chosen.places if scope in (None, place.scope)]
+    if not looked:
+        scopes = sorted({place.scope for place in chosen.places}, key=SCOPES.index)
+        raise UsageError(f"{chosen.name} has no {scope} scope, only {', '.join(scopes)}")
+    paths = dict.fromkeys(path for place in looked for path in candidates(place, machine)[:1])
+    raise ConfigError(f"{chosen.name} has no configuration here; looked for {', '.join(paths)}")
+
+
+def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client) -> None:
+    """Raise an Error for a server that was named and is not there, or for which nothing can be done."""
+    steps = [step for draft in drafts for step in draft.steps]
+    for name in names:
+        own = [step for step in steps if step.server == name]
+        if not own:
+            raise ConfigError(_missing(name, drafts, chosen))
+        if all(step.done == SKIPPED for step in own):
+            where = next(draft.config.path for draft in drafts if own[0] in draft.steps)
+            raise ConfigError(f"{where}: {name}: {own[0].detail}")
+
+
+def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
+    there = sorted({server for draft in drafts for server in draft.servers})
+    near = get_close_matches(name, there, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"its servers are {', '.join(there) or 'none'}"
+    return f"{chosen.name} has no server {name!r} in {', '.join(draft.config.path for draft in drafts)}; {hint}"
+
+
+def print_plan(drafts: Sequence[Draft]) -> None:
+    """Each file with what is done with each of its servers."""
+    for draft in drafts:
+        print(printable(draft.config.path, 4096))
+        for step in draft.steps:
+            said = step.detail if step.done == AS_IT_WAS else f"{step.done}: {step.detail}".removesuffix(": ")
+            print(f"  {printable(step.server, 24):<24}  {printable('; '.join((said, *step.notes)), 400)}")
+        if not draft.steps:
+            print("  no servers")
+
+
+def print_changes(drafts: Sequence[Draft]) -> None:
+    """The changes as a unified diff, without lines around them: those of a configuration hold secrets."""
+    for draft in drafts:
+        old, new = (content.decode().splitlines(keepends=True) for content in (draft.config.raw, draft.content))
+        for line in difflib.unified_diff(old, new, draft.config.path, draft.config.path, n=0):
+            print(line.rstrip("\r\n"))
+
+
+def _agreed() -> bool:
+    """Whether the user, if there is one at a terminal, agrees."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        return True
+    try:
+        return input("Change it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _print_advice(chosen: Client, drafts: Sequence[Draft], places: Sequence[Found], machine: Machine) -> None:
+    number = sum(len(step.edits) > 0 for draft in drafts for step in draft.steps)
+    others = sorted({name for found in places for name in sharing(found, machine)})
+    also = f" (and of {', '.join(others)}, which read the same file)" if others else ""
+    print(
+        f"\n{plural(number, 'server')} of {chosen.name}{also} behind mcpspy; 'mcpspy uninstall {chosen.id}' undoes it"
+    )
+    if any(step.done == ROUTED for draft in drafts for step in draft.steps):
+        print(f"start 'mcpspy proxy --from {chosen.id}' and leave it running: remote servers are reached through it")
+    print(f"now {chosen.advice.format(name=chosen.name)}, use it, and look: mcpspy")
+    for draft in drafts:
+        if draft.changes and any(found.place.scope == PROJECT and found.path == draft.config.path for found in places):
+            print(f"note: {printable(draft.config.path, 4096)} belongs to the project: do not commit the change")
+    if os.environ.get("MCPSPY_CAPTURE_DIR"):
+        print("note: $MCPSPY_CAPTURE_DIR is set here; a client that does not have it records to ~/.mcpspy/captures")

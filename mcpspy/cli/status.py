@@ -1,0 +1,95 @@
+"""`mcpspy status`: the servers of all MCP clients, whether they are wrapped, and what they recorded."""
+
+import argparse
+import os
+import shutil
+import time
+from collections.abc import Sequence
+
+import orjson
+
+from mcpspy.capture.library import Listed, captures
+from mcpspy.capture.place import directory
+from mcpspy.clients import routes
+from mcpspy.clients.checks import stale
+from mcpspy.clients.servers import Server, servers
+from mcpspy.clients.table import CLIENTS, Found, Machine, find
+from mcpspy.errors import ConfigError
+from mcpspy.printable import printable
+from mcpspy.units import age_text, plural
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the list."""
+    machine, known = Machine.here(), routes.load()
+    recorded = captures(directory(None, os.environ))
+    places = [found for client in CLIENTS for found in find(client, machine)]
+    for found in places:
+        try:
+            own, problem = servers(found, machine, known), ""
+        except ConfigError as error:
+            own, problem = [], str(error)
+        if not options.json:
+            print(f"{found.client.name}, {found.place.scope}: {printable(found.path, 4096)}")
+        if problem:
+            print(_broken_json(found, problem) if options.json else f"  {printable(problem, 400)}")
+        for server in own:
+            print(_json(server, recorded) if options.json else _line(server, recorded))
+    if not places and not options.json:
+        print("no configuration of an MCP client found here")
+    return 0
+
+
+def _of(server: Server, recorded: Sequence[Listed]) -> list[Listed]:
+    """The captures of a server, newest first: those of its name."""
+    named = [listed for listed in recorded if listed.capture.header.name == server.label]
+    return sorted(named, key=lambda listed: -listed.started)
+
+
+def _resolves(server: Server) -> bool | None:
+    """Whether the server's own command is found here; None where that cannot be told."""
+    if not server.words or "${" in server.words[0]:
+        return None
+    return shutil.which(server.words[0]) is not None
+
+
+def _json(server: Server, recorded: Sequence[Listed]) -> str:
+    own = _of(server, recorded)
+    fields = {
+        "client": server.found.client.id,
+        "scope": server.found.place.scope,
+        "path": server.found.path,
+        "server": server.name,
+        "state": server.state,
+        "disabled": server.disabled,
+        "resolves": _resolves(server),
+        "stale": server.launcher[0] if stale(server, None) else None,
+        "captures": len(own),
+        "latest": own[0].capture.path if own else None,
+        "problem": server.problem or None,
+    }
+    return _dumps(fields)
+
+
+def _broken_json(found: Found, problem: str) -> str:
+    return _dumps(
+        {"client": found.client.id, "scope": found.place.scope, "path": found.path, "server": None, "problem": problem}
+    )
+
+
+def _dumps(fields: dict[str, object]) -> str:
+    safe = {k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for k, v in fields.items()}
+    return orjson.dumps(safe).decode()
+
+
+def _line(server: Server, recorded: Sequence[Listed]) -> str:
+    own = _of(server, recorded)
+    said = [plural(len(own), "capture") + f", the last {age_text(time.time() - own[0].started)}"] if own else []
+    if server.disabled:
+        said.append("disabled in the client")
+    if _resolves(server) is False:
+        said.append(f"{server.words[0]} is not found")
+    if stale(server, None):
+        said.append(f"stale: {server.launcher[0]} is gone")
+    said += [server.problem] if server.problem else []
+    return f"  {printable(server.name, 24):<24}  {server.state:<11}  {printable('; '.join(said), 400)}".rstrip()

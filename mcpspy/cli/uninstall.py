@@ -1,0 +1,25 @@
+"""`mcpspy uninstall`: take mcpspy away from the servers of an MCP client."""
+
+import argparse
+
+from mcpspy.cli.install import check_servers, existing, print_changes, print_plan
+from mcpspy.clients import routes
+from mcpspy.clients.drafts import uninstalls, write
+from mcpspy.clients.table import Machine, client
+
+
+def run(options: argparse.Namespace) -> int:
+    """Undo what `install` did, byte for byte where nobody else has changed the file since."""
+    chosen, machine = client(options.client), Machine.here()
+    drafts = uninstalls(existing(chosen, machine, options.scope), machine, options.servers, routes.load())
+    check_servers(drafts, options.servers, chosen)
+    if options.dry_run:
+        print_changes(drafts)
+        return 0
+    print_plan(drafts)
+    if not any(draft.changes for draft in drafts):
+        print("nothing to change")
+        return 0
+    write(drafts)
+    print(f"\nnow {chosen.advice.format(name=chosen.name)}")
+    return 0

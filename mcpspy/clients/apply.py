@@ -1,0 +1,162 @@
+"""Changing a configuration on the disk, and remembering how it was.
+
+The rules. A configuration is replaced whole and at once, by a file with the same mode and owner; what is replaced is
+the target of a symbolic link, not the link. Before that, what was there is kept in `~/.mcpspy/install`, which nobody
+else can read, for configurations hold secrets. So a kill at any point leaves the configuration as it was or as it was
+to be, and the way back is there before it is needed. What somebody else wrote meanwhile is never overwritten.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+
+from mcpspy.capture.place import home, make_directory
+from mcpspy.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A configuration as it was read."""
+
+    path: str
+    """As the client finds it."""
+    real: str
+    """Where it lies, symbolic links followed."""
+    raw: bytes
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of a configuration that we changed."""
+
+    original: bytes
+    """Its bytes without any edit of ours."""
+    left: str
+    """A hash of its bytes as we left them."""
+
+    def unchanged(self, config: Config) -> bool:
+        """Whether nobody else has changed it since."""
+        return self.left == _hash(config.raw)
+
+
+def load(path: str) -> Config:
+    """Read a configuration; raises ConfigError."""
+    real = os.path.realpath(path)
+    try:
+        with open(real, "rb") as file:
+            raw = file.read()
+        return Config(path, real, raw, raw.decode())
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"cannot read {path}: line {line}: not UTF-8") from error
+
+
+def check_writable(config: Config) -> None:
+    """Raise ConfigError if the configuration is one that must not, or cannot, be replaced."""
+    try:
+        status = os.stat(config.real)
+    except OSError as error:
+        raise ConfigError(f"cannot change {config.path}: {error.strerror}") from error
+    folder = os.path.dirname(config.real)
+    if not status.st_mode & 0o222 or not os.access(config.real, os.W_OK):
+        raise ConfigError(f"cannot change {config.path}: it is read-only")
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"cannot change {config.path}: the directory {folder} is read-only")
+    if status.st_nlink > 1:
+        raise ConfigError(
+            f"cannot change {config.path}: it has other names (hard links), which would keep the old text"
+        )
+
+
+def replace(config: Config, content: bytes) -> None:
+    """Put `content` in the place of the configuration; raises ConfigError if it has changed since it was read."""
+    draft = f"{config.real}.mcpspy-{os.getpid()}"
+    try:
+        _write(draft, content)
+        try:
+            _like(draft, config.real)
+            if load(config.path).raw != config.raw:
+                raise ConfigError(f"{config.path} was changed by another program just now; try again")
+            os.replace(draft, config.real)
+        except BaseException:
+            os.unlink(draft)
+            raise
+    except OSError as error:
+        raise ConfigError(f"cannot change {config.path}: {error.strerror}") from error
+
+
+def remember(config: Config, original: bytes, content: bytes) -> None:
+    """Keep the way back from `content`, which is about to be put in place; raises ConfigError."""
+    path = _memory_path(config)
+    write_private(f"{path}.original", original)
+    write_private(f"{path}.json", json.dumps({"path": config.real, "left": _hash(content)}).encode() + b"\n")
+
+
+def recall(config: Config) -> Memory | None:
+    """What is remembered of a configuration; None if there is nothing, or what there is cannot be used."""
+    path = _memory_path(config)
+    try:
+        with open(f"{path}.original", "rb") as original, open(f"{path}.json", "rb") as note:
+            return Memory(original.read(), json.load(note)["left"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def forget(config: Config) -> None:
+    """Drop what is remembered of a configuration that holds no edit of ours any more."""
+    for ending in (".json", ".original"):
+        try:
+            os.unlink(_memory_path(config) + ending)
+        except FileNotFoundError:
+            continue
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Put `content` at `path` at once, readable by the user alone, new directories included; raises ConfigError."""
+    draft = f"{path}-{os.getpid()}"
+    try:
+        make_directory(os.path.dirname(path))
+        _write(draft, content)
+        os.replace(draft, path)
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _write(path: str, content: bytes) -> None:
+    """Write a new file, readable by the user alone, as far as the disk."""
+    if os.path.lexists(path):
+        os.unlink(path)  # of a process with our number, long ago
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with open(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(path)
+        raise
+
+
+def _like(draft: str, real: str) -> None:
+    """Give `draft` the mode, the attributes and the owner of the file that it will replace."""
+    shutil.copystat(real, draft)
+    os.utime(draft)
+    there, here = os.stat(real), os.stat(draft)
+    if (there.st_uid, there.st_gid) != (here.st_uid, here.st_gid) and hasattr(os, "chown"):
+        os.chown(draft, there.st_uid, there.st_gid)
+        os.chmod(draft, stat.S_IMODE(there.st_mode))  # a change of owner takes away set-id bits
+
+
+def _memory_path(config: Config) -> str:
+    key = hashlib.sha256(os.fsencode(config.real)).hexdigest()[:16]
+    return os.path.join(home(), "install", f"{os.path.basename(config.real)}-{key}")
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,259 @@
+"""What `doctor` looks at, one function for each thing; each yields what it found, and for each problem its fix."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from mcpspy.capture.place import directory, make_directory
+from mcpspy.clients.apply import load
+from mcpspy.clients.formats import STRICT
+from mcpspy.clients.probe import PATIENCE, Answer, holder, listening, talk
+from mcpspy.clients.routes import PORT
+from mcpspy.clients.servers import Server
+from mcpspy.clients.table import PROJECT, Found, Machine
+from mcpspy.redact import Redactor
+
+FINE, NOTE, PROBLEM = "ok", "note", "problem"
+
+_PASSED = "HOME LOGNAME PATH SHELL TERM USER".split()  # what SDK clients hand to a server (REQUIREMENTS 1.1)
+_PASSED_WINDOWS = (
+    "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMFILES SYSTEMDRIVE SYSTEMROOT"
+    " TEMP USERNAME USERPROFILE"
+).split()
+_DESKTOP_PATH = {"darwin": "/usr/bin:/bin:/usr/sbin:/sbin", "linux": "/usr/local/bin:/usr/bin:/bin"}
+_RUNTIMES = {
+    "npx": "node",
+    "npm": "node",
+    "uvx": "uv",
+    "node": "node",
+    "uv": "uv",
+    "python": "python",
+    "docker": "docker",
+}
+_IN_A_SHELL = "start its command in a shell until it stays and waits for input"
+_VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    level: str
+    text: str
+    fix: str = ""
+
+
+def of_config(found: Found) -> Iterator[Check]:
+    """A configuration that we can read, with the client's eyes."""
+    text = load(found.path).text
+    if found.place.form != STRICT:
+        return
+    try:
+        json.loads(text)
+    except ValueError as error:
+        yield Check(
+            PROBLEM,
+            f"{found.client.name} reads JSON without comments, trailing commas or a byte order mark, and would ignore"
+            f" the file: {error}",
+            "take them out",
+        )
+
+
+def of_captures(machine: Machine) -> Iterator[Check]:
+    """Whether captures can be written, where a client would make `wrap` write them."""
+    folder = directory(None, {})
+    try:
+        make_directory(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        yield Check(FINE, f"captures can be written to {folder}")
+    except OSError as error:
+        yield Check(PROBLEM, f"captures cannot be written to {folder}: {error.strerror}", "make it writable")
+    if machine.environ.get("MCPSPY_CAPTURE_DIR"):
+        yield Check(NOTE, "$MCPSPY_CAPTURE_DIR is set here, and most clients do not pass it on: look in both places")
+
+
+def of_server(server: Server, machine: Machine) -> Iterator[Check]:
+    """Everything about one server."""
+    if server.problem:
+        yield Check(PROBLEM, server.problem, "correct the entry")
+    elif server.url or server.route:
+        yield from _of_remote(server)
+    else:
+        if server.disabled:
+            yield Check(NOTE, f"it is disabled in {server.found.client.name}")
+        yield from _of_stdio(server, machine)
+
+
+def _of_remote(server: Server) -> Iterator[Check]:
+    if not server.route:
+        [url] = Redactor().argv([server.url or ""])
+        yield Check(NOTE, f"it is remote, and does not go through mcpspy: {url}")
+    elif not server.url:
+        yield Check(PROBLEM, f"nobody knows where the route {server.route!r} leads", "put the server's own URL there")
+    elif not listening(PORT):
+        yield Check(
+            PROBLEM, f"no proxy listens on port {PORT}", f"start 'mcpspy proxy --from {server.found.client.id}'"
+        )
+    else:
+        words = holder(PORT)
+        who = " ".join(Redactor().argv(words)) or "a process that cannot be seen"
+        ours = any("mcpspy" in word for word in words[:3])
+        yield Check(
+            FINE if ours else NOTE,
+            f"on port {PORT} listens {who}",
+            "" if ours else "end it, if it is not mcpspy",
+        )
+
+
+def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
+    words = [expanded(word, machine) for word in server.words]
+    environ = _environment(machine)
+    added = {key: expanded(value, machine) for key, value in server.environ.items()}
+    if server.launcher:
+        yield from _of_launcher(server, environ)
+    else:
+        yield Check(NOTE, "it is not wrapped", f"'mcpspy install {server.found.client.id} {server.name}'")
+    unknown = [word for word in (*server.words, *server.environ.values()) if expanded(word, machine) is None]
+    if unknown:
+        names = ", ".join(sorted({match[0] for word in unknown for match in _VARIABLE.finditer(word)}))
+        yield Check(NOTE, f"only {server.found.client.name} knows what {names} stands for, so it was not started")
+        return
+    environ |= {key: value for key, value in added.items() if value is not None}
+    command = [word for word in words if word is not None]
+    path = shutil.which(command[0], path=environ.get("PATH"))
+    if path is None:
+        yield _not_found(command[0])
+        return
+    yield from _of_command(server, command[0], path, machine)
+    cwd = server.cwd or _cwd(server, machine)
+    try:
+        answer = talk([path, *command[1:]], environ, cwd)
+    except OSError as error:
+        yield Check(PROBLEM, f"it cannot be started in {cwd}: {error.strerror}", "correct its command, or its cwd")
+        return
+    yield from of_answer(answer)
+
+
+def _not_found(command: str) -> Check:
+    if " " in command:
+        return Check(PROBLEM, f"there is no command {command!r}", "put its arguments into args, word by word")
+    if os.path.dirname(command):
+        return Check(PROBLEM, f"{command} is not there, or not executable", "correct the command")
+    return Check(PROBLEM, f"{command} is not on PATH", "install it, or write its absolute path")
+
+
+def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
+    again = f"'mcpspy uninstall {server.found.client.id} {server.name}', then install it again"
+    if stale(server, environ.get("PATH")):
+        yield Check(PROBLEM, f"it is wrapped by {server.launcher[0]}, which is gone", again)
+        return
+    try:
+        run = subprocess.run(
+            [*server.launcher, "--version"],
+            capture_output=True, check=False, cwd=os.path.abspath(os.sep), env=dict(environ), timeout=PATIENCE,
+        )  # fmt: skip
+        version = run.stdout.decode(errors="replace").strip() if run.returncode == 0 else ""
+    except (OSError, subprocess.TimeoutExpired):
+        version = ""
+    if version:
+        yield Check(FINE, f"wrapped by {version}, {server.launcher[0]}")
+    else:
+        yield Check(PROBLEM, f"it is wrapped by {' '.join(server.launcher)}, which does not run", again)
+
+
+def stale(server: Server, path: str | None) -> bool:
+    """Whether a wrapped server is wrapped by what is not there any more."""
+    return bool(server.launcher) and shutil.which(server.launcher[0], path=path) is None
+
+
+def _of_command(server: Server, command: str, path: str, machine: Machine) -> Iterator[Check]:
+    runtime = _RUNTIMES.get(re.sub(r"[\d.]+(?:exe|cmd)?\Z", "", os.path.basename(command)))
+    yield Check(FINE, f"{command} is {path}" + _version(runtime, path))
+    desktop = _DESKTOP_PATH.get(machine.platform)
+    if server.found.client.desktop and desktop and not shutil.which(command, path=desktop):
+        yield Check(
+            NOTE,
+            f"{command} is on the PATH of this shell, perhaps not on that of programs started from the desktop",
+            f"if {server.found.client.name} does not find it, write {path}",
+        )
+
+
+def _version(runtime: str | None, path: str) -> str:
+    """The version of what runs the server, which lies beside its launcher more often than elsewhere."""
+    if not runtime:
+        return ""
+    beside = os.path.join(os.path.dirname(path), runtime)
+    try:
+        program = beside if os.path.exists(beside) else runtime
+        run = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired):
+        return f", but {runtime} does not run"
+    return f", {runtime} {run.stdout.decode(errors='replace').strip().split(chr(10))[0].removeprefix('Python ')}"
+
+
+def of_answer(answer: Answer) -> Iterator[Check]:
+    """What a server that was started made of it."""
+    said = "".join(f"\n    stderr: {line}" for line in answer.stderr)
+    if answer.method:
+        yield Check(FINE, f"{answer.method} was answered after {answer.seconds:.1f} s{_identity(answer)}")
+        if answer.seconds > PATIENCE / 2:
+            yield Check(
+                NOTE, f"some clients give up after {PATIENCE:.0f} s", "install the server instead of fetching it"
+            )
+    elif answer.exit is not None:
+        how = f"signal {-answer.exit}" if answer.exit < 0 else f"status {answer.exit}"
+        yield Check(PROBLEM, f"it ended after {answer.seconds:.1f} s with {how}, without an answer{said}", _IN_A_SHELL)
+    elif answer.error:
+        yield Check(PROBLEM, f"it refused to begin: {answer.error}{said}", _IN_A_SHELL)
+    else:
+        yield Check(
+            PROBLEM,
+            f"it said nothing for {answer.seconds:.0f} s{said}",
+            "is it an MCP server, and does it speak stdio?",
+        )
+    if answer.noise:
+        yield Check(
+            PROBLEM,
+            f"it writes to stdout what is no message: {answer.noise[0][:200]!r}",
+            "let it write to stderr; strict clients end the session",
+        )
+
+
+def _identity(answer: Answer) -> str:
+    meta = answer.result.get("_meta")
+    server = answer.result.get("serverInfo") or (
+        meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None
+    )
+    named = f"{server.get('name')} {server.get('version')}" if isinstance(server, dict) else ""
+    revision = answer.result.get("protocolVersion") or answer.result.get("supportedVersions")
+    spoken = ", ".join(map(str, revision)) if isinstance(revision, list) else str(revision or "")
+    return "".join(f", {part}" for part in (named, spoken) if part)
+
+
+def expanded(text: str, machine: Machine) -> str | None:
+    """`text` with the variables that any client replaces; None if it has one that only the client knows."""
+
+    def value(match: re.Match[str]) -> str:
+        name, _, default = match["name"].removeprefix("env:").partition(":-")
+        known = {"userHome": machine.home, "workspaceFolder": machine.cwd, "/": machine.paths.sep}
+        return machine.environ.get(name) or known.get(name) or default or match[0]
+
+    result = _VARIABLE.sub(value, text)
+    return None if _VARIABLE.search(result) else result
+
+
+def _environment(machine: Machine) -> dict[str, str]:
+    passed = _PASSED_WINDOWS if machine.platform == "win32" else _PASSED
+    return {name: machine.environ[name] for name in passed if name in machine.environ}
+
+
+def _cwd(server: Server, machine: Machine) -> str:
+    """Where the client starts it: a desktop program anywhere, so where nothing relative is found."""
+    in_project = server.found.place.scope == PROJECT or not server.found.client.desktop
+    return machine.cwd if in_project or sys.platform == "win32" else "/"

@@ -1,0 +1,95 @@
+"""JSON as editors read it: comments, trailing commas, a byte order mark, any line ends."""
+
+import json
+import re
+
+from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
+
+_BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
+_STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
+_WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)")
+
+
+def read(text: str) -> Node:
+    """The tree of `text`. Raises Syntax."""
+    reader = _Reader(text)
+    node = reader.value(reader.skip(0), 0)
+    if (rest := reader.skip(node.end)) < len(text):
+        raise Syntax(rest, f"something follows the end: {text[rest : rest + 10]!r}")
+    return node
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def skip(self, at: int) -> int:
+        """The next place that is neither blank nor in a comment."""
+        match = _BLANK.match(self._text, at)
+        assert match
+        if self._text.startswith("/*", match.end()):
+            raise Syntax(match.end(), "a comment without an end")
+        return match.end()
+
+    def value(self, at: int, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise Syntax(at, "nested too deeply")
+        first = self._text[at : at + 1]
+        if first == "{":
+            return self._object(at, depth)
+        if first == "[":
+            return self._array(at, depth)
+        if first == '"':
+            return self._string(at)
+        if match := _WORD.match(self._text, at):
+            try:
+                return Node(at, match.end(), json.loads(match[0]))
+            except ValueError as error:  # more digits than Python takes
+                raise Syntax(at, "a number with too many digits") from error
+        raise Syntax(at, self._expected(at, "a value"))
+
+    def _string(self, at: int) -> Node:
+        match = _STRING.match(self._text, at)
+        if not match:
+            raise Syntax(at, "a string without an end")
+        try:
+            return Node(at, match.end(), json.loads(match[0], strict=False))
+        except ValueError as error:
+            raise Syntax(at, "a string with an escape that JSON does not have") from error
+
+    def _object(self, start: int, depth: int) -> Node:
+        members: dict[str, Member] = {}
+        at = self.skip(start + 1)
+        while self._text[at : at + 1] != "}":
+            if self._text[at : at + 1] != '"':
+                raise Syntax(at, self._expected(at, "a key in double quotes or '}'"))
+            key = self._string(at)
+            colon = self.skip(key.end)
+            if self._text[colon : colon + 1] != ":":
+                raise Syntax(colon, self._expected(colon, f"':' after the key {key.value!r}"))
+            node = self.value(self.skip(colon + 1), depth + 1)
+            members.pop(key.value, None)  # of two equal keys the last counts, as in JSON.parse
+            members[key.value] = Member(key.start, key.start, key.end, node)
+            at = self._next(node.end, "}")
+        return Node(start, at + 1, members)
+
+    def _array(self, start: int, depth: int) -> Node:
+        elements: list[Node] = []
+        at = self.skip(start + 1)
+        while self._text[at : at + 1] != "]":
+            elements.append(self.value(at, depth + 1))
+            at = self._next(elements[-1].end, "]")
+        return Node(start, at + 1, elements)
+
+    def _next(self, end: int, closing: str) -> int:
+        """Where the next element begins, or `closing` stands, after one that ended at `end`."""
+        at = self.skip(end)
+        if self._text[at : at + 1] == ",":
+            return self.skip(at + 1)
+        if self._text[at : at + 1] != closing:
+            raise Syntax(at, self._expected(at, f"',' or '{closing}'"))
+        return at
+
+    def _expected(self, at: int, what: str) -> str:
+        found = self._text[at : at + 1]
+        return f"expected {what}, found {found!r}" if found else f"expected {what}, found the end of the file"

@@ -1,0 +1,295 @@
+"""What `install` and `uninstall` do to the text of a configuration: text in, new text and steps out. Pure.
+
+stdio: the command becomes mcpspy, and the arguments begin with `wrap --name NAME -- COMMAND`, each word as it was
+written, so that what is there says how to undo it. A remote server's URL gets another origin (`clients.routes`).
+Nothing else in the text changes, and that is proved each time: the new text is read again and compared.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mcpspy.clients.entries import Entry, Launch, Refusal, entries, launch, remote, wrapped
+from mcpspy.clients.formats import YAML, member, read
+from mcpspy.clients.routes import PROXY, Route, assign, routed, split
+from mcpspy.clients.table import Found, Machine
+from mcpspy.clients.tree import Edit, Node, edited, plain, quote, where
+from mcpspy.errors import ConfigError
+
+WRAPPED, ROUTED, UNDONE, AS_IT_WAS, SKIPPED = "wrapped", "routed", "undone", "as it was", "skipped"
+"""What was done with a server."""
+
+_PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a word that YAML takes for itself in any place, unless it is no string
+_LOGIN = ("auth", "oauth", "authProviderType", "requiresOAuth")
+_LOOPBACK = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was done with one server, or why nothing was."""
+
+    server: str
+    done: str
+    detail: str
+    becomes: Sequence[str] = ()
+    """The command line, or the URL alone, that the edits make."""
+    edits: tuple[Edit, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A configuration as it will be."""
+
+    text: str
+    steps: list[Step]
+    servers: list[str]
+    """The names of all servers that are there."""
+    routes: Mapping[str, Route] = field(default_factory=dict)
+
+
+def install(
+    text: str,
+    found: Found,
+    machine: Machine,
+    names: Sequence[str],
+    launcher: Sequence[str],
+    routes: Mapping[str, Route],
+) -> Plan:
+    """Put mcpspy, which `launcher` starts, in front of the servers called `names`, or of all if there are none."""
+    form = found.place.form
+    listed = _listed(text, found, machine)
+    steps = []
+    for entry in _chosen(listed, names):
+        try:
+            if launched := launch(entry):
+                step = _wrap(text, form, entry, launched, launcher)
+            else:
+                step, routes = _route(text, found, entry, routes)
+        except Refusal as refusal:
+            step = Step(entry.name, SKIPPED, f"{where(text, entry.node.start)}: {refusal}")
+        steps.append(step)
+    return Plan(_proved(text, names, steps, found, machine), steps, [entry.name for entry in listed], routes)
+
+
+def uninstall(
+    text: str,
+    found: Found,
+    machine: Machine,
+    names: Sequence[str],
+    routes: Mapping[str, Route],
+    original: str | None,
+) -> Plan:
+    """Take mcpspy away from the servers called `names`, or from all; `original` is the text before our first edit."""
+    listed = _listed(text, found, machine)
+    before = {entry.name: entry for entry in _listed(original, found, machine)} if original is not None else {}
+    steps = []
+    for entry in _chosen(listed, names):
+        try:
+            if launched := launch(entry):
+                step = _unwrap(text, found.place.form, entry, launched, before.get(entry.name))
+            else:
+                step = _unroute(text, found, entry, routes)
+        except Refusal as refusal:
+            step = Step(entry.name, SKIPPED, f"{where(text, entry.node.start)}: {refusal}")
+        steps.append(step)
+    return Plan(_proved(text, names, steps, found, machine), steps, [entry.name for entry in listed])
+
+
+def _listed(text: str, found: Found, machine: Machine) -> list[Entry]:
+    return entries(read(text, found.place.form), found.place, machine, text)
+
+
+def _chosen(listed: list[Entry], names: Sequence[str]) -> list[Entry]:
+    return [entry for entry in listed if not names or entry.name in names]
+
+
+def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequence[str]) -> Step:
+    words = launched.words
+    if wrapped(words):
+        return Step(entry.name, AS_IT_WAS, "wrapped already", notes=_notes(entry))
+    command, args = launched.command.node, launched.args
+    prefix = [quote(word) for word in (*launcher[1:], "wrap", "--name", entry.label, "--")] + [_moved(text, command)]
+    edits = [Edit(command.start, command.end, quote(launcher[0]))]
+    if args is None:
+        place, before = _beside(text, form, launched)
+        edits.append(Edit(place, place, before + member("args", f"[{', '.join(prefix)}]", form)))
+    else:
+        edits.append(_prepended(text, args.node, prefix))
+    return Step(
+        entry.name, WRAPPED, "", (*launcher, "wrap", "--name", entry.label, "--", *words), tuple(edits), _notes(entry)
+    )
+
+
+def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None) -> Step:
+    behind = wrapped(launched.words)
+    if not behind:
+        return Step(entry.name, AS_IT_WAS, "not wrapped")
+    if not (behind.ours and behind.words):
+        raise Refusal("it was wrapped by hand in a way of its own; undo it there")
+    command, args, elements = launched.command.node, launched.args, launched.arguments
+    assert args
+    own = len(elements) - len(behind.words)  # where the server's own command stands
+    edits = [Edit(command.start, command.end, _moved(text, elements[own]))]
+    if rest := elements[own + 1 :]:
+        edits.append(Edit(_begin(text, args.node, elements[0]), _begin(text, args.node, rest[0]), ""))
+    elif (place := _ours_alone(text, form, launched, before)) is not None:
+        edits.append(Edit(place, args.node.end, ""))
+    elif args.node.lines:
+        edits.append(Edit(args.own, elements[-1].end, member("args", "[]", form)))
+    else:
+        end = re.compile(r"(?:\s*,)?").match(text, elements[-1].end)
+        assert end
+        edits.append(Edit(elements[0].start, end.end(), ""))
+    return Step(entry.name, UNDONE, "", behind.words, tuple(edits))
+
+
+def _ours_alone(text: str, form: str, launched: Launch, before: Entry | None) -> int | None:
+    """Where the arguments were added to an entry that had none `before`, if they still stand there."""
+    place, _ = _beside(text, form, launched)
+    try:
+        had_args = before is None or (was := launch(before)) is None or was.args is not None
+    except Refusal:
+        return None
+    assert launched.args
+    beside = place <= launched.args.start and not text[place : launched.args.start].strip(", \t\r\n")
+    return place if beside and not had_args else None
+
+
+def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -> tuple[Step, Mapping[str, Route]]:
+    target = remote(entry, found.client.remote)
+    if target is None:
+        raise Refusal(f"it has neither a command nor {' nor '.join(found.client.remote)}")
+    url: str = target.node.value
+    if routed(url):
+        return Step(entry.name, AS_IT_WAS, "routed already", notes=_notes(entry)), routes
+    parts = split(url)
+    if not parts:
+        raise Refusal("its URL is neither http nor https")
+    if any(mark in parts.origin for mark in "${}"):
+        raise Refusal("the origin of its URL is a variable, and the proxy cannot know what for")
+    if any(entry.scalar(key) not in (None, False) for key in _LOGIN):
+        raise Refusal("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
+    name, routes = assign(routes, entry.name, parts.origin, found.client.id)
+    notes = _notes(entry)
+    if not (_LOOPBACK.fullmatch(parts.origin) or _credentials(entry)):
+        notes += ("no credentials are configured: should it ask for a login, uninstall it and use 'mcpspy mitm'",)
+    ours = f"{PROXY}/{name}"
+    edit = _other_origin(text, target.node, parts.origin, ours, parts.rest)
+    return Step(entry.name, ROUTED, f"{ours} for {parts.origin}", (ours + parts.rest,), (edit,), notes), routes
+
+
+def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -> Step:
+    target = remote(entry, found.client.remote)
+    ours = routed(target.node.value) if target else None
+    if not target or not ours:
+        return Step(entry.name, AS_IT_WAS, "not routed")
+    name, rest = ours
+    if name not in routes:
+        raise Refusal(f"no origin is known for the route {name!r}; put the server's own URL there")
+    origin = routes[name].origin
+    edit = _other_origin(text, target.node, f"{PROXY}/{name}", origin, rest)
+    return Step(entry.name, UNDONE, "", (origin + rest,), (edit,))
+
+
+def _credentials(entry: Entry) -> bool:
+    """Whether the entry says by itself how to be let in."""
+    headers = ("headers", "http_headers", "env_http_headers", "requestOptions", "bearer_token_env_var")
+    return any(entry.scalar(key) for key in headers)
+
+
+def _notes(entry: Entry) -> tuple[str, ...]:
+    return ("disabled in the client",) if entry.disabled else ()
+
+
+def _other_origin(text: str, node: Node, old: str, new: str, rest: str) -> Edit:
+    """Another origin for a URL, its quotes and escapes kept where the old one stands in the text as it is."""
+    raw = text[node.start : node.end]
+    return Edit(node.start, node.end, raw.replace(old, new, 1) if raw.count(old) == 1 else quote(new + rest))
+
+
+def _moved(text: str, node: Node) -> str:
+    """A string as it is written, if it can be written so in any place, else in double quotes."""
+    raw = text[node.start : node.end]
+    return raw if (raw[0] in "\"'" and "\n" not in raw) or _PLAIN.fullmatch(raw) else quote(str(node.value))
+
+
+def _beside(text: str, form: str, launched: Launch) -> tuple[int, str]:
+    """Where a member beside the command goes, and what stands before it."""
+    command = launched.command
+    if launched.holder.lines:
+        end = re.compile(r"[^\r\n]*").match(text, command.node.end)
+        assert end
+        line = text.rfind("\n", 0, command.start) + 1
+        margin = text[line : command.start] if form != YAML else " " * (command.start - line)
+        return end.end(), _line_end(text) + margin + text[command.start : command.own]
+    before = text[: command.start]
+    blank = before[len(before.rstrip()) :]
+    return command.node.end, "," + (blank if "\n" in blank else " ")
+
+
+def _prepended(text: str, args: Node, words: list[str]) -> Edit:
+    """`words` before all elements of a list, set as the elements are."""
+    if not args.value:
+        return Edit(args.start + 1, args.start + 1, ", ".join(words))
+    first = args.value[0].start
+    if args.lines:
+        margin = _line_end(text) + " " * (args.start - text.rfind("\n", 0, args.start) - 1)
+        return Edit(args.start, args.start, "".join(f"- {word}{margin}" for word in words))
+    gap = text[args.start + 1 : first]
+    between = "," + (gap if "\n" in gap and not gap.strip() else " ")
+    return Edit(first, first, "".join(word + between for word in words))
+
+
+def _begin(text: str, args: Node, element: Node) -> int:
+    """Where an element of a list begins; in a block list that is its dash."""
+    if not args.lines:
+        return element.start
+    column = args.start - text.rfind("\n", 0, args.start) - 1
+    line = text.rfind("\n", 0, element.start) + 1
+    while text[line + column] != "-" or text[line : line + column].strip():
+        line = text.rfind("\n", 0, line - 1) + 1
+    return line + column
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _proved(text: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> str:
+    """`text` with the edits of all steps; raises ConfigError if it is not what was meant, and nothing else."""
+    edits = [edit for step in steps for edit in step.edits]
+    new = edited(text, edits)
+    if edits and not _as_meant(text, new, names, steps, found, machine):
+        raise ConfigError("cannot be edited without changing more; put 'mcpspy wrap --' before the command by hand")
+    return new
+
+
+def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> bool:
+    """Whether `new` holds what each step was to make, and is otherwise as `text`."""
+    try:
+        roots = [read(text, found.place.form), read(new, found.place.form)]
+        before, after = (
+            _chosen(entries(root, found.place, machine, of), names) for root, of in zip(roots, (text, new), strict=True)
+        )
+        for old, made, step in zip(before, after, steps, strict=True):
+            if step.edits:
+                _taken_out(old, found)
+                if _taken_out(made, found) != list(step.becomes):
+                    return False
+    except (ConfigError, Refusal, ValueError):
+        return False
+    return bool(plain(roots[0]) == plain(roots[1]))
+
+
+def _taken_out(entry: Entry, found: Found) -> list[str]:
+    """Remove from the tree what an edit may change, and return what it said."""
+    if launched := launch(entry):
+        words, members = launched.words, launched.holder.value
+        gone = [launched.command, launched.args]
+    else:
+        target = remote(entry, found.client.remote)
+        words, members, gone = [target.node.value] if target else [], entry.members, [target]
+    for key in [key for key, value in members.items() if any(value is one for one in gone)]:
+        del members[key]
+    return words

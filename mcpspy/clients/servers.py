@@ -1,0 +1,84 @@
+"""The servers of this machine's clients, as `status` and `doctor` see them: with mcpspy taken off, and what it was.
+
+Reads configurations and changes none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mcpspy.clients.apply import load
+from mcpspy.clients.entries import Entry, Refusal, entries, launch, remote, wrapped
+from mcpspy.clients.formats import read
+from mcpspy.clients.routes import Route, routed
+from mcpspy.clients.table import Found, Machine
+from mcpspy.clients.tree import plain
+from mcpspy.errors import ConfigError
+
+
+@dataclass(slots=True)
+class Server:
+    """One server of one configuration."""
+
+    found: Found
+    name: str
+    label: str
+    """What its captures are called."""
+    words: list[str] = field(default_factory=list)
+    """Its own command line; empty for a remote one."""
+    launcher: list[str] = field(default_factory=list)
+    """What starts mcpspy in front of it; empty if it is not wrapped."""
+    url: str | None = None
+    """The URL of a remote one, as it is without mcpspy where that is known."""
+    route: str | None = None
+    """The route by which a remote one goes through the proxy."""
+    environ: dict[str, str] = field(default_factory=dict)
+    """What the configuration adds to its environment."""
+    cwd: str | None = None
+    disabled: bool = False
+    problem: str = ""
+    """What is wrong with the entry, if the rest could not be told."""
+
+    @property
+    def state(self) -> str:
+        """wrapped, routed, not wrapped, not routed or broken."""
+        if self.problem:
+            return "broken"
+        if self.words:
+            return "wrapped" if self.launcher else "not wrapped"
+        return "routed" if self.route else "not routed"
+
+
+def servers(found: Found, machine: Machine, routes: Mapping[str, Route]) -> list[Server]:
+    """The servers at a place; raises ConfigError, naming the file, if it cannot be read."""
+    text = load(found.path).text
+    try:
+        listed = entries(read(text, found.place.form), found.place, machine, text)
+    except ConfigError as error:
+        raise ConfigError(f"{found.path}: {error}") from error
+    return [_server(found, entry, routes) for entry in listed]
+
+
+def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
+    server = Server(found, entry.name, entry.label)
+    try:
+        server.disabled = entry.disabled
+        launched = launch(entry)
+        if launched:
+            behind = wrapped(launched.words)
+            server.words = behind.words if behind else launched.words
+            server.launcher = behind.launcher if behind else []
+        elif target := remote(entry, found.client.remote):
+            server.url = target.node.value
+            if ours := routed(target.node.value):
+                server.route = ours[0]
+                server.url = routes[ours[0]].origin + ours[1] if ours[0] in routes else None
+        else:
+            raise Refusal(f"it has neither a command nor {' nor '.join(found.client.remote)}")
+        holder = plain(launched.holder if launched else entry.node)
+        environ = plain(entry.node).get("env") or holder.get("env")
+        if isinstance(environ, dict):
+            server.environ = {key: str(value) for key, value in environ.items() if value is not None}
+        server.cwd = holder["cwd"] if isinstance(holder.get("cwd"), str) else None
+    except Refusal as refusal:
+        server.problem = str(refusal)
+    return server

@@ -1,0 +1,153 @@
+"""TOML: `tomllib` says whether it is any and what the values are, a scan over the valid text where they stand."""
+
+import re
+import tomllib
+from typing import Any
+
+from mcpspy.clients.tree import Member, Node, Syntax
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_STRING = re.compile(
+    r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*"{3,5}'
+    r"|'''(?:[^']|'{1,2}(?!'))*'{3,5}"
+    r'|"(?:[^"\\]|\\.)*"'
+    r"|'[^']*'"
+)
+_WORD = re.compile(r"[^,\]}\r\n#]+")
+
+
+def read(text: str) -> Node:
+    """The tree of `text`. Raises Syntax."""
+    mark = len(text) - len(text.removeprefix("\ufeff"))
+    try:
+        tomllib.loads(text[mark:])
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax(text, mark, str(error)) from error
+    except RecursionError as error:
+        raise Syntax(0, "nested too deeply") from error
+    return _Scan(text).document(mark)
+
+
+def _syntax(text: str, mark: int, message: str) -> Syntax:
+    """The error of tomllib, its place as an offset; it takes CRLF for one character."""
+    match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+    if not match:
+        return Syntax(len(text), message.removesuffix(" (at end of document)"))
+    lines = text[mark:].split("\n")
+    before = sum(len(line) + 1 for line in lines[: int(match[2]) - 1])
+    return Syntax(mark + before + int(match[3]) - 1, match[1])
+
+
+class _Scan:
+    """Walks over text that is valid."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def document(self, start: int) -> Node:
+        root = table = Node(start, len(self._text), {}, lines=True)
+        self._at = start
+        while self._skip(_BLANK) < len(self._text):
+            if self._text[self._at] == "[":
+                table = self._header(root)
+            else:
+                self._pair(table)
+        return root
+
+    def _header(self, root: Node) -> Node:
+        """The table that `[a.b]` or `[[a.b]]` opens."""
+        start, several = self._at, self._text.startswith("[[", self._at)
+        self._at += 2 if several else 1
+        *above, (last, own) = self._key()
+        end = self._at
+        self._at = self._text.index("]", self._at) + (2 if several else 1)
+        table = root
+        for name, place in above:
+            table = self._into(table, name, place, end)
+        if not several:
+            return self._into(table, last, own, end)
+        new = Node(start, start, {}, lines=True)
+        array = table.value.setdefault(last, Member(start, own, end, Node(start, start, [], lines=True))).node
+        array.value.append(new)
+        return new
+
+    def _into(self, table: Node, name: str, start: int, end: int) -> Node:
+        """The table called `name` in `table`, new or not; of an array of tables its last."""
+        new = Node(start, start, {}, lines=table.lines)
+        node: Node = table.value.setdefault(name, Member(start, start, end, new)).node
+        return node.value[-1] if isinstance(node.value, list) else node
+
+    def _pair(self, table: Node) -> None:
+        """`key = value`, the key perhaps dotted."""
+        start = self._at
+        *above, (last, own) = self._key()
+        end = self._at
+        for name, place in above:
+            table = self._into(table, name, place, end)
+        self._at = self._text.index("=", self._at) + 1
+        self._skip(_SPACE)
+        table.value[last] = Member(start, own, end, self._value())
+
+    def _key(self) -> list[tuple[str, int]]:
+        """The parts of a dotted key, each with its place; ends right after the last."""
+        parts = []
+        while True:
+            at = self._skip(_SPACE)
+            match = _BARE.match(self._text, at) or _STRING.match(self._text, at)
+            assert match
+            quoted = match[0][0] in "\"'"
+            parts.append((str(_scalar(match[0])) if quoted else match[0], at))
+            self._at = match.end()
+            dot = _SPACE.match(self._text, self._at)
+            if not dot or self._text[dot.end() : dot.end() + 1] != ".":
+                return parts
+            self._at = dot.end() + 1
+
+    def _value(self) -> Node:
+        start, first = self._at, self._text[self._at]
+        if first in "\"'":
+            match = _STRING.match(self._text, start)
+        elif first == "[":
+            return self._array()
+        elif first == "{":
+            return self._inline_table()
+        else:
+            match = _WORD.match(self._text, start)
+        assert match
+        raw = match[0].rstrip()
+        self._at = start + len(raw)
+        return Node(start, self._at, _scalar(raw))
+
+    def _array(self) -> Node:
+        start, elements = self._at, []
+        self._at += 1
+        while self._text[self._skip(_BLANK)] != "]":
+            elements.append(self._value())
+            if self._text[self._skip(_BLANK)] == ",":
+                self._at += 1
+        self._at += 1
+        return Node(start, self._at, elements)
+
+    def _inline_table(self) -> Node:
+        table = Node(self._at, self._at, {})
+        self._at += 1
+        while self._text[self._skip(_BLANK)] != "}":
+            self._pair(table)
+            if self._text[self._skip(_BLANK)] == ",":
+                self._at += 1
+        self._at += 1
+        table.end = self._at
+        return table
+
+    def _skip(self, what: re.Pattern[str]) -> int:
+        match = what.match(self._text, self._at)
+        assert match
+        self._at = match.end()
+        return self._at
+
+
+def _scalar(raw: str) -> Any:
+    return tomllib.loads(f"v = {raw}")["v"]

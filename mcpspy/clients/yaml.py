@@ -1,0 +1,62 @@
+"""YAML 1.2: the nodes that ruamel.yaml composes know where they stand; its round trip would reflow the text.
+
+What an alias stands for stands elsewhere, and what has an anchor stands for others too: such text is `fixed`.
+"""
+
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
+
+
+def read(text: str) -> Node:
+    """The tree of `text`. Raises Syntax."""
+    mark = len(text) - len(text.removeprefix("\ufeff"))
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text[mark:])
+    except MarkedYAMLError as error:
+        place = error.problem_mark
+        raise Syntax(mark + (place.index if place else 0), error.problem or "no YAML") from error
+    except YAMLError as error:
+        raise Syntax(mark + getattr(error, "position", 0), getattr(error, "reason", "no YAML")) from error
+    except RecursionError as error:
+        raise Syntax(0, "nested too deeply") from error
+    if root is None:
+        return Node(mark, mark, None)
+    return _Build(yaml, mark).node(root, 0)
+
+
+class _Build:
+    def __init__(self, yaml: YAML, mark: int) -> None:
+        self._constructor: Any = yaml.constructor
+        self._mark = mark
+        self._seen: set[int] = set()
+
+    def node(self, node: Any, depth: int) -> Node:
+        """The tree of what ruamel.yaml composed."""
+        start, end = node.start_mark.index + self._mark, node.end_mark.index + self._mark
+        if depth > DEEPEST:
+            raise Syntax(start, "nested too deeply")
+        fixed = "has a YAML anchor or is an alias" if node.anchor else ""
+        if isinstance(node, ScalarNode):
+            fixed = fixed or ("is a YAML block of text" if node.style in ("|", ">") else "")
+            fixed = fixed or ("" if end > start else "is empty")
+            return Node(start, end, self._constructor.construct_object(node), fixed=fixed)
+        again = id(node) in self._seen
+        self._seen.add(id(node))
+        built = Node(start, end, None, lines=not node.flow_style, fixed=fixed)
+        if again:  # an alias: once is enough, for aliases of aliases grow without bounds
+            built.value = f"alias {node.anchor}"
+        elif isinstance(node, SequenceNode):
+            built.value = [self.node(element, depth + 1) for element in node.value]
+        elif isinstance(node, MappingNode):
+            built.value = {str(key.value): self._member(key, value, depth) for key, value in node.value}
+        return built
+
+    def _member(self, key: Any, value: Any, depth: int) -> Member:
+        start = key.start_mark.index + self._mark
+        return Member(start, start, key.end_mark.index + self._mark, self.node(value, depth + 1))

@@ -1,0 +1,48 @@
+"""A home of its own for the commands that look for the configurations of clients."""
+
+import sys
+
+import pytest
+
+from mcpspy import cli
+
+CONFIGURATION = """{
+  // mine
+  "mcpServers": {
+    "weather": {"command": "npx", "args": ["-y", "weather"], "env": {"TOKEN": "s3cr3t"}},
+    "notes": {"command": "uv", "disabled": true},
+    "remote": {"url": "https://remote.example/mcp", "headers": {"Authorization": "x"}},
+  }
+}
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home without configurations; the working directory is in it."""
+    home = tmp_path / "home"
+    (home / "work").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("MCPSPY_CAPTURE_DIR", "XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "CLINE_MCP_SETTINGS_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(home / "work")
+    return home
+
+
+@pytest.fixture
+def cursor(home):
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(CONFIGURATION)
+    return path
+
+
+@pytest.fixture
+def mcpspy(home, monkeypatch, capsys):
+    """Runs the command line and returns its exit status, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy-under-test", *arguments])
+        return cli.main(), *capsys.readouterr()
+
+    return run

@@ -1,0 +1,67 @@
+import json
+import sys
+
+import pytest
+
+DEMO = ["-m", "mcpspy.demo.server"]
+
+
+@pytest.fixture
+def servers(cursor):
+    """Two servers: one that answers, one that dies."""
+    dying = [sys.executable, "-c", "import sys; sys.exit('\\x1b[31mno key')"]
+    entries = {
+        "good": {"command": sys.executable, "args": DEMO},
+        "dying": {"command": dying[0], "args": dying[1:]},
+    }
+    cursor.write_text(json.dumps({"mcpServers": entries}))
+    return cursor
+
+
+def test_a_good_server_has_no_problems(servers, mcpspy):
+    mcpspy("install", "cursor", "good")
+    status, out, err = mcpspy("doctor", "good")
+    assert (status, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[0].startswith("ok captures can be written to ")
+    assert lines[1:3] == [f"Cursor, user: {servers}", "good"]
+    assert lines[3].startswith("ok wrapped by mcpspy ")
+    assert lines[5].startswith("ok initialize was answered after ")
+    assert lines[-1] == "no problems found"
+
+
+def test_each_problem_comes_with_its_fix_and_exit_code_1(servers, mcpspy):
+    status, out, _ = mcpspy("doctor", "cursor")
+    assert status == 1
+    assert "problem  it ended after " in out
+    assert "stderr: \\e[31mno key" in out, "what a server writes is shown, harmless"
+    assert "fix: start its command in a shell" in out
+    assert out.endswith("\n1 problem\n")
+
+
+def test_a_configuration_that_cannot_be_read_is_a_problem(servers, mcpspy):
+    servers.write_text("{")
+    status, out, _ = mcpspy("doctor")
+    assert status == 1
+    assert "line 1, column 2: expected a key in double quotes" in out
+
+
+def test_without_clients_only_the_captures_are_looked_at(mcpspy):
+    status, out, _ = mcpspy("doctor")
+    assert (status, out.count("\n"), out.endswith("no problems found\n")) == (0, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"),
+    [
+        ("god", "there is no client and no server 'god'; did you mean 'good'?"),
+        ("cursr", "did you mean 'cursor'?"),
+        ("xyzzy", "'mcpspy status' lists what there is"),
+        ("zed", "Zed has no configuration here"),
+    ],
+)
+def test_an_unknown_target_is_one_line(servers, mcpspy, target, hint):
+    status, _, err = mcpspy("doctor", target)
+    assert status == 2
+    assert hint in err
+    assert err.count("\n") == 1

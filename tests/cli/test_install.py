@@ -1,0 +1,219 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy.capture.library import captures
+from mcpspy.capture.reader import Capture
+from mcpspy.record import Frame
+from tests.cli.conftest import CONFIGURATION as TEXT
+from tests.relay.harness import LIMIT
+
+DEMO = ["-m", "mcpspy.demo.server"]
+
+
+def one_line(outcome):
+    status, out, err = outcome
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("mcpspy: ")
+    return err
+
+
+def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mcpspy):
+    status, out, err = mcpspy("install", "cursor")
+    assert (status, err) == (0, "")
+    for said in (
+        str(cursor),
+        "weather                   wrapped",
+        "notes                     wrapped; disabled in the client",
+        "remote                    routed: http://127.0.0.1:6278/remote for https://remote.example",
+        "3 servers of Cursor behind mcpspy; 'mcpspy uninstall cursor' undoes it",
+        "start 'mcpspy proxy --from cursor'",
+        "now restart the server in Cursor (Settings, MCP), use it, and look: mcpspy",
+    ):
+        assert said in out
+    text = cursor.read_text()
+    assert f'"command": "{sys.executable}", "args": ["-m", "mcpspy", "wrap", "--name", "weather", "--", "npx"' in text
+    assert "// mine" in text
+    assert "s3cr3t" not in out
+    assert mcpspy("install", "cursor")[1].endswith("nothing to change\n")
+    assert cursor.read_text() == text
+    assert mcpspy("uninstall", "cursor")[0] == 0
+    assert cursor.read_text() == TEXT
+
+
+def test_with_dry_run_the_changes_are_printed_and_nothing_is_written(cursor, home, mcpspy):
+    status, out, err = mcpspy("install", "cursor", "notes", "remote", "--dry-run")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[:2] == [f"--- {cursor}", f"+++ {cursor}"]
+    assert [line for line in lines if line.startswith("-  ")] == [f"-{line}" for line in TEXT.splitlines()[4:6]]
+    assert sum(line.startswith("+  ") for line in lines) == 2
+    assert "s3cr3t" not in out, "what is beside a change may be a secret"
+    assert cursor.read_text() == TEXT
+    assert sorted(os.listdir(home)) == [".cursor", "work"]
+
+
+def test_only_what_is_named_is_wrapped(cursor, mcpspy):
+    assert mcpspy("install", "cursor", "notes")[0] == 0
+    changed = [new for old, new in zip(TEXT.splitlines(), cursor.read_text().splitlines(), strict=True) if old != new]
+    assert len(changed) == 1
+    assert '"notes"' in changed[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["crusor"], "there is no client 'crusor'; did you mean 'cursor'?"),
+        (["cursor", "wether"], "has no server 'wether' in"),
+        (["cursor", "wether"], "; did you mean 'weather'?"),
+        (["cursor", "xyz"], "; its servers are notes, remote, weather"),
+        (["cursor", "weather", "wether"], "has no server 'wether'"),
+        (["cursor", "--scope", "projekt"], "there is no scope 'projekt'; the scopes are user, project, local"),
+        (["cursor", "--scope", "project"], "Cursor has no configuration here; looked for "),
+        (["windsurf", "--scope", "project"], "Windsurf has no project scope, only user"),
+        (["zed"], "Zed has no configuration here; looked for "),
+    ],
+)
+def test_a_wrong_name_is_one_line_and_changes_nothing(cursor, mcpspy, arguments, said):
+    for command in ("install", "uninstall"):
+        assert said in one_line(mcpspy(command, *arguments))
+        assert cursor.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{\n  "mcpServers": {\n    "a": {"command": "x"\n  }\n}', "line 5, column 2: expected ',' or '}'"),
+        ('{"mcpServers": [{"command": "x"}]}', "line 1, column 16: mcpServers is a list, not an object"),
+        ("[]", "line 1, column 1: the whole is a list, not an object"),
+        ("", "line 1, column 1: expected a value, found the end of the file"),
+        (b"{\n\xff}", "line 2: not UTF-8"),
+        (None, "Is a directory"),
+    ],
+)
+def test_a_broken_configuration_is_one_line_that_says_where_and_why(cursor, home, mcpspy, content, said):
+    cursor.unlink()
+    if content is None:
+        cursor.mkdir()
+    else:
+        cursor.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for command in ("install", "uninstall"):
+        line = one_line(mcpspy(command, "cursor"))
+        assert str(cursor) in line
+        assert said in line
+    assert content is None or cursor.read_bytes() == (content if isinstance(content, bytes) else content.encode())
+    assert not (home / ".mcpspy").exists()
+
+
+@pytest.mark.parametrize("entry", ["true", '{"command": 3}', '{"command": "x", "args": "y"}', "{}"])
+def test_a_named_server_of_the_wrong_shape_is_one_line(cursor, mcpspy, entry):
+    cursor.write_text(f'{{"mcpServers": {{"good": {{"command": "x"}},\n"bad": {entry}}}}}')
+    line = one_line(mcpspy("install", "cursor", "good", "bad"))
+    assert f"{cursor}: bad: line 2, column 8: it" in line
+    assert "wrap" not in cursor.read_text()
+
+
+def test_a_read_only_configuration_is_one_line(cursor, mcpspy):
+    cursor.chmod(0o444)
+    status, _, err = mcpspy("install", "cursor")
+    assert (status, err) == (2, f"mcpspy: cannot change {cursor}: it is read-only\n")
+    assert cursor.read_text() == TEXT
+
+
+@pytest.mark.parametrize(("answer", "changed"), [("y", True), ("Yes ", True), ("", False), ("n", False)])
+def test_on_a_terminal_all_servers_are_asked_about(cursor, mcpspy, monkeypatch, answer, changed):
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or answer)
+    status, out, _ = mcpspy("install", "cursor")
+    assert (status, asked, cursor.read_text() != TEXT) == (0, ["Change it? [y/N] "], changed)
+    assert ("nothing was changed" in out) == (not changed)
+    assert mcpspy("install", "cursor", "notes")[0] == 0
+    assert len(asked) == 1, "who names a server has decided"
+
+
+def test_the_end_of_the_input_is_a_no(cursor, mcpspy, monkeypatch):
+    def end(_):
+        raise EOFError
+
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", end)
+    assert mcpspy("install", "cursor")[1].endswith("nothing was changed\n")
+    assert cursor.read_text() == TEXT
+
+
+def test_both_scopes_are_changed_unless_one_is_chosen(cursor, home, mcpspy):
+    project = home / "work" / ".cursor" / "mcp.json"
+    project.parent.mkdir()
+    project.write_text(TEXT)
+    status, out, _ = mcpspy("install", "cursor", "weather", "--scope", "project")
+    assert (status, cursor.read_text(), project.read_text() != TEXT) == (0, TEXT, True)
+    assert f"{project} belongs to the project: do not commit the change" in out
+    assert mcpspy("install", "cursor", "weather")[0] == 0
+    assert cursor.read_text() != TEXT
+    assert mcpspy("uninstall", "cursor")[0] == 0
+    assert (cursor.read_text(), project.read_text()) == (TEXT, TEXT)
+
+
+def test_another_client_with_the_same_file_is_said(cursor, home, mcpspy):
+    link = home / ".codeium" / "windsurf" / "mcp_config.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(cursor)
+    assert "of Cursor (and of Windsurf, which read the same file)" in mcpspy("install", "cursor", "weather")[1]
+
+
+def test_routes_are_stable_and_readable_for_the_proxy(cursor, home, mcpspy):
+    from mcpspy.clients.routes import routes_of
+
+    mcpspy("install", "cursor", "remote")
+    first = cursor.read_text()
+    assert routes_of("cursor") == [("remote", "https://remote.example")]
+    mcpspy("uninstall", "cursor")
+    mcpspy("install", "cursor", "remote")
+    assert cursor.read_text() == first
+    assert routes_of("zed") == []
+
+
+def test_a_capture_directory_of_this_shell_only_is_noted(cursor, mcpspy, monkeypatch, tmp_path):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    assert "a client that does not have it records to ~/.mcpspy/captures" in mcpspy("install", "cursor", "weather")[1]
+
+
+def test_an_installed_server_run_as_cursor_runs_it_is_captured_where_ls_looks(cursor, home, mcpspy):
+    """The argv of the file, the six variables that SDK clients pass, and `/` as working directory."""
+    entry = {"command": sys.executable, "args": DEMO, "env": {"CITY": "Oslo"}}
+    cursor.write_text(json.dumps({"mcpServers": {"my weather": entry}}))
+    assert mcpspy("install", "cursor")[0] == 0
+    installed = json.loads(cursor.read_text())["mcpServers"]["my weather"]
+    passed = {name: os.environ[name] for name in "HOME LOGNAME PATH SHELL TERM USER".split() if name in os.environ}
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
+    }
+    run = subprocess.run(
+        [installed["command"], *installed["args"]],
+        input=json.dumps(request).encode() + b"\n",
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env=passed | installed["env"],
+        timeout=LIMIT,
+    )
+    assert (run.returncode, run.stderr) == (0, b"weather: ready, with 3 cities\n")
+    assert json.loads(run.stdout)["result"]["serverInfo"]["name"] == "weather"
+
+    [listed] = captures(str(home / ".mcpspy" / "captures"))
+    capture = Capture(listed.capture.path)
+    assert capture.header.name == "my weather"
+    frames = [record for record in capture.records() if isinstance(record, Frame)]
+    assert [frame.raw for frame in frames if frame.ch == 1] == [json.dumps(request).encode()]
+    assert [frame.raw for frame in frames if frame.ch == 2] == [run.stdout.rstrip(b"\n")]
+    status, out, _ = mcpspy("ls")
+    assert (status, "my weather" in out, "1 exchange" in out) == (0, True, True)

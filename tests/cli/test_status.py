@@ -1,0 +1,60 @@
+import json
+import sys
+
+from tests.cli.conftest import CONFIGURATION as TEXT
+from tests.transcript import capture
+
+
+def test_without_a_client_there_is_nothing(mcpspy):
+    assert mcpspy("status") == (0, "no configuration of an MCP client found here\n", "")
+    assert mcpspy("status", "--json") == (0, "", "")
+
+
+def test_every_server_is_listed_with_its_state_and_its_captures(cursor, mcpspy, home):
+    mcpspy("install", "cursor", "weather", "remote")
+    folder = home / ".mcpspy" / "captures"
+    folder.mkdir()
+    path = capture(folder / "a.jsonl", '> {"id":1,"method":"ping"}')
+    status, out, err = mcpspy("status")
+    assert (status, err) == (0, "")
+    first, weather, notes, remote = out.splitlines()
+    assert first == f"Cursor, user: {cursor}"
+    assert weather.split()[:5] == ["weather", "wrapped", "1", "capture,", "the"]
+    assert notes.split()[:3] == ["notes", "not", "wrapped"]
+    assert "disabled in the client" in notes
+    assert remote.split() == ["remote", "routed"]
+    objects = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]
+    assert [one["state"] for one in objects] == ["wrapped", "not wrapped", "routed"]
+    assert list(objects[0]) == [
+        "client", "scope", "path", "server", "state", "disabled", "resolves", "stale", "captures", "latest", "problem"
+    ]  # fmt: skip
+    assert (objects[0]["client"], objects[0]["captures"], objects[0]["latest"]) == ("cursor", 1, path)
+    assert (objects[1]["disabled"], objects[2]["resolves"]) == (True, None)
+
+
+def test_what_is_gone_is_said(cursor, mcpspy):
+    cursor.write_text(
+        '{"mcpServers": {"old": {"command": "/gone/mcpspy", "args": ["wrap", "--", "' + sys.executable + '"]},'
+        '"lost": {"command": "/gone/server"}, "theirs": {"command": "${env:X}/server"}, "bad": 3}}'
+    )
+    _, out, _ = mcpspy("status")
+    assert "stale: /gone/mcpspy is gone" in out
+    assert "/gone/server is not found" in out
+    assert "it is a number or a date, not an object" in out
+    old, lost, theirs, bad = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]
+    assert (old["stale"], old["resolves"]) == ("/gone/mcpspy", True)
+    assert (lost["resolves"], theirs["resolves"]) == (False, None)
+    assert bad["state"] == "broken"
+
+
+def test_a_broken_configuration_does_not_hide_the_others(cursor, home, mcpspy):
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("x = = 1")
+    status, out, _ = mcpspy("status")
+    assert status == 0
+    assert "config.toml: line 1, column 5: Invalid value" in out
+    assert "weather" in out
+    *_, broken = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]
+    assert (broken["client"], broken["server"]) == ("codex", None)
+    assert "line 1" in broken["problem"]
+    assert cursor.read_text() == TEXT

@@ -1,0 +1,166 @@
+"""Plans over files: installed, changed by others, uninstalled."""
+
+import os
+
+import pytest
+
+from mcpspy.clients import drafts
+from mcpspy.clients.drafts import installs, uninstalls, write
+from mcpspy.clients.plan import UNDONE
+from mcpspy.clients.table import BY_ID, find
+from mcpspy.errors import ConfigError
+from tests.clients.configurations import FIXTURES, LAUNCHER, fixture, machine, put
+
+TEXT = """{
+  "mcpServers": {
+    "a": {"command": "x"},
+    "b": {"command": "y", "args": [ /* none */ ]},
+  }
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def cursor(home):
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(TEXT)
+    return path
+
+
+def install(client, here, names=(), routes=None):
+    made, needed = installs(find(BY_ID[client], here), here, names, LAUNCHER, routes or {})
+    write(made)
+    return needed
+
+
+def uninstall(client, here, names=(), routes=None):
+    made = uninstalls(find(BY_ID[client], here), here, names, routes or {})
+    write(made)
+    return [step.server for draft in made for step in draft.steps if step.done == UNDONE]
+
+
+def kept(home):
+    return os.listdir(home / ".mcpspy" / "install")
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_install_then_uninstall_restores_the_bytes_of_every_fixture(name, tmp_path, home):
+    path, here = put(name, tmp_path)
+    client = name.split(".")[0]
+    routes = install(client, here)
+    once = path.read_bytes()
+    assert once != fixture(name)
+    assert install(client, here, routes=routes) == routes
+    assert path.read_bytes() == once
+    assert uninstall(client, here, routes=routes)
+    assert path.read_bytes() == fixture(name)
+    assert kept(home) == []
+
+
+def test_one_by_one_is_as_all_at_once(cursor, tmp_path, home):
+    here = machine(tmp_path)
+    install("cursor", here, ["b"])
+    install("cursor", here, ["a"])
+    assert uninstall("cursor", here, ["b"]) == ["b"]
+    assert kept(home)
+    assert uninstall("cursor", here, ["a"]) == ["a"]
+    assert cursor.read_text() == TEXT
+    assert kept(home) == []
+
+
+def test_a_change_by_others_stays(cursor, tmp_path, home):
+    here = machine(tmp_path)
+    install("cursor", here)
+    cursor.write_text(cursor.read_text().replace('    "b"', '    // theirs\n    "c": {"command": "z"},\n    "b"'))
+    install("cursor", here, ["c"])
+    assert uninstall("cursor", here) == ["a", "c", "b"]
+    assert cursor.read_text() == TEXT.replace('    "b"', '    // theirs\n    "c": {"command": "z"},\n    "b"')
+    assert kept(home) == []
+
+
+def test_what_others_undid_is_not_brought_back(cursor, tmp_path):
+    here = machine(tmp_path)
+    install("cursor", here)
+    cursor.write_text('{"mcpServers": {"new": {"command": "n"}}}')
+    assert uninstall("cursor", here) == []
+    assert cursor.read_text() == '{"mcpServers": {"new": {"command": "n"}}}'
+    install("cursor", here)
+    uninstall("cursor", here)
+    assert cursor.read_text() == '{"mcpServers": {"new": {"command": "n"}}}'
+
+
+def test_after_a_kill_between_backup_and_replacement_all_goes_on(cursor, tmp_path, home, monkeypatch):
+    here = machine(tmp_path)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drafts, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            install("cursor", here)
+    assert cursor.read_text() == TEXT
+    assert uninstall("cursor", here) == []
+    cursor.write_text(TEXT + "\n")
+    install("cursor", here)
+    assert uninstall("cursor", here) == ["a", "b"]
+    assert cursor.read_text() == TEXT + "\n"
+
+
+def test_a_file_with_two_places_is_written_once(tmp_path, monkeypatch):
+    _, here = put("claude-code.user.linux.json", tmp_path)
+    made, _ = installs(find(BY_ID["claude-code"], here), here, (), LAUNCHER, {})
+    assert [[step.server for step in draft.steps] for draft in made] == [["docs", "shell", "local-db"]]
+
+
+def test_a_scope_alone_is_undone_alone(tmp_path):
+    path, here = put("claude-code.user.linux.json", tmp_path)
+    install("claude-code", here)
+    local = find(BY_ID["claude-code"], here, "local")
+    write(uninstalls(local, here, (), {}))
+    text = path.read_text()
+    assert '"local-db": {"type": "stdio", "command": "npx", "args": ["-y"' in text
+    assert text.count(LAUNCHER[0]) == 1
+
+
+def test_a_shared_file_is_undone_through_the_other_client(cursor, tmp_path, home):
+    here = machine(tmp_path)
+    link = home / ".codeium" / "windsurf" / "mcp_config.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(cursor)
+    install("cursor", here)
+    assert uninstall("windsurf", here) == ["a", "b"]
+    assert cursor.read_text() == TEXT
+    assert link.is_symlink()
+
+
+def test_nothing_is_written_unless_all_can_be(cursor, tmp_path, home):
+    here = machine(tmp_path)
+    project = home / "work" / ".cursor" / "mcp.json"
+    project.parent.mkdir(parents=True)
+    project.write_text(TEXT)
+    project.chmod(0o444)
+    with pytest.raises(ConfigError, match="read-only"):
+        install("cursor", here)
+    assert (cursor.read_text(), project.read_text()) == (TEXT, TEXT)
+
+
+def test_a_broken_file_of_another_scope_does_not_matter(cursor, tmp_path, home):
+    here = machine(tmp_path)
+    (home / "work" / ".cursor" / "mcp.json").mkdir(parents=True)
+    made, _ = installs(find(BY_ID["cursor"], here, "user"), here, (), LAUNCHER, {})
+    write(made)
+    assert LAUNCHER[0] in cursor.read_text()
+
+
+def test_an_error_names_the_file(cursor, tmp_path):
+    cursor.write_text('{"mcpServers": {\n "a" }}')
+    with pytest.raises(ConfigError, match=rf"^{cursor}: line 2, column 6: expected ':'"):
+        install("cursor", machine(tmp_path))

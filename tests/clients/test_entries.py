@@ -1,0 +1,124 @@
+import pytest
+
+from mcpspy.clients.entries import Entry, Refusal, entries, kind, launch, remote, wrapped
+from mcpspy.clients.formats import read
+from mcpspy.clients.table import BY_ID, Machine, Place
+from mcpspy.clients.tree import Node
+from mcpspy.errors import ConfigError
+
+HERE = Machine("/home/me", "linux", {}, "/home/me/app/deep")
+
+
+def listed(text, place, machine=HERE):
+    return entries(read(text, place.form), place, machine, text)
+
+
+def entry(text):
+    [only] = listed(f'{{"mcpServers": {{"s": {text}}}}}', Place("user", "x", "jsonc"))
+    return only
+
+
+def test_the_root_may_lie_deep():
+    place = Place("user", "x", "jsonc", ("a", "b"))
+    assert [one.name for one in listed('{"a": {"b": {"x": {}, "y": {}}}}', place)] == ["x", "y"]
+    assert listed('{"a": {}}', place) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "cwd", "platform"),
+    [
+        ("/home/me/app", "/home/me/app", "linux"),
+        ("/home/me/app", "/home/me/app/deep/er", "linux"),
+        ("C:\\\\src\\\\app", "C:\\src\\app", "win32"),
+        ("C:/src/app", "C:\\src\\app", "win32"),
+    ],
+)
+def test_the_nearest_project_is_found(key, cwd, platform):
+    [_, local, _] = BY_ID["claude-code"].places
+    text = f'{{"projects": {{"/home": {{}}, "{key}": {{"mcpServers": {{"s": {{}}}}}}}}}}'
+    home = "C:\\Users\\me" if platform == "win32" else "/home/me"
+    assert [one.name for one in listed(text, local, Machine(home, platform, {}, cwd))] == ["s"]
+
+
+def test_in_a_list_the_entries_say_their_names():
+    place = Place("user", "x", "yaml")
+    text = "mcpServers:\n- name: a\n- command: b\n- name: 3\n- x\n"
+    assert [one.name for one in listed(text, place)] == ["a", "2", "3", "4"]
+    with pytest.raises(ConfigError, match="mcpServers is a list"):
+        listed('{"mcpServers": []}', Place("user", "x", "jsonc"))
+
+
+def test_a_root_that_stands_for_others_is_refused():
+    with pytest.raises(ConfigError, match=r"^line 1, column 13: mcpServers has a YAML anchor"):
+        listed("mcpServers: &a\n  s: {command: x}\n", Place("user", "x", "yaml"))
+
+
+def test_a_launch_is_the_command_with_its_arguments():
+    launched = launch(entry('{"args": ["-y", 3], "command": "npx"}'))
+    assert launched.words == ["npx", "-y", "3"]
+    assert launch(entry('{"command": "npx"}')).words == ["npx"]
+    assert launch(entry('{"url": "x"}')) is None
+
+
+def test_a_command_may_be_an_object():
+    """Zed before 2025-06."""
+    one = entry('{"command": {"path": "npx", "args": ["x"]}, "args": ["not these"]}')
+    assert launch(one).words == ["npx", "x"]
+
+
+def test_the_first_of_the_clients_keys_is_the_url():
+    one = entry('{"url": "a", "serverUrl": "b"}')
+    assert remote(one, ("serverUrl", "url")).node.value == "b"
+    assert remote(one, ("url",)).node.value == "a"
+    assert remote(one, ("httpUrl",)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "disabled"),
+    [('{"disabled": true}', True), ('{"enabled": false}', True), ('{"disabled": false}', False), ("{}", False)],
+)
+def test_a_server_may_be_disabled(text, disabled):
+    assert entry(text).disabled is disabled
+
+
+def test_what_is_no_object_has_no_members():
+    with pytest.raises(Refusal, match="it is a string, not an object"):
+        _ = entry('"x"').members
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("weather", "weather"), ("a b/ü", "a b/ü"), ("--", "server"), ("", "server"), ("-x", "-x"), ("a\nb", "a-b")],
+)
+def test_a_capture_is_called_like_the_server_if_a_command_line_can_hold_that(name, label):
+    assert Entry(name, Node(0, 0, {})).label == label
+
+
+@pytest.mark.parametrize(
+    ("words", "launcher", "own", "ours"),
+    [
+        (["/x/mcpspy", "wrap", "--name", "n", "--", "a", "--", "b"], ["/x/mcpspy"], ["a", "--", "b"], True),
+        (["py", "-m", "mcpspy", "wrap", "--", "a"], ["py", "-m", "mcpspy"], ["a"], True),
+        (["uvx", "mcpspy@1", "wrap", "--", "a"], ["uvx", "mcpspy@1"], ["a"], True),
+        (["cmd", "/c", "MCPSPY.EXE", "wrap", "--", "a"], ["cmd", "/c", "MCPSPY.EXE"], ["a"], False),
+    ],
+)
+def test_what_is_behind_mcpspy_is_told(words, launcher, own, ours):
+    behind = wrapped(words)
+    assert (behind.launcher, behind.words, behind.ours) == (launcher, own, ours)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["npx", "mcpspy"], ["mcpspy", "show", "--", "x"], ["mcpspy", "wrap", "x"], ["my-mcpspy", "wrap", "--", "x"], []],
+)
+def test_what_is_not_behind_mcpspy_is_not(words):
+    assert wrapped(words) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [({}, "an object"), ([], "a list"), ("", "a string"), (None, "empty"), (True, "true"), (1, "a number or a date")],
+)
+def test_kinds_are_said_in_words(value, said):
+    assert kind(Node(0, 0, value)) == said

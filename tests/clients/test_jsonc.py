@@ -1,0 +1,75 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpspy.clients.jsonc import read
+from mcpspy.clients.tree import DEEPEST, Syntax, plain, where
+from tests.clients.configurations import Jsonc, generated
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(JSON, st.sampled_from([None, 2, "\t"]), st.booleans())
+def test_json_is_read_as_python_reads_it(value, indent, ascii_only):
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert plain(read(text)) == value
+
+
+@settings(deadline=None)
+@given(generated(Jsonc))
+def test_comments_trailing_commas_and_odd_blanks_change_nothing(made):
+    servers, text = made
+    assert plain(read(text))["mcpServers"] == servers
+
+
+@settings(deadline=None)
+@given(JSON)
+def test_the_text_at_the_place_of_a_value_is_that_value(value):
+    text = json.dumps({"a": [value], "b": value})
+    for member in read(text).value.values():
+        assert json.loads(text[member.start : member.end]) in ("a", "b")
+        assert json.loads(text[member.node.start : member.node.end]) == plain(member.node)
+
+
+def test_of_two_equal_keys_the_last_counts():
+    assert plain(read('{"a": 1, "b": 2, "a": 3}')) == {"a": 3, "b": 2}
+
+
+def test_a_comment_may_hold_what_looks_like_text():
+    assert plain(read('{"u": "http://x/*y*/", /* "v": 1, // */ "w": 2 // "}\n}')) == {"u": "http://x/*y*/", "w": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "reason"),
+    [
+        ("", "line 1, column 1", "expected a value, found the end of the file"),
+        ("{", "line 1, column 2", "expected a key in double quotes or '}', found the end of the file"),
+        ('{\n  "a": 1\n  "b": 2}', "line 3, column 3", "expected ',' or '}', found '\"'"),
+        ('{"a" 1}', "line 1, column 6", "expected ':' after the key 'a', found '1'"),
+        ("{a: 1}", "line 1, column 2", "expected a key in double quotes or '}', found 'a'"),
+        ("{'a': 1}", "line 1, column 2", "expected a key in double quotes"),
+        ('{"a": tru}', "line 1, column 7", "expected a value, found 't'"),
+        ('{"a": 1.2.3}', "line 1, column 7", "expected a value"),
+        ('{"a": "x\n"}', "line 1, column 7", "a string without an end"),
+        ('{"a": "\\x"}', "line 1, column 7", "a string with an escape that JSON does not have"),
+        ("{,}", "line 1, column 2", "expected a key"),
+        ("[1,,2]", "line 1, column 4", "expected a value, found ','"),
+        ("{} {}", "line 1, column 4", "something follows the end: '{}'"),
+        ("{/* x", "line 1, column 2", "a comment without an end"),
+        ('\ufeff{"a": }', "line 1, column 7", "expected a value, found '}'"),
+        ("9" * 5000, "line 1, column 1", "a number with too many digits"),
+        ("[" * (DEEPEST + 2), "line 1, column 202", "nested too deeply"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text, place, reason):
+    with pytest.raises(Syntax) as error:
+        read(text)
+    assert where(text, error.value.offset) == place
+    assert str(error.value).startswith(reason)

@@ -1,0 +1,41 @@
+import os
+import sys
+
+import pytest
+
+from mcpspy.clients.launcher import fleeting, launcher
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """An executable `mcpspy`, linked to from a directory on PATH."""
+    real = tmp_path / "venv" / "mcpspy"
+    real.parent.mkdir()
+    real.write_text("#!/bin/sh\n")
+    real.chmod(0o755)
+    link = tmp_path / "bin" / "mcpspy"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    monkeypatch.setenv("PATH", str(link.parent))
+    monkeypatch.chdir(tmp_path)
+    return link
+
+
+@pytest.mark.parametrize("called", ["mcpspy", "bin/mcpspy", "./bin/mcpspy", None])
+def test_a_script_is_named_absolutely_and_not_resolved(script, monkeypatch, called):
+    monkeypatch.setattr(sys, "argv", [called or str(script), "install"])
+    assert launcher() == [str(script)]
+
+
+@pytest.mark.parametrize("called", ["/x/mcpspy/__main__.py", "-c", "", "/gone/mcpspy", "pytest"])
+def test_otherwise_it_is_the_interpreter_and_the_module(script, monkeypatch, called):
+    monkeypatch.setattr(sys, "argv", [called])
+    words = launcher()
+    assert words == [sys.executable, "-m", "mcpspy"]
+    assert os.path.isabs(words[0])
+
+
+def test_what_lies_in_the_cache_of_uvx_will_vanish():
+    assert fleeting(["/home/me/.cache/uv/archive-v0/x1/bin/mcpspy"])
+    assert fleeting(["C:\\uv\\cache\\archive-v0\\x1\\mcpspy.exe"])
+    assert not fleeting(["/home/me/.local/bin/mcpspy"])

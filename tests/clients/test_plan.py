@@ -1,0 +1,324 @@
+"""What install and uninstall do to a text: the entries as they should be, and not a character more."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpspy.clients import plan
+from mcpspy.clients.entries import Entry, entries, launch, wrapped
+from mcpspy.clients.formats import read
+from mcpspy.clients.plan import AS_IT_WAS, ROUTED, SKIPPED, UNDONE, WRAPPED
+from mcpspy.clients.routes import Route
+from mcpspy.clients.table import BY_ID, Found, Machine
+from mcpspy.clients.tree import plain
+from mcpspy.errors import ConfigError
+from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
+
+HERE = Machine("/home/me", "linux", {}, "/home/me/app")
+CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], "mcp.json")
+
+
+def put_on(text, found=CURSOR, names=(), launcher=LAUNCHER, routes=None):
+    return plan.install(text, found, HERE, names, launcher, routes or {})
+
+
+def take_off(text, found=CURSOR, names=(), routes=None, original=None):
+    return plan.uninstall(text, found, HERE, names, routes or {}, original)
+
+
+def lines(text):
+    """The command line of each server."""
+    listed = entries(read(text, "jsonc"), CURSOR.place, HERE, text)
+    return {entry.name: launched.words for entry in listed if (launched := launch(entry))}
+
+
+def one(entry):
+    return f'{{"mcpServers": {{"s": {entry}}}}}'
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_a_fixture_comes_back_byte_for_byte_and_is_changed_once(name):
+    text, found = fixture(name).decode(), place(name)
+    first = put_on(text, found)
+    assert {step.done for step in first.steps} & {WRAPPED, ROUTED}
+    again = put_on(first.text, found, launcher=["/another/mcpspy"], routes=first.routes)
+    assert again.text == first.text
+    assert not [step for step in again.steps if step.edits]
+    assert take_off(first.text, found, routes=first.routes, original=text).text == text
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_in_a_fixture_nothing_but_commands_args_and_urls_differs(name):
+    text, found = fixture(name).decode(), place(name)
+    new = put_on(text, found).text
+    before, after = plain(read(text, found.place.form)), plain(read(new, found.place.form))
+    assert before != after
+    blank(before)
+    blank(after)
+    assert before == after
+    assert ("\r\n" in new) == (name.split(".")[2] == "win32")
+    assert re.search(r"(?<!\r)\n" if "\r\n" in text else "\r", new) is None
+    assert new.startswith("\ufeff") == text.startswith("\ufeff")
+
+
+def blank(value):
+    """Take out of a value what an edit may change."""
+    if isinstance(value, dict):
+        for key in ("command", "path", "args", "url", "httpUrl", "serverUrl"):
+            if not isinstance(value.get(key), dict):
+                value.pop(key, None)
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        blank(inner)
+
+
+def named(value, found):
+    """The entries of a configuration by name, whatever holds them."""
+    servers = value[found.place.root[0]]
+    return {entry["name"]: entry for entry in servers} if isinstance(servers, list) else servers
+
+
+@pytest.mark.parametrize(
+    ("writer", "client"), [(Jsonc, "cursor"), (Toml, "codex"), (Yaml, "continue")], ids=["jsonc", "toml", "yaml"]
+)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_in_any_text_nothing_outside_the_entry_changes(writer, client, data):
+    """CF-01."""
+    servers, text = data.draw(generated(writer))
+    found = Found(BY_ID[client], BY_ID[client].places[0], "x")
+    value = plain(read(text, found.place.form))
+    assert {name: {k: v for k, v in e.items() if k != "name"} for name, e in named(value, found).items()} == servers
+    name = next(iter(servers))
+    entry = named(value, found)[name]
+    own = [entry["command"], *entry.get("args", [])]
+
+    new = put_on(text, found, [name]).text
+    if not wrapped(own):
+        label = Entry(name, None).label
+        entry["command"], entry["args"] = LAUNCHER[0], ["wrap", "--name", label, "--", *own]
+    assert plain(read(new, found.place.form)) == value
+    assert re.findall(r"c\d+c", new) == re.findall(r"c\d+c", text), "the comments, in their order"
+    assert put_on(new, found, [name]).text == new
+    if not wrapped(own):
+        assert take_off(new, found, [name], original=text).text == text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["cmd", "/c", "npx", "-y", "@x/y"],
+        ["uv", "--directory", "/a b/c", "run", "server"],
+        ["docker", "run", "-i", "--rm", "-e", "A=b c", "image"],
+        ["server", "--", "--", "-x", "--name", "wrap"],
+        ["server", 'say "hi"', "it's", "back\\slash", ""],
+        ["${env:BIN}/server", "${input:key}", "$HOME", "${workspaceFolder}"],
+        ["-server"],
+    ],
+)
+def test_a_command_line_survives_word_by_word(words):
+    """CF-02."""
+    entry = {"command": words[0], "args": words[1:], "env": {"A": "${env:A}"}, "cwd": "~"}
+    text = one(json.dumps(entry))
+    new = put_on(text)
+    assert lines(new.text) == {"s": [LAUNCHER[0], "wrap", "--name", "s", "--", *words]}
+    rest = json.loads(new.text)["mcpServers"]["s"]
+    assert (rest["env"], rest["cwd"]) == ({"A": "${env:A}"}, "~")
+    assert take_off(new.text).text == text
+
+
+def test_an_interpreter_may_be_the_launcher():
+    text = one('{"command": "npx"}')
+    new = put_on(text, launcher=["/bin/python3", "-m", "mcpspy"])
+    assert lines(new.text)["s"] == ["/bin/python3", "-m", "mcpspy", "wrap", "--name", "s", "--", "npx"]
+    assert take_off(new.text, original=text).text == text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["mcpspy", "wrap", "--", "npx"],
+        ["/elsewhere/mcpspy", "wrap", "--name", "x", "--check", "--", "npx"],
+        ["C:\\Tools\\mcpspy.exe", "wrap", "--", "npx"],
+        ["uvx", "mcpspy", "wrap", "--", "npx"],
+        ["uvx", "mcpspy@latest", "wrap", "--", "npx"],
+        ["uv", "tool", "run", "mcpspy==0.1", "wrap", "--", "npx"],
+        ["python3", "-m", "mcpspy", "wrap", "-o", "x.jsonl", "--", "npx"],
+        ["cmd", "/c", "mcpspy", "wrap", "--", "npx"],
+    ],
+)
+def test_what_is_wrapped_is_never_wrapped_again(words):
+    text = one(json.dumps({"command": words[0], "args": words[1:]}))
+    planned = put_on(text)
+    assert planned.text == text
+    assert [(step.done, step.detail) for step in planned.steps] == [(AS_IT_WAS, "wrapped already")]
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (["mcpspy", "wrap", "--", "npx", "-y"], ["npx", "-y"]),
+        (["python3", "-m", "mcpspy", "wrap", "--", "npx"], ["npx"]),
+        (["uvx", "mcpspy", "wrap", "--name", "x", "--", "npx", "--", "y"], ["npx", "--", "y"]),
+        (["docker", "run", "image", "mcpspy", "wrap", "--", "npx"], None),
+        (["mcpspy", "wrap", "--"], None),
+        (["npx", "wrap", "--", "x"], "not wrapped"),
+    ],
+)
+def test_what_was_wrapped_by_hand_is_undone_where_it_is_plain_how(words, left):
+    text = one(json.dumps({"command": words[0], "args": words[1:]}))
+    planned = take_off(text)
+    if isinstance(left, list):
+        assert lines(planned.text) == {"s": left}
+    else:
+        assert planned.text == text
+        assert planned.steps[0].done == (AS_IT_WAS if left else SKIPPED)
+
+
+def test_after_other_changes_only_our_edit_is_undone():
+    text = one('{\n "command": "npx"\n}')
+    changed = put_on(text).text.replace("}}}", ', "env": {}}}}').replace('"s":', '/* mine */ "s":')
+    undone = take_off(changed, original=text).text
+    assert lines(undone) == {"s": ["npx"]}
+    assert "/* mine */" in undone
+    assert "args" not in undone
+
+
+@pytest.mark.parametrize("form", ['["wrap", "--name", "s", "--", "npx",]', '[\n"wrap","--name","s","--","npx"\n]'])
+def test_a_formatter_may_have_been_there(form):
+    text = one(f'{{"command": "{LAUNCHER[0]}", "args": {form}}}')
+    assert lines(take_off(text).text) == {"s": ["npx"]}
+
+
+def test_a_name_that_a_command_line_cannot_hold_is_replaced():
+    text = '{"mcpServers": {"--": {"command": "a"}, "": {"command": "b"}, "x\\u0007y": {"command": "c"}}}'
+    new = put_on(text).text
+    assert [words[3] for words in lines(new).values()] == ["server", "server", "x-y"]
+    assert take_off(new, original=text).text == text
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("true", "it is true, not an object"),
+        ("[]", "it is a list, not an object"),
+        ('{"command": 3}', "its command is a number or a date, not a string"),
+        ('{"command": ["npx"]}', "its command is a list, not a string"),
+        ('{"command": {}}', "its command is an object without a path"),
+        ('{"command": "npx", "args": "-y"}', "its args are a string, not a list"),
+        ('{"command": "npx", "args": null}', "its args are empty, not a list"),
+        ('{"command": "npx", "args": [["x"]]}', "one of its args is a list"),
+        ('{"url": 1}', "its url is a number or a date, not a string"),
+        ("{}", "it has neither a command nor url"),
+        ('{"url": "unix:///tmp/s.sock"}', "its URL is neither http nor https"),
+        ('{"url": "https://${env:HOST}/mcp"}', "the origin of its URL is a variable"),
+        ('{"url": "https://h/", "auth": {}}', "it logs in with OAuth, which another origin would break"),
+    ],
+)
+def test_an_entry_that_cannot_be_changed_is_left_alone_with_the_reason_and_the_place(entry, reason):
+    text = f'{{"mcpServers": {{\n "bad": {entry},\n "good": {{"command": "npx"}}}}}}'
+    bad, good = put_on(text).steps
+    assert (bad.done, good.done) == (SKIPPED, WRAPPED)
+    assert bad.detail.startswith(f"line 2, column 9: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("&a {command: npx}\n  t: *a", "it has a YAML anchor or is an alias"),
+        ("{command: &a npx, args: [*a]}", "its command has a YAML anchor or is an alias"),
+        ("{command: npx, args: &a [x]}", "its list of args has a YAML anchor or is an alias"),
+        ("\n    command: >-\n      npx", "its command is a YAML block of text"),
+        ("\n    command: npx\n    args:\n", "its list of args is empty"),
+        ("\n    command: 2026-11-20\n", "its command is a number or a date, not a string"),
+        ("\n    <<: {command: npx}\n", "it has neither a command nor url"),
+    ],
+)
+def test_yaml_that_stands_for_more_than_itself_is_left_alone(entry, reason):
+    found = Found(BY_ID["librechat"], BY_ID["librechat"].places[0], "x")
+    text = f"mcpServers:\n  s: {entry}"
+    planned = put_on(text, found)
+    assert planned.text == text
+    assert reason in planned.steps[0].detail
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[]", "line 1, column 1: the whole is a list, not an object"),
+        ('{\n "mcpServers": [1]}', "line 2, column 16: mcpServers is a list, not an object"),
+        ('{"mcpServers": "x"}', "line 1, column 16: mcpServers is a string, not an object"),
+        ('{\n  "mcpServers": {\n    "a" {}\n}}', "line 3, column 9: expected ':' after the key 'a', found '{'"),
+    ],
+)
+def test_a_configuration_that_is_none_says_where_and_why(text, fault):
+    with pytest.raises(ConfigError, match=f"^{re.escape(fault)}"):
+        put_on(text)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"mcpServers": {}}', '{"mcpServers": null}', '{"servers": {"a": {}}}'])
+def test_a_configuration_without_servers_has_none(text):
+    assert put_on(text).steps == []
+
+
+def test_only_the_servers_that_are_named_are_changed():
+    text = '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}'
+    planned = put_on(text, names=["b"])
+    assert [step.server for step in planned.steps] == ["b"]
+    assert planned.servers == ["a", "b"]
+    assert lines(planned.text)["a"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("url", "routed"),
+    [
+        ("https://h.example/mcp?a=${X}#f", "http://127.0.0.1:6278/s/mcp?a=${X}#f"),
+        ("https://h.example", "http://127.0.0.1:6278/s"),
+        ("HTTP://user@h.example:8080?x", "http://127.0.0.1:6278/s?x"),
+    ],
+)
+def test_a_remote_server_gets_another_origin_and_keeps_the_rest(url, routed):
+    """CF-03."""
+    text = one(json.dumps({"url": url, "headers": {"Authorization": "Bearer x"}}))
+    planned = put_on(text)
+    assert json.loads(planned.text)["mcpServers"]["s"] == {"url": routed, "headers": {"Authorization": "Bearer x"}}
+    [step] = planned.steps
+    assert (step.done, step.notes) == (ROUTED, ())
+    assert take_off(planned.text, routes=planned.routes).text == text
+
+
+def test_a_remote_server_without_credentials_may_want_a_login():
+    assert "mcpspy mitm" in put_on(one('{"url": "https://h/mcp"}')).steps[0].notes[0]
+    assert not put_on(one('{"url": "http://localhost:3000/mcp"}')).steps[0].notes
+
+
+def test_a_route_whose_origin_is_unknown_is_left_alone():
+    text = one('{"url": "http://127.0.0.1:6278/s/mcp"}')
+    assert put_on(text).text == text
+    assert take_off(text, routes={"t": Route("https://h", ())}).steps[0].done == SKIPPED
+
+
+def test_the_url_is_swapped_in_the_clients_own_key_only():
+    found = Found(BY_ID["gemini-cli"], BY_ID["gemini-cli"].places[0], "x")
+    text = one('{"httpUrl": "https://a.example/mcp", "url": "https://b.example/sse"}')
+    assert json.loads(put_on(text, found).text)["mcpServers"]["s"] == {
+        "httpUrl": "http://127.0.0.1:6278/s/mcp",
+        "url": "https://b.example/sse",
+    }
+
+
+def test_a_disabled_server_is_wrapped_and_said_to_be_disabled():
+    text = one('{"command": "x", "disabled": true}')
+    [step] = put_on(text).steps
+    assert (step.done, step.notes) == (WRAPPED, ("disabled in the client",))
+    [step] = take_off(put_on(text).text).steps
+    assert step.done == UNDONE
+
+
+def test_an_edit_that_would_change_more_is_refused(monkeypatch):
+    """A bug of ours must not reach a configuration."""
+    monkeypatch.setattr(plan, "_moved", lambda text, node: '"other"')
+    with pytest.raises(ConfigError, match="by hand"):
+        put_on(one('{"command": "npx"}'))
