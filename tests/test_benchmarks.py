@@ -12,3 +12,13 @@ def test_the_relay_benchmark_runs_and_loses_nothing(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(figures.read_text())
     assert "200 B" in done.stdout
+
+
+def test_the_tui_benchmark_runs_and_sees_every_row(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.tui", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row["row"]: row for row in json.loads(figures.read_text())["rows"]}
+    assert len(rows) == 10
+    assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.record import Close, End, Frame, Gap, Header, Open
-from mcpspy.timeline import Counts, count, final_rows, rows, to_json, wall_time
+from mcpspy.timeline import Counts, Timeline, count, final_rows, final_status, rows, rows_alone, to_json, wall_time
 from tests.transcript import OPENS, records
 
 HEADER = Header(
@@ -367,6 +367,61 @@ def test_times_are_those_of_the_wall():
 
 def test_the_size_is_that_of_the_frame():
     assert [row["size"] for row in printed(b'{"method":"n"} ', b'[{"method":"n"},{"method":"n"}]')] == [15, 31, 31]
+
+
+# One record at a time.
+
+
+@pytest.mark.parametrize("text", [EVERY_OUTCOME, '< {"id":1,"result":{}}\n< {"id":2,"result":{}}'])
+def test_a_timeline_that_is_fed_gives_the_rows(text):
+    timeline = Timeline()
+    found = [row for record in records(text) for row in timeline.feed(record)]
+    found += timeline.end()
+    assert [to_json(row, HEADER) for row in found] == [to_json(row, HEADER) for row in rows(records(text))]
+    assert list(timeline.end()) == []
+
+
+def test_a_timeline_knows_what_has_no_answer_yet():
+    timeline = Timeline()
+    for record in records(EVERY_OUTCOME):
+        list(timeline.feed(record))
+    assert [(exchange.request.n, exchange.status) for exchange in timeline.pending()] == [
+        (7, "cancelled"),
+        (9, "pending"),
+        (10, "pending"),
+    ]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_the_final_status_of_an_exchange_is_that_of_its_row(live):
+    text = f"""
+        {EVERY_OUTCOME}
+        ~ 1
+        > {{"id":7,"method":"ping"}}
+    """
+    timeline = Timeline()
+    for record in records(text):
+        list(timeline.feed(record))
+    found = {row.n: row.status for row in final(text, live=live) if row.kind == "request"}
+    pending = {exchange.request.n: final_status(exchange, live=live) for exchange in timeline.pending()}
+    assert pending == {n: found[n] for n in pending}
+    assert (pending[12], pending[10]) == ("pending" if live else "unanswered", "pending")
+
+
+def test_the_rows_of_one_record_alone_say_what_it_says():
+    (row,) = rows_alone(Frame(9, 1, 5, b'{"id":1,"method":"tools/call","params":{"name":"a"}}'), OPENS[0])
+    assert (row.n, row.t, row.kind, row.sender, row.method, row.name) == (9, 5, "request", "client", "tools/call", "a")
+    (row,) = rows_alone(Frame(9, 2, 5, b'{"id":1,"result":{"isError":true}}'), OPENS[1])
+    assert (row.kind, row.sender, row.method, row.request, row.status) == ("result", "server", None, None, None)
+    assert [row.part for row in rows_alone(Frame(9, 2, 5, b'[{"id":1,"result":{}},{"method":"x"}]'), OPENS[1])] == [
+        1,
+        0,
+    ]
+    (row,) = rows_alone(Frame(9, 3, 5, b"{}"), OPENS[2])
+    assert (row.kind, row.text) == ("stderr", "{}")
+    (row,) = rows_alone(Frame(9, 8, 5, b'{"method":"x"}'), None)
+    assert (row.kind, row.sender) == ("notification", "client")
+    assert [row.kind for record in (Gap(9, 5, 1, "x"), End(9, 5)) for row in rows_alone(record, None)] == ["gap", "end"]
 
 
 # Counting.

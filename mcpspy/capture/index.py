@@ -42,6 +42,7 @@ class Index:
         """The line numbers of the records that are rows, in the order in which they are complete."""
         self.channels: dict[int, Open] = {}
         """Every channel that was opened so far."""
+        self._other = 0  # the last line that is a record and no row of its own
         self._starts = array("Q", (0,))  # where each line begins, and in the end where the next one will
         self._pieces: dict[int, list[int]] = {}  # lines of the frame that a channel is in the middle of
         self._joined: dict[int, list[int]] = {}  # by its last line: the lines of a frame in pieces
@@ -103,14 +104,15 @@ class Index:
         lines = self._joined.get(n)
         if lines is None or not isinstance(last, Frame):
             return last or _damage(n)
-        parts: list[bytes] = []
+        pieces: list[Frame] = []
         for line in lines:
             piece = last if line == n else self._decode(line)[0]
             if limit <= 0 or not isinstance(piece, Frame):
                 break
-            parts.append(piece.raw)
+            pieces.append(piece)
             limit -= len(piece.raw)
-        return replace(last, raw=b"".join(parts), cut=last.cut or more)
+        first = pieces[0] if pieces else last
+        return replace(first, n=n, t=last.t, raw=b"".join(piece.raw for piece in pieces), cut=last.cut or more)
 
     def in_pieces(self, n: int) -> bool:
         """Whether the row on line `n` is a frame that was written in pieces, being larger than 64 KiB."""
@@ -146,23 +148,28 @@ class Index:
     def _look(self, n: int, line: bytes) -> None:
         """Decode a line that is not just a whole frame and see what it means for the rows."""
         record, more = _parse(n, line)
-        if isinstance(record, Frame):
+        if isinstance(record, Frame) and (more or record.ch in self._pieces):
             self._pieces.setdefault(record.ch, []).append(n)
+            self._other = n
             if not more:
                 self._join(record.ch)
-        elif isinstance(record, Open):
-            self.channels[record.ch] = record
-        elif isinstance(record, Close):
+        elif isinstance(record, Frame):
+            self.rows.append(n)
+        elif isinstance(record, Open | Close):
+            if isinstance(record, Open):
+                self.channels[record.ch] = record
+            self._other = n
             self._join(record.ch)
         elif record is not None:
             self._join_all()
-            if record.why != DAMAGED and self.rows and self.rows[-1] == n - 1 and self._damaged(n - 1):
+            if isinstance(record, Gap) and record != _damage(n) and self._ends_in_damage():
                 self.rows.pop()  # the gap counts the torn line that it follows
             self.rows.append(n)
 
-    def _damaged(self, n: int) -> bool:
-        record = self._decode(n)[0]
-        return isinstance(record, Gap) and record.why == DAMAGED
+    def _ends_in_damage(self) -> bool:
+        """Whether the last record so far is a line that does not parse."""
+        n = self.rows[-1] if self.rows else 0
+        return n > self._other and self._decode(n)[0] == _damage(n)
 
     def _join(self, ch: int) -> None:
         """The frame that channel `ch` is in the middle of, if any, is complete, or will never be."""

@@ -23,7 +23,7 @@ class Spy(App[None]):
         """Show the captures at `targets`: directories and files. Raises CaptureError if the only one is no capture."""
         super().__init__()
         self._targets = targets
-        alone = len(targets) == 1 and not os.path.isdir(targets[0])
+        alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
         self._opened = TimelineScreen(targets[0]) if alone else None
 
     def on_mount(self) -> None:

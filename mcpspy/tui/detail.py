@@ -8,7 +8,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import work
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -17,9 +16,10 @@ from mcpspy.printable import printable
 from mcpspy.record import Header
 from mcpspy.timeline import Row, wall_time
 from mcpspy.tui.pretty import Piece, json_lines, text_lines
-from mcpspy.tui.rows import BREATH
+from mcpspy.tui.rows import BREATH, set_height
 from mcpspy.units import duration_text, size_text
 
+_MOST = 20_000  # lines that are kept, 1.5 kB each
 _AT_ONCE = 200  # lines made before the next look at the keyboard
 
 _TO = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}
@@ -67,22 +67,32 @@ class Detail(ScrollView, can_focus=True):
         line = self._lines[place] if place < len(self._lines) else Strip.blank(width)
         return line.adjust_cell_length(width).apply_style(self.rich_style)
 
-    @work(exclusive=True)
-    async def _make(self) -> None:
-        """Make the lines, those in sight first."""
+    def _make(self) -> None:
+        """Make the lines, those in sight at once."""
         if self._shown is None:
             return
         width = max(self.scrollable_content_region.width, 10)
         lines = chain.from_iterable(self._wrap(line, width) for line in _lines(*self._shown, raw=self.raw))
+        lines = chain(islice(lines, _MOST), self._omitted(lines))
         self._lines = list(islice(lines, _AT_ONCE))
         self._resize()
+        self._make_more(lines)
+
+    @work(exclusive=True)
+    async def _make_more(self, lines: Iterator[Strip]) -> None:
+        """Make the others, a few at a time."""
         while more := list(islice(lines, _AT_ONCE)):
-            await asyncio.sleep(BREATH)
             self._lines += more
             self._resize()
+            await asyncio.sleep(BREATH)
+
+    def _omitted(self, lines: Iterator[Strip]) -> Iterator[Strip]:
+        """One line in place of those that are too many."""
+        if next(lines, None):
+            yield from self._wrap([(f"… the first {_MOST:,} lines", "warning")], _MOST)
 
     def _resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
+        set_height(self, len(self._lines))
         self.refresh()
 
     def _wrap(self, line: list[Piece], width: int) -> Iterator[Strip]:

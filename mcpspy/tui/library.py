@@ -35,6 +35,8 @@ class Entry:
     counts: Counts = field(default_factory=Counts)
     counted: int = 0
     """Bytes of the file that are in `counts`."""
+    finished: bool = False
+    """What the end of the file leaves open is in `counts` too."""
     stamp: tuple[int, ...] = ()
     """What the file looked like: device, inode, size, time of change."""
     records: Records = field(default_factory=Records)
@@ -68,10 +70,12 @@ class Library:
         deadline = time.perf_counter() + seconds
         for entry in self.entries:
             while entry.counted < entry.size <= COUNTED:
-                if time.perf_counter() > deadline:
-                    return True
                 if not _count_slice(entry):
                     break
+                if time.perf_counter() > deadline:
+                    return True
+            if not (entry.live or entry.finished) and entry.counted == entry.size:
+                _count_rest(entry)
         return False
 
     def _paths(self) -> Iterator[str]:
@@ -102,7 +106,7 @@ class Library:
         except CaptureError:
             self._refused[path] = stamp
             return None
-        if not entry or entry.header.id != capture.header.id or status.st_size < entry.size:
+        if not entry or entry.finished or entry.header.id != capture.header.id or status.st_size < entry.size:
             entry = Entry(path, capture.header, datetime.fromisoformat(capture.header.started).timestamp())
         entry.size, entry.live, entry.stamp = status.st_size, capture.live, stamp
         return entry
@@ -123,3 +127,13 @@ def _count_slice(entry: Entry) -> bool:
     except CaptureError:
         return False
     return bool(chunk)
+
+
+def _count_rest(entry: Entry) -> None:
+    """Nobody writes any more: count what was waiting for more."""
+    for record in entry.records.end():
+        for row in entry.timeline.feed(record):
+            entry.counts.add(row)
+    for row in entry.timeline.end():
+        entry.counts.add(row)
+    entry.finished = True

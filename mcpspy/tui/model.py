@@ -16,11 +16,16 @@ from mcpspy.capture.reader import Records
 from mcpspy.protocol.revisions import Revision
 from mcpspy.record import Close, Frame, Open
 from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
+from mcpspy.units import plural
 
 _SLICE = 1 << 15  # bytes that the fold reads at once
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
+_READ = 1 << 12  # bytes of what is no message that a line may show
+_NAMED = 9  # messages of a batch that a line names
 
 _KINDS = ("", "request", "notification", "result", "error", "invalid", "stderr", "gap", "end", "batch")
+_BATCH = _KINDS.index("batch")
+_SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
 _SENDERS = ("client", "server", "mcpspy")
 _STATUSES = ("", "ok", "error", "tool-error", "pending", "unanswered", "cancelled")
 _REVISIONS = ("", *(revision.value for revision in Revision))
@@ -50,7 +55,7 @@ class _Columns:
 
     def __init__(self) -> None:
         self.kind, self.sender, self.status, self.revision = bytearray(), bytearray(), bytearray(), bytearray()
-        self.method, self.name, self.partner = array("I"), array("I"), array("I")
+        self.method, self.name, self.partner = array("I"), array("I"), array("I")  # method: or why it is no message
         self.t, self.size, self.id = array("Q"), array("Q"), array("q")
 
     def extend(self, lines: int) -> None:
@@ -120,8 +125,8 @@ class Session:
         n = self.index.rows[place]
         columns = self._columns
         kind = _KINDS[columns.kind[n]]
-        if not kind:
-            return self._undigested(n)
+        if kind not in _SPOKEN:
+            return self._decoded(n)
         partner = columns.partner[n]
         return Line(
             n,
@@ -134,22 +139,28 @@ class Session:
             _STATUSES[columns.status[n]],
             abs(columns.t[n] - columns.t[partner]) if partner else None,
             columns.size[n],
-            self._text(n) if kind in ("invalid", "stderr", "gap", "end") else "",
         )
 
     def partner(self, place: int) -> int | None:
-        """The place of the response to a request, or of the request that a response answers."""
+        """The place of the response to a request, or of the request that a response answers; a batch has none."""
         n = self.index.rows[place]
         partner = self._columns.partner[n]
-        return self.index.row_of(partner) if partner else None
+        return self.index.row_of(partner) if partner and self._columns.kind[n] != _BATCH else None
 
     def messages(self, place: int) -> list[Row]:
         """The messages at that place: one, or those of a batch, with what the fold knows of them.
 
         Of a frame over a MiB only the beginning is there: `raw` is shorter than `size`, and `value` is missing.
         """
-        n = self.index.rows[place]
-        found = self._rows(n, _SHOWN)
+        return self._rows(self.index.rows[place], _SHOWN)
+
+    def _rows(self, n: int, limit: int) -> list[Row]:
+        """The messages on line `n`, of a large frame out of about its first `limit` bytes."""
+        record = self.index.record(n, limit)
+        if isinstance(record, Open | Close):  # the file was overwritten under our eyes
+            return []
+        channel = self.index.channels.get(record.ch) if isinstance(record, Frame) else None
+        found = list(rows_alone(record, channel))
         if len(found) == 1 and self._columns.kind[n]:
             self._add_what_is_known(found[0])
         else:
@@ -159,44 +170,42 @@ class Session:
 
     def _add_what_is_known(self, row: Row) -> None:
         columns, n = self._columns, row.n
-        row.method = self._texts[columns.method[n]] or None
-        row.name = self._texts[columns.name[n]] or None
+        kind, method = _KINDS[columns.kind[n]], self._texts[columns.method[n]] or None
         row.t, row.size = columns.t[n], columns.size[n]
+        if len(row.raw) < row.size:
+            row.kind, row.value, row.refused = kind, None, None
+            row.text = "a large one" if kind == "batch" else row.text
+        if kind == "invalid":
+            row.text = method
+            return
+        row.method, row.name = method, self._texts[columns.name[n]] or None
         row.revision = _REVISIONS[columns.revision[n]] or None
         row.status = _STATUSES[columns.status[n]] or None
-        if len(row.raw) < row.size:
-            row.kind, row.value, row.refused = _KINDS[columns.kind[n]], None, None
         partner = columns.partner[n]
         if partner:
             row.request, row.response = (n, partner) if row.kind == "request" else (partner, n)
             row.latency = abs(columns.t[n] - columns.t[partner])
 
-    def _rows(self, n: int, limit: int) -> list[Row]:
-        record = self.index.record(n, limit)
-        if isinstance(record, Open | Close):  # the file was overwritten under our eyes
-            return []
-        channel = self.index.channels.get(record.ch) if isinstance(record, Frame) else None
-        return list(rows_alone(record, channel))
-
-    def _undigested(self, n: int) -> Line:
-        """A row that the fold has not come to yet."""
-        if self.index.in_pieces(n):
-            return Line(n, 0, "frame", "mcpspy", text="a large frame, not read yet")
-        found = self._rows(n, _SHOWN)
+    def _decoded(self, n: int) -> Line:
+        """A row that has no method, or that the fold has not come to yet."""
+        kind = _KINDS[self._columns.kind[n]]
+        if not kind and self.index.in_pieces(n):
+            return Line(n, 0, "frame", "mcpspy", text="a large one, not read yet")
+        found = self._rows(n, _SHOWN if kind in ("", "batch") else 1)
         if not found:
             return Line(n, 0, "gap", "mcpspy", text="overwritten")
         row = found[0]
-        kind = row.kind if len(found) == 1 else "batch"
-        method = row.method or ("…" if kind in ("result", "error") else "")
+        text = row.text or ""
+        if row.kind == "invalid":
+            text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
+        if len(found) > 1:
+            methods = ", ".join(row.method or row.kind for row in found[:_NAMED])
+            return Line(
+                n, row.t, "batch", row.sender, size=row.size, text=f"{plural(len(found), 'message')}: {methods}"
+            )
+        method = row.method or ("…" if row.kind in ("result", "error") else "")
         number = str(row.id) if row.id else ""
-        return Line(n, row.t, kind, row.sender, method, row.name or "", number, size=row.size, text=row.text or "")
-
-    def _text(self, n: int) -> str:
-        found = self._rows(n, 1 << 12)
-        row = found[0] if found else None
-        if row is None:
-            return ""
-        return f"{row.text}: {row.raw.decode(errors='replace')}" if row.kind == "invalid" else row.text or ""
+        return Line(n, row.t, row.kind, row.sender, method, row.name or "", number, size=row.size, text=text)
 
     def _fold(self) -> Iterator[bool]:
         """Folds one record a step, for ever; yields whether there was one."""
@@ -229,12 +238,13 @@ class Session:
             self.index.put_after(n, self._newest[0])  # recorded before its cause
         self._newest = (n, row.t)
         if row.part:
-            columns.kind[n] = _KINDS.index("batch")
+            columns.kind[n] = _BATCH
         else:
             columns.kind[n] = _KINDS.index(row.kind)
             columns.sender[n] = _SENDERS.index(row.sender)
             columns.revision[n] = _REVISIONS.index(row.revision or "")
-            columns.method[n], columns.name[n] = self._place(row.method), self._place(row.name)
+            columns.method[n] = self._place(row.text if row.kind == "invalid" else row.method)
+            columns.name[n] = self._place(row.name)
             columns.t[n], columns.size[n] = row.t, row.size
             if row.status:
                 columns.status[n] = _STATUSES.index(row.status)
@@ -251,11 +261,13 @@ class Session:
 
     def _pair(self, row: Row) -> None:
         request = row.exchange.request if row.exchange else None
-        if request is None or request.part or row.part:
-            return  # a frame with several messages has no partner
+        if request is None:
+            return
         columns = self._columns
-        columns.partner[row.n], columns.partner[request.n] = request.n, row.n
-        columns.status[request.n] = columns.status[row.n]
+        if not row.part:  # a frame with several messages has no partner, but is one
+            columns.partner[row.n] = request.n
+        if not request.part:
+            columns.partner[request.n], columns.status[request.n] = row.n, _STATUSES.index(row.status or "")
 
     def _place(self, text: str | None) -> int:
         place = self._places.setdefault(text or "", len(self._texts))

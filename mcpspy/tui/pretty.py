@@ -15,7 +15,8 @@ Piece = tuple[str, str]
 
 _CLIP = 4000  # characters of one string or line; what is longer is of no use on a screen
 _DEEPEST = 40  # levels that are indented
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+|\s+|"', re.DOTALL)
+# A string without an end goes on to the end of the text: that of a large frame is not all there.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\],:]|[^\s{}\[\],:"]+|\s+', re.DOTALL)
 _NUMBER = re.compile(r"-?\d")
 
 

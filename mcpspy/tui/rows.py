@@ -14,11 +14,19 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-SLICE, BREATH = 0.005, 0.002
+SLICE, BREATH = 0.004, 0.001
 """Seconds: how long work in the background goes on at a time, and how long it then gives way to keys and the screen."""
 
 Cell = tuple[str, str]
 """A text, and the component class that styles it."""
+
+
+def set_height(view: ScrollView, lines: int) -> None:
+    """Tell a view how many lines it has, no wider than itself. Setting `virtual_size` lays out the screen: 20 ms."""
+    size = Size(view.scrollable_content_region.width, lines)
+    if size != view.virtual_size:
+        view.set_reactive(ScrollView.virtual_size, size)
+        view._scroll_update(size)  # noqa: SLF001 (what a layout would do with it)
 
 
 class Rows(ScrollView, can_focus=True):
@@ -35,10 +43,7 @@ class Rows(ScrollView, can_focus=True):
         Binding("enter", "choose", "open"),
     ]
 
-    cursor = reactive(0)
-
-    class Moved(Message):
-        """The cursor stands on another row, or on a row that is new."""
+    cursor = reactive(0, repaint=False)
 
     class Chosen(Message):
         """The selected row was chosen."""
@@ -54,15 +59,14 @@ class Rows(ScrollView, can_focus=True):
     def rows_changed(self) -> None:
         """Tell the view that rows have come, gone or changed."""
         count = self.count()
-        if self.virtual_size.height != count:
-            self.virtual_size = Size(self.size.width, count)
+        set_height(self, count)
         if self.cursor >= count:
             self.cursor = max(count - 1, 0)
         self.refresh()
 
     def on_resize(self) -> None:
         """Lines are as wide as the view: nothing scrolls sideways."""
-        self.virtual_size = Size(self.scrollable_content_region.width, self.count())
+        set_height(self, self.count())
         self._keep_in_view()
 
     def render_line(self, y: int) -> Strip:
@@ -85,11 +89,16 @@ class Rows(ScrollView, can_focus=True):
         """The component class that styles the whole row, or nothing."""
         return "rows--cursor" if place == self.cursor else ""
 
-    def watch_cursor(self) -> None:
+    def watch_cursor(self, before: int, now: int) -> None:
         """Bring the selected row into view."""
         self._keep_in_view()
-        self.refresh()
-        self.post_message(self.Moved())
+        for place in (before, now):
+            self.repaint(place)
+
+    def repaint(self, place: int) -> None:
+        """Draw one row anew: a key is answered sooner than with all of them."""
+        if 0 <= place - self.scroll_offset.y < self.size.height:
+            self.refresh_line(place)
 
     def _keep_in_view(self) -> None:
         height = self.scrollable_content_region.height

@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
@@ -92,15 +94,15 @@ class SessionsScreen(Screen[None]):
 
     @work
     async def _follow(self) -> None:
-        """Look at the captures for ever, and count what is in them a little at a time."""
-        while True:
-            if self.is_current:
-                self._look()
-            deadline = time.monotonic() + _LOOK
-            while time.monotonic() < deadline:
-                more = self._library.count(SLICE)
-                await asyncio.sleep(BREATH if more else max(deadline - time.monotonic(), BREATH))
-            self.query_one(SessionRows).refresh()
+        """Look at the captures for as long as the screen is there, and count what is in them a little at a time."""
+        with suppress(NoMatches):  # the screen is being taken down, widget by widget
+            while self.is_attached:
+                if self.is_current:
+                    self._look()
+                deadline = time.monotonic() + _LOOK
+                while time.monotonic() < deadline:
+                    more = self._library.count(SLICE)
+                    await asyncio.sleep(BREATH if more else max(deadline - time.monotonic(), BREATH))
 
     def _look(self) -> None:
         rows = self.query_one(SessionRows)
@@ -114,7 +116,7 @@ class SessionsScreen(Screen[None]):
         self.query_one("#empty").display = not entries
         live = sum(entry.live for entry in entries)
         title = f"mcpspy · {plural(len(entries), 'session')}, {live} live · {self._where}"
-        self.query_one("#title", Static).update(title)
+        self.query_one("#title", Static).update(title, layout=False)
 
     def on_rows_chosen(self) -> None:
         """Open the timeline of the selected session."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -9,6 +10,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.css.query import NoMatches
 from textual.events import Resize
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -21,6 +23,7 @@ from mcpspy.tui.rows import BREATH, SLICE, Cell, Rows
 from mcpspy.units import duration_text, plural, size_text
 
 _LOOK = 0.04  # seconds from one look at a live capture to the next
+_PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
 _WIDE = 130  # columns from which the detail stands beside the timeline and not below it
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
@@ -78,13 +81,17 @@ class TimelineRows(Rows):
         """The selected row, and the one that it answers or that answers it."""
         return "timeline--partner" if place == self._partner and place != self.cursor else super().mark(place)
 
-    def watch_cursor(self) -> None:
+    def watch_cursor(self, before: int, now: int) -> None:
         """Follow no longer when the cursor leaves the end."""
+        partner = self._partner
         if self.count():
-            self._partner = self._session.partner(self.cursor)
-        if self.cursor < self.count() - 1:
+            self._partner = self._session.partner(now)
+        for place in (partner, self._partner):
+            if place is not None:
+                self.repaint(place)
+        if now < self.count() - 1:
             self.follow = False
-        super().watch_cursor()
+        super().watch_cursor(before, now)
 
     def watch_follow(self, follow: bool) -> None:
         """Go to the newest row."""
@@ -162,6 +169,7 @@ class TimelineScreen(Screen[None]):
         self._session.grow(SLICE)
         rows = self.query_one(TimelineRows)
         rows.focus()
+        self.watch(rows, "cursor", self._show_message, init=False)  # at once: a message would cost one more drawing
         rows.follow = self._session.index.state == "live"
         self._grown()
         self._grow()
@@ -176,20 +184,22 @@ class TimelineScreen(Screen[None]):
 
     @work
     async def _grow(self) -> None:
-        """Index and fold for as long as the capture can grow, and show it some twenty times a second."""
+        """Index and fold for as long as the capture can grow, and show a live one some twenty times a second."""
         shown = 0.0
-        while not self._session.complete:
-            more = self._session.grow(SLICE)
-            if not more or time.monotonic() - shown > _LOOK:
-                shown = time.monotonic()
-                self._grown()
-            await asyncio.sleep(BREATH if more else _LOOK)
-        self._grown()
+        with suppress(NoMatches):  # the screen is being taken down, widget by widget
+            while self.is_attached and not self._session.complete:
+                more = self._session.grow(SLICE)
+                pause = _LOOK if self._session.index.state == "live" else _PROGRESS
+                if not more or time.monotonic() - shown > pause:
+                    shown = time.monotonic()
+                    self._grown()
+                await asyncio.sleep(BREATH if more else _LOOK)
+            self._grown()
 
     def _grown(self) -> None:
         rows = self.query_one(TimelineRows)
         rows.grown()
-        self.query_one("#title", Static).update(self._title(following=rows.follow))
+        self.query_one("#title", Static).update(self._title(following=rows.follow), layout=False)
         if rows.count() and self._session.line(rows.cursor) != self._shown:
             self._show_message()  # its answer has come, or the fold has
 
@@ -210,10 +220,6 @@ class TimelineScreen(Screen[None]):
         if rows.count():
             self._shown = self._session.line(rows.cursor)
             self.query_one(Detail).show(self._session.messages(rows.cursor), self._session.header)
-
-    def on_rows_moved(self) -> None:
-        """Show the message that the cursor is on now."""
-        self._show_message()
 
     def on_rows_chosen(self) -> None:
         """Read the selected message."""

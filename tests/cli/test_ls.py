@@ -7,7 +7,7 @@ import time
 import pytest
 
 from mcpspy import cli
-from mcpspy.cli.ls import age_text, plural, size_text
+from mcpspy.units import size_text
 from tests.transcript import WALL, begin, capture, finish, record
 
 SESSION = """
@@ -151,42 +151,3 @@ def test_a_file_name_that_is_no_unicode_is_listed(tmp_path, options):
     run = subprocess.run(command, capture_output=True, check=False, cwd=root, timeout=30)
     assert (run.returncode, run.stderr) == (0, b"")
     assert b"weather" in run.stdout
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.0 kB"),
-        (1500, "1.5 kB"),
-        (999_949, "999.9 kB"),
-        (2 * 10**6, "2.0 MB"),
-        (10**9, "1.0 GB"),
-        (5 * 10**12, "5000.0 GB"),
-    ],
-)
-def test_sizes_are_in_powers_of_1000(size, text):
-    assert size_text(size) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "0 s ago"),
-        (0, "0 s ago"),
-        (59.4, "59 s ago"),
-        (60, "1 min ago"),
-        (3599, "59 min ago"),
-        (7200, "2 h ago"),
-        (86399, "23 h ago"),
-        (86400, "1 d ago"),
-        (1e9, "11574 d ago"),
-    ],
-)
-def test_ages_are_in_the_largest_unit_that_fits(seconds, text):
-    assert age_text(seconds) == text
-
-
-def test_one_is_singular():
-    assert [plural(number, "frame") for number in (0, 1, 2)] == ["0 frames", "1 frame", "2 frames"]

@@ -1,0 +1,74 @@
+import io
+import sys
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.tui import app
+from tests.transcript import capture
+
+
+@pytest.fixture
+def tui(monkeypatch, capsys, tmp_path):
+    """Runs `mcpspy ARGUMENTS`, without a terminal or as if there were one; returns status, output and what it shows."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MCPSPY_CAPTURE_DIR", raising=False)
+
+    def run(*arguments, terminal=True):
+        watched = []
+        monkeypatch.setattr(sys, "argv", ["mcpspy", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        for stream in (sys.stdin, sys.stdout):
+            monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+        monkeypatch.setattr(app.Spy, "run", lambda spy: watched.append(spy._targets))
+        return cli.main(), *capsys.readouterr(), watched
+
+    return run
+
+
+def test_captures_and_directories_are_watched(tmp_path, tui):
+    path = capture(tmp_path / "a.jsonl", "")
+    assert tui("tui", path, tmp_path) == (0, "", "", [[path, str(tmp_path)]])
+
+
+@pytest.mark.parametrize("arguments", [["tui"], []])
+def test_without_a_target_it_is_where_wrap_writes(tmp_path, tui, monkeypatch, arguments):
+    assert tui(*arguments)[3] == [[str(tmp_path / "home" / ".mcpspy" / "captures")]]
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path / "mine"))
+    assert tui(*arguments)[3] == [[str(tmp_path / "mine")]]
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_path_that_does_not_exist_is_one_line_and_exit_code_2(tmp_path, tui, others):
+    path = tmp_path / "missing.jsonl"
+    status, out, err, watched = tui("tui", *([tmp_path] if others else []), path)
+    assert (status, out, watched) == (2, "", [])
+    assert err == f"mcpspy: {path} does not exist; 'mcpspy ls' lists the captures there are\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"hello\n", "does not begin with a capture's header"),
+        (b"", "is empty: not a capture"),
+        (
+            b'{"mcpspy":2,"tool":"mcpspy 9.0"}\n',
+            "has format 2, written by mcpspy 9.0; this mcpspy reads up to 1: update it",
+        ),
+    ],
+)
+def test_a_file_that_is_no_capture_is_one_line_and_exit_code_2(tmp_path, tui, content, sentence):
+    (tmp_path / "a").write_bytes(content)
+    assert tui("tui", tmp_path / "a") == (2, "", f"mcpspy: {tmp_path / 'a'} {sentence}\n", [])
+
+
+def test_without_a_terminal_it_is_one_line_and_exit_code_2(tmp_path, tui):
+    expected = "mcpspy: the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same\n"
+    assert tui("tui", tmp_path, terminal=False) == (2, "", expected, [])
+
+
+def test_an_option_that_there_is_not_is_one_line_and_exit_code_2(tui):
+    status, out, err, watched = tui("tui", "--follow")
+    assert (status, out, watched) == (2, "", [])
+    assert err.count("\n") == 1
+    assert "see 'mcpspy --help'" in err or "see 'mcpspy tui --help'" in err

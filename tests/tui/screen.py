@@ -1,0 +1,88 @@
+"""The application without a terminal: keys go in, what stands on the screen comes out."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+
+from textual.app import App
+from textual.pilot import Pilot
+
+from mcpspy import tui
+from mcpspy.tui.app import Spy
+from mcpspy.tui.detail import Detail
+from mcpspy.tui.sessions import SessionRows
+from mcpspy.tui.timeline import TimelineRows
+
+STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
+LIMIT = 20
+"""Seconds that anything here may take before the test fails."""
+
+
+def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
+    """Run a scenario in the application; an exception in either fails."""
+
+    async def main():
+        shown = app or Spy([str(target) for target in targets])
+        shown.animation_level = "none"
+        async with asyncio.timeout(LIMIT * 3), shown.run_test(size=size, notifications=True) as pilot:
+            await scenario(pilot)
+
+    asyncio.run(main())
+
+
+async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the condition") -> None:
+    """Let the application work until the condition holds; fails after LIMIT seconds, with the screen."""
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come about:\n" + "\n".join(lines(pilot.app))
+        await pilot.pause(0.01)
+
+
+def lines(app: App) -> list[str]:
+    """The screen, line by line."""
+    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+
+
+def on_screen(pilot: Pilot, text: str) -> Callable[[], bool]:
+    """A condition: the text stands on the screen."""
+    return lambda: text in "\n".join(lines(pilot.app))
+
+
+def title(app: App) -> str:
+    """The first line of the screen."""
+    return lines(app)[0].strip()
+
+
+def sessions(pilot: Pilot) -> SessionRows:
+    """The list of sessions."""
+    return pilot.app.screen.query_one(SessionRows)
+
+
+def timeline(pilot: Pilot) -> TimelineRows:
+    """The timeline of the session that is open."""
+    return pilot.app.screen.query_one(TimelineRows)
+
+
+def detail(pilot: Pilot) -> Detail:
+    """The message that is selected in it."""
+    return pilot.app.screen.query_one(Detail)
+
+
+def shown(widget) -> list[str]:
+    """The lines of a widget as it renders them."""
+    return [widget.render_line(y).text.rstrip() for y in range(widget.scrollable_content_region.height)]
+
+
+def message(pilot: Pilot) -> str:
+    """All lines of the message, also those out of sight."""
+    return "\n".join(strip.text.rstrip() for strip in detail(pilot)._lines)
+
+
+async def opened(pilot: Pilot) -> TimelineRows:
+    """The timeline, once all of the capture is read and the selected message is shown."""
+    await until(pilot, lambda: pilot.app.screen.query(TimelineRows), "a timeline")
+    rows = timeline(pilot)
+    await until(pilot, lambda: rows._session.complete, "the end of the capture")
+    await until(pilot, lambda: f"#{rows._session.line(rows.cursor).n} " in message(pilot), "the message")
+    return rows

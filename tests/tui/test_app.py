@@ -1,0 +1,315 @@
+"""The whole application: real servers behind `mcpspy wrap`, real captures, and hostile ones."""
+
+import json
+import os
+import signal
+import sys
+import unicodedata
+
+import pytest
+
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.tui.app import Spy, run
+from mcpspy.tui.detail import _lines
+from tests.relay.harness import python
+from tests.relay.harness import until as wait_until
+from tests.test_printable import unsafe
+from tests.timelines import CAPTURES
+from tests.transcript import OPENS, begin, capture, finish
+from tests.tui.screen import detail, lines, on_screen, opened, play, sessions, shown, timeline, title, until
+
+SERVER = python(
+    """
+import sys
+for line in sys.stdin:
+    if "slow" not in line:
+        print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
+"""
+)
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+SLOW = b'{"jsonrpc":"2.0","id":2,"method":"slow"}'
+
+
+def test_a_real_session_appears_grows_and_ends(tmp_path, wrap):
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "No captures"))
+        server = wrap(*SERVER, options=("--capture-dir", str(tmp_path), "--name", "real"))
+        await until(pilot, on_screen(pilot, "● live  real"))
+        await pilot.press("enter")
+        await until(pilot, on_screen(pilot, "real · stdio · live · 0 rows · following"))
+        assert server.ask(PING) == b'{"jsonrpc":"2.0","id":1,"result":{}}'
+        await until(pilot, on_screen(pilot, "live · 2 rows"))
+        await until(pilot, lambda: "ping" in shown(timeline(pilot))[1])
+        server.finish()
+        await until(pilot, on_screen(pilot, "real · stdio · ended · 3 rows"))
+        await until(pilot, lambda: "end: the server exited with code 0" in shown(timeline(pilot))[2])
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "1 session, 0 live"))
+
+    play(scenario, tmp_path)
+
+
+def test_a_session_whose_relay_is_killed_is_no_longer_live(wrap):
+    server = wrap(*SERVER)
+    server.ask(PING)
+    server.stdin.write(SLOW + b"\n")
+    wait_until(lambda: server.recording() and len(server.frames(1)) == 2)
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "live · 3 rows"))
+        await until(pilot, lambda: slow(pilot).split()[-3] == "pending")
+        server.send_signal(signal.SIGKILL)
+        await until(pilot, on_screen(pilot, "· ended · 3 rows"))
+        await until(pilot, lambda: slow(pilot).split()[-3] == "unanswered")
+
+    def slow(pilot):
+        return next(line for line in shown(timeline(pilot)) if "slow" in line)
+
+    play(scenario, server.path)
+
+
+def test_q_quits_from_every_place():
+    async def quits(pilot, *pressed):
+        for key in pressed:
+            await pilot.press(key)
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running)
+
+    for pressed in ((), ("enter", "enter")):
+        app = Spy([str(CAPTURES)])
+        play(lambda pilot, pressed=pressed: quits(pilot, *pressed), app=app)
+        assert app.return_code == 0
+
+
+def test_control_c_quits():
+    async def scenario(pilot):
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not pilot.app.is_running)
+
+    play(scenario, CAPTURES)
+
+
+def test_one_capture_opens_at_once_and_the_sessions_stand_behind_it():
+    path = CAPTURES / "field-stdio.jsonl"
+
+    async def scenario(pilot):
+        assert timeline(pilot).count() > 10
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "1 session, 0 live"))
+        assert sessions(pilot).count() == 1
+
+    play(scenario, path)
+
+
+def test_several_captures_are_a_list():
+    async def scenario(pilot):
+        assert sessions(pilot).count() == 2
+
+    play(scenario, *sorted(CAPTURES.glob("*.jsonl"))[:2])
+
+
+def test_what_is_no_capture_is_refused_before_the_screen_is_taken(tmp_path):
+    (tmp_path / "a").write_bytes(b"hello\n")
+    with pytest.raises(CaptureError, match="does not begin with a capture's header"):
+        Spy([str(tmp_path / "a")])
+
+
+def test_without_a_terminal_it_says_what_prints_the_same(monkeypatch):
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    with pytest.raises(UsageError, match="needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same"):
+        run([])
+
+
+def test_a_small_screen_and_back():
+    async def scenario(pilot):
+        await opened(pilot)
+        before = lines(pilot.app)
+        await pilot.resize_terminal(40, 10)
+        await until(pilot, lambda: len(lines(pilot.app)) == 10)
+        for pressed in ("down", "r", "r", "up", "enter", "escape"):
+            await pilot.press(pressed)
+        await pilot.resize_terminal(120, 30)
+        await until(pilot, lambda: lines(pilot.app) == before)
+
+    play(scenario, CAPTURES / "field-stdio.jsonl")
+
+
+# Every row there is.
+
+
+def wrapped(pilot, place, *, raw):
+    """The lines that the pane makes of a row, all of them at once."""
+    session, pane = timeline(pilot)._session, detail(pilot)
+    made = _lines(session.messages(place), session.header, raw=raw)
+    return [strip for line in made for strip in pane._wrap(line, 60)]
+
+
+def test_every_row_of_the_golden_captures_is_shown_as_json_and_as_it_came():
+    async def scenario(pilot):
+        for _ in range(sessions(pilot).count()):
+            await pilot.press("enter")
+            rows = await opened(pilot)
+            for place in range(rows.count()):
+                clean(wrapped(pilot, place, raw=False))
+                clean(wrapped(pilot, place, raw=True))
+            await pilot.press("G", "r")
+            clean(pilot.app.screen._compositor.render_strips())
+            await pilot.press("escape", "down")
+
+    play(scenario, CAPTURES)
+
+
+# What is hostile (F-08).
+
+BIDI = "\u202e\u2066\u200f\u061c"
+HOSTILE = [
+    "[/]",
+    "[@click=app.quit]x[/]",
+    "[@click=app.quit()]x[/][link=https://example.com]y[/link]",
+    "[bold red on blue]x",
+    "[",
+    "\\[",
+    "\x1b[2J\x1b]0;title\x07\x1b]8;;https://example.com\x07x\x1b\\",
+    "\x9b31m\x90q\x9c",
+    BIDI,
+    "\0\r\n\t\b\x7f",
+    "\u2028\u2029\ufeff\u200b\u00ad",
+    "\ud800x\udfff",
+    "\U000e0041\U000e007f",
+    "e" + "\u0301" * 200,
+    "日本語" * 30,
+    "👨‍👩‍👧‍👦🏳️‍🌈",
+    "x" * 100_000,
+    "\x1b" * 100_000,
+    "",
+]
+FRAMES = [
+    b"\xff\xfe\x1b[2J" * 10,
+    b"{" * 5000,
+    b'{"id":1,"method":"x","params":' + b"[" * 5000 + b"]" * 5000 + b"}",
+    b'{"id":1,"method":"x","params":"' + b"y" * 2_000_000 + b'"}',
+    b"\x1b" * 2_000_000,
+    b"\x1b[2J[/]" * 20_000,
+    b"[" + b",".join([b'{"method":"[/]"}'] * 500) + b"]",
+    b'{"id":{"[/]":1},"method":"[@click=app.quit]x[/]"}',
+    b'{"id":1,"method":"tools/call","params":{"name":5}}',
+    b"",
+    b"\r",
+]
+
+
+SCROLLBAR = ("scroll_up", "scroll_down", "grab", "release")
+"""What a click on a scrollbar does."""
+
+
+def clean(strips):
+    """Nothing on these lines is a control character, a link, or something to click on."""
+    for strip in strips:
+        for segment in strip._segments:
+            text, style = segment.text, segment.style
+            assert segment.control is None
+            assert not unsafe(text), text[:100]
+            assert not any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in text), text[:100]
+            assert style is None or style.link is None
+            for event, action in (style.meta if style else {}).items():
+                assert not event.startswith("@") or action in SCROLLBAR, (event, action)
+
+
+def written(writer):
+    """Write the hostile session: each string as every part of a message, on every channel."""
+    for channel in OPENS:
+        writer.open(channel.ch, 0, channel.sender, channel.role, channel.framing)
+    t = 0
+    for text in HOSTILE:
+        messages = [
+            {"id": text, "method": text, "params": {"name": text, text: text}},
+            {"id": text, "result": {"content": [{"type": "text", "text": text}]}},
+            {"id": t, "method": "tools/call", "params": {"name": text}},
+            {"id": t, "error": {"code": text, "message": text}},
+            {"method": "notifications/resources/updated", "params": {"uri": text}},
+            {text: text},
+        ]
+        for ch, value in zip((1, 2, 1, 2, 2, 2), messages, strict=True):
+            write(writer, ch, t, json.dumps(value).encode())
+            t += 1000
+        for ch in (1, 2, 3):
+            write(writer, ch, t, text.encode("utf-8", "surrogatepass"))
+    for frame in FRAMES:
+        for ch in (1, 3):
+            write(writer, ch, t, frame)
+    finish(writer, t, 3, "\x1b[2J[/]")
+
+
+def write(writer, ch, t, raw):
+    """A frame, in pieces where it is over 64 KiB."""
+    pieces = [raw[at : at + 65536] for at in range(0, len(raw), 65536)] or [b""]
+    for place, piece in enumerate(pieces, 1):
+        writer.frame(ch, t, piece, more=place < len(pieces), cut=False)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A directory whose name is hostile, with a capture whose every string is."""
+    folder = tmp_path_factory.mktemp("hostile") / "[@click=app.quit]\x1b[2J\u202e[/]"
+    folder.mkdir(parents=True)
+    text = "".join(HOSTILE[:12]).replace("\ud800x\udfff", "")
+    writer = begin(folder / "[bold]\x1b[31m.jsonl", argv=("[/]", text, *HOSTILE[:5]), name=text, transport="[/]\x1b[2J")
+    written(writer)
+    return folder
+
+
+def test_every_row_of_a_hostile_session_is_only_text(hostile):
+    (path,) = hostile.iterdir()
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        assert rows.count() == 9 * len(HOSTILE) + 2 * len(FRAMES) + 1
+        for place in range(rows.count()):
+            for raw in (False, True):
+                session = rows._session
+                made = _lines(session.messages(place), session.header, raw=raw)
+                for _, line in zip(range(300), made, strict=False):
+                    clean(detail(pilot)._wrap(line, 60))
+        for place in range(0, rows.count(), 7):
+            rows.move_to(place)
+            await pilot.pause()
+            clean(pilot.app.screen._compositor.render_strips())
+        assert pilot.app.is_running
+        assert pilot.app.return_code is None
+
+    play(scenario, path)
+
+
+@pytest.mark.parametrize("size", [(160, 40), (40, 10)])
+def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hostile, size):
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 1)
+        clean(pilot.app.screen._compositor.render_strips())
+        await pilot.press("enter")
+        await opened(pilot)
+        for pressed in ("down", "r", "pagedown", "p", "r", "pagedown", "p", "G", "up", "r", "enter", "G", "escape"):
+            await pilot.press(pressed)
+            clean(pilot.app.screen._compositor.render_strips())
+        for y in range(1, size[1] - 1, size[1] // 4):
+            await pilot.click(offset=(size[0] // 3, y))
+            clean(pilot.app.screen._compositor.render_strips())
+        assert pilot.app.is_running
+        assert "rows" in title(pilot.app) or size[0] == 40
+        assert unsafe(pilot.app.title) == []
+
+    play(scenario, hostile, size=size)
+
+
+def test_a_hostile_file_that_is_gone_is_named_as_text(tmp_path):
+    folder = tmp_path / "[/]\x1b[2J[@click=app.quit]"
+    folder.mkdir(parents=True)
+    path = capture(folder / "a.jsonl", "")
+
+    async def scenario(pilot):
+        os.unlink(path)
+        sessions(pilot).action_choose()
+        await until(pilot, lambda: len(pilot.app._notifications))
+        await until(pilot, on_screen(pilot, "cannot read"), f"{list(pilot.app._notifications)}")
+        clean(pilot.app.screen._compositor.render_strips())
+
+    play(scenario, folder, size=(200, 40))
