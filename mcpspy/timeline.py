@@ -123,7 +123,7 @@ def judged(records: Iterable[Record]) -> Iterator[Row | Finding]:
     yield from timeline.late
 
 
-def rows_alone(record: Frame | Gap | End, channel: Open | None) -> Iterator[Row]:
+def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     """The rows of one record out of a capture of which nothing else is known: nothing is paired."""
     conversation = Conversation()
     if channel:

@@ -2,8 +2,8 @@
 
 The theory. A viewer needs the number of rows and any one of them long before 500 MB are decoded. So `grow` looks only
 at line ends and for the beginning of a frame as our writer writes it; any other line is decoded then and there. It
-keeps eight bytes a line, and four more for each line that is a row: a whole frame, a gap, the end. A frame in pieces is
-one row, that of its last piece.
+keeps eight bytes a line, and four more for each line that is a row: a whole frame, an HTTP head that no message
+follows, a gap, the end. A frame in pieces is one row, that of its last piece.
 
 The same lines come out of `reader.Records` as records; the two agree on which there are (tests hold them to it).
 A file that is deleted while it is open can be read to the end; one that is cut short has lost what was cut.
@@ -19,6 +19,7 @@ import orjson
 
 from mcpspy.capture.reader import DAMAGED, Capture, is_live, parse_record
 from mcpspy.errors import CaptureError
+from mcpspy.head import Head, stands_alone
 from mcpspy.record import Close, Frame, Gap, Open, Record
 
 _FRAME = b'{"kind":"frame",'  # as our writer begins it
@@ -38,10 +39,11 @@ class Index:
             raise CaptureError(f"cannot read {path}: {error.strerror}") from error
         self.state: Literal["live", "ended", "deleted", "cut short"] = "ended"
         """At the last look: a relay was writing to it, or none was, or its name is gone, or its contents."""
+        self.live = False
+        """Whether a relay was writing to it at the last look, deleted or not."""
         self.rows = array("I")
         """The line numbers of the records that are rows, in the order in which they are complete."""
-        self.channels: dict[int, Open] = {}
-        """Every channel that was opened so far."""
+        self._opened: dict[int, int] = {}  # by channel: the line that opened it
         self._other = 0  # the last line that is a record and no row of its own
         self._starts = array("Q", (0,))  # where each line begins, and in the end where the next one will
         self._pieces: dict[int, list[int]] = {}  # lines of the frame that a channel is in the middle of
@@ -76,7 +78,7 @@ class Index:
         if end < 0:
             if len(chunk) == limit:
                 return self.grow(limit * 4)
-            return self.state == "ended" and self._finish(chunk)
+            return not self.live and self._finish(chunk)
         for line in chunk[:end].split(b"\n"):
             self._line(line)
             self._starts.append(self._starts[-1] + len(line) + 1)
@@ -94,9 +96,8 @@ class Index:
         status = os.fstat(self._file.fileno())
         if self.state == "cut short" or status.st_size < self.indexed:
             return "cut short"  # for good: what is written now is another capture
-        if not status.st_nlink:
-            return "deleted"
-        return "live" if is_live(self._file.fileno()) else "ended"
+        self.live = is_live(self._file.fileno())
+        return "live" if self.live and status.st_nlink else "ended" if status.st_nlink else "deleted"
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""
@@ -113,6 +114,11 @@ class Index:
             limit -= len(piece.raw)
         first = pieces[0] if pieces else last
         return replace(first, n=n, t=last.t, raw=b"".join(piece.raw for piece in pieces), cut=last.cut or more)
+
+    def channel(self, ch: int) -> Open | None:
+        """How a channel was opened, if it was so far."""
+        record = self._decode(self._opened[ch])[0] if ch in self._opened else None
+        return record if isinstance(record, Open) else None
 
     def in_pieces(self, n: int) -> bool:
         """Whether the row on line `n` is a frame that was written in pieces, being larger than 64 KiB."""
@@ -156,15 +162,22 @@ class Index:
         elif isinstance(record, Frame):
             self.rows.append(n)
         elif isinstance(record, Open | Close):
-            if isinstance(record, Open):
-                self.channels[record.ch] = record
             self._other = n
             self._join(record.ch)
+            if isinstance(record, Open):
+                self._opened[record.ch] = n
+                if record.head and stands_alone(record.head, self._asked(record)):
+                    self.rows.append(n)
         elif record is not None:
             self._join_all()
             if isinstance(record, Gap) and record != _damage(n) and self._ends_in_damage():
                 self.rows.pop()  # the gap counts the torn line that it follows
             self.rows.append(n)
+
+    def _asked(self, opened: Open) -> Head | None:
+        """The head of the request that a channel answers."""
+        asked = self.channel(opened.answers) if opened.answers is not None else None
+        return asked.head if asked else None
 
     def _ends_in_damage(self) -> bool:
         """Whether the last record so far is a line that does not parse."""

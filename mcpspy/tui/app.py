@@ -1,5 +1,6 @@
 """The application: the sessions, or at once the timeline of one."""
 
+import gc
 import os
 import sys
 from typing import ClassVar
@@ -37,5 +38,7 @@ def run(targets: list[str]) -> int:
     """Show the captures until the user quits; returns the exit status."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
-    Spy(targets).run()
-    return 0
+    gc.freeze()  # what is there by now stays: looking through it again and again takes longer than a frame
+    app = Spy(targets)
+    app.run()
+    return app.return_code or 0

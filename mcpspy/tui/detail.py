@@ -13,6 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mcpspy.printable import printable
+from mcpspy.protocol.rules import Finding
 from mcpspy.record import Header
 from mcpspy.timeline import Row, wall_time
 from mcpspy.tui.pretty import Piece, json_lines, text_lines
@@ -145,3 +146,15 @@ def _about(row: Row, header: Header) -> Iterator[list[Piece]]:
     for fault in (row.refused, row.text if row.kind == "invalid" else None):
         if fault:
             yield [(printable(fault, 300), "warning")]
+    yield from map(_found, row.findings)
+
+
+def _found(finding: Finding) -> list[Piece]:
+    """What is wrong, where, and whose fault it is."""
+    kind = {"error": "warning", "warning": "number", "info": "label"}[finding.severity]
+    where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
+    related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
+    return [
+        (f"{finding.severity}: {printable(finding.message, 500)}{where}{related}", kind),
+        (f" · {finding.blame} · {finding.rule}", "label"),
+    ]

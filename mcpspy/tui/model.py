@@ -14,16 +14,19 @@ from typing import NamedTuple
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Records
 from mcpspy.protocol.revisions import Revision
-from mcpspy.record import Close, Frame, Open
+from mcpspy.protocol.rules import SEVERITIES, Finding
+from mcpspy.record import Frame
 from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
 from mcpspy.units import plural
 
 _SLICE = 1 << 15  # bytes that the fold reads at once
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
+_FOUND, _FOUND_OF_ONE = 100_000, 50  # frames with findings, and findings of one, that are kept
+_NAME = 500  # characters of a method or name that are kept
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _NAMED = 9  # messages of a batch that a line names
 
-_KINDS = ("", "request", "notification", "result", "error", "invalid", "stderr", "gap", "end", "batch")
+_KINDS = ("", "request", "notification", "result", "error", "invalid", "stderr", "http", "event", "gap", "end", "batch")
 _BATCH = _KINDS.index("batch")
 _SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
 _SENDERS = ("client", "server", "mcpspy")
@@ -48,6 +51,8 @@ class Line(NamedTuple):
     """Bytes of the frame."""
     text: str = ""
     """What there is to read where there is no method."""
+    severity: str = ""
+    """Of the worst that was found of it."""
 
 
 class _Columns:
@@ -78,12 +83,15 @@ class Session:
         self.counts = Counts()
         self.complete = False
         """The file has ended, and all of it is folded."""
+        self.found = dict.fromkeys(SEVERITIES, 0)
+        """How often something was found, by severity."""
+        self._findings: dict[int, list[Finding]] = {}  # by line number
         self._columns = _Columns()
         self._texts = [""]  # methods and names, once each
         self._places: dict[str, int] = {"": 0}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
         self._records = Records()
-        self._timeline = Timeline()
+        self._timeline = Timeline(rules=True)
         self._folded = 0  # bytes
         self._newest = (0, 0)  # line number and time of the row that the fold gave last
         self._steps = self._fold()
@@ -116,7 +124,7 @@ class Session:
                 break
             if time.perf_counter() > deadline:
                 return True
-        if self.index.state == "ended" and self._folded == self.index.indexed == self.index.size:
+        if not self.index.live and self.index.state != "cut short" and self._folded == self.index.size:
             self._finish()
         return False
 
@@ -139,6 +147,7 @@ class Session:
             _STATUSES[columns.status[n]],
             abs(columns.t[n] - columns.t[partner]) if partner else None,
             columns.size[n],
+            severity=self._severity(n),
         )
 
     def partner(self, place: int) -> int | None:
@@ -157,9 +166,7 @@ class Session:
     def _rows(self, n: int, limit: int) -> list[Row]:
         """The messages on line `n`, of a large frame out of about its first `limit` bytes."""
         record = self.index.record(n, limit)
-        if isinstance(record, Open | Close):  # the file was overwritten under our eyes
-            return []
-        channel = self.index.channels.get(record.ch) if isinstance(record, Frame) else None
+        channel = self.index.channel(record.ch) if isinstance(record, Frame) else None
         found = list(rows_alone(record, channel))
         if len(found) == 1 and self._columns.kind[n]:
             self._add_what_is_known(found[0])
@@ -170,6 +177,7 @@ class Session:
 
     def _add_what_is_known(self, row: Row) -> None:
         columns, n = self._columns, row.n
+        row.findings = tuple(self._findings.get(n, ()))
         kind, method = _KINDS[columns.kind[n]], self._texts[columns.method[n]] or None
         row.t, row.size = columns.t[n], columns.size[n]
         if len(row.raw) < row.size:
@@ -195,17 +203,17 @@ class Session:
         if not found:
             return Line(n, 0, "gap", "mcpspy", text="overwritten")
         row = found[0]
-        text = row.text or ""
+        text, severity = row.text or "", self._severity(n)
         if row.kind == "invalid":
             text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
         if len(found) > 1:
             methods = ", ".join(row.method or row.kind for row in found[:_NAMED])
-            return Line(
-                n, row.t, "batch", row.sender, size=row.size, text=f"{plural(len(found), 'message')}: {methods}"
-            )
+            text = f"{plural(len(found), 'message')}: {methods}"
+            return Line(n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity)
         method = row.method or ("…" if row.kind in ("result", "error") else "")
         number = str(row.id) if row.id else ""
-        return Line(n, row.t, row.kind, row.sender, method, row.name or "", number, size=row.size, text=text)
+        subject = (method, row.name or "", number)
+        return Line(n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity)
 
     def _fold(self) -> Iterator[bool]:
         """Folds one record a step, for ever; yields whether there was one."""
@@ -218,6 +226,7 @@ class Session:
             for record in self._records.feed(chunk):
                 for row in self._timeline.feed(record):
                     self._fill(row)
+                self._take_findings()
                 yield True
 
     def _finish(self) -> None:
@@ -227,13 +236,32 @@ class Session:
                 self._fill(row)
         for row in self._timeline.end():
             self._fill(row)
+        self._take_findings()
         for exchange in self._timeline.pending():
             self._columns.status[exchange.request.n] = _STATUSES.index(final_status(exchange, live=False))
         self.complete = True
 
+    def _take_findings(self) -> None:
+        for finding in self._timeline.late:
+            self._find(finding)
+        self._timeline.late.clear()
+
+    def _find(self, finding: Finding) -> None:
+        self.found[finding.severity] += 1
+        if len(self._findings) < _FOUND or finding.frame in self._findings:
+            known = self._findings.setdefault(finding.frame, [])
+            if len(known) < _FOUND_OF_ONE:
+                known.append(finding)
+
+    def _severity(self, n: int) -> str:
+        known = self._findings.get(n)
+        return min((finding.severity for finding in known), key=SEVERITIES.index) if known else ""
+
     def _fill(self, row: Row) -> None:
         columns, n = self._columns, row.n
         self.counts.add(row)
+        for finding in row.findings:
+            self._find(finding)
         if n < self._newest[0] and row.t >= self._newest[1]:
             self.index.put_after(n, self._newest[0])  # recorded before its cause
         self._newest = (n, row.t)
@@ -270,9 +298,10 @@ class Session:
             columns.partner[request.n], columns.status[request.n] = row.n, _STATUSES.index(row.status or "")
 
     def _place(self, text: str | None) -> int:
-        place = self._places.setdefault(text or "", len(self._texts))
+        text = (text or "")[:_NAME]
+        place = self._places.setdefault(text, len(self._texts))
         if place == len(self._texts):
-            self._texts.append(text or "")
+            self._texts.append(text)
         return place
 
     def _set_id(self, n: int, number: str) -> None:

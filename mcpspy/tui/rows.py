@@ -3,9 +3,11 @@
 It knows nothing of what the rows are: a subclass says how many there are and what stands in each.
 """
 
+from collections.abc import Hashable
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.events import Click
 from textual.geometry import Size
@@ -13,6 +15,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+_STRIPS = 500  # rows that are kept as they were made
 
 SLICE, BREATH = 0.004, 0.001
 """Seconds: how long work in the background goes on at a time, and how long it then gives way to keys and the screen."""
@@ -45,6 +49,11 @@ class Rows(ScrollView, can_focus=True):
 
     cursor = reactive(0, repaint=False)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._faces: list[Hashable] = []  # of the rows on the screen
+        self._strips: dict[int, tuple[Hashable, Strip]] = {}  # rows as they were made last
+
     class Chosen(Message):
         """The selected row was chosen."""
 
@@ -56,13 +65,21 @@ class Rows(ScrollView, can_focus=True):
         """What stands in the row at `place`, in a view of that width."""
         raise NotImplementedError
 
+    def face(self, place: int) -> Hashable:  # noqa: ARG002 (a subclass looks at it)
+        """What decides how the row at `place` looks: while that stays, it is not made anew. None: it always is."""
+        return None
+
     def rows_changed(self) -> None:
         """Tell the view that rows have come, gone or changed."""
         count = self.count()
         set_height(self, count)
         if self.cursor >= count:
             self.cursor = max(count - 1, 0)
-        self.refresh()
+        top = self.scroll_offset.y
+        faces = [self.face(place) for place in range(top, min(top + self.size.height, count))]
+        if faces != self._faces or None in faces:
+            self._faces = faces
+            self.refresh()
 
     def on_resize(self) -> None:
         """Lines are as wide as the view: nothing scrolls sideways."""
@@ -77,8 +94,18 @@ class Rows(ScrollView, can_focus=True):
         if place >= self.count():
             return Strip.blank(width, base)
         mark = self.mark(place)
-        if mark:
-            base += self.get_component_rich_style(mark)
+        face = self.face(place)
+        key = (face, mark, width, base)
+        known = self._strips.get(place)
+        if known and face is not None and known[0] == key:
+            return known[1]
+        strip = self._strip(place, width, base + self.get_component_rich_style(mark) if mark else base)
+        if len(self._strips) > _STRIPS:
+            self._strips.clear()
+        self._strips[place] = (key, strip)
+        return strip
+
+    def _strip(self, place: int, width: int, base: Style) -> Strip:
         segments = []
         for text, name in self.cells(place, width):
             plain = not name or place == self.cursor  # few colours can be read on that of the cursor

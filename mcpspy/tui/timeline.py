@@ -27,6 +27,7 @@ _PROGRESS = 0.25  # seconds from one look to the next at a capture that is being
 _WIDE = 130  # columns from which the detail stands beside the timeline and not below it
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
+_FOUND = {"error": "✗", "warning": "!", "info": "·", "": " "}
 _BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
 _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim"}
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
@@ -37,7 +38,7 @@ class TimelineRows(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
-        "timeline--server", "timeline--pending", "timeline--partner",
+        "timeline--server", "timeline--pending", "timeline--partner", "timeline--warning", "timeline--info",
     }  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "toggle_follow", "follow"),
@@ -61,10 +62,15 @@ class TimelineRows(Rows):
         if self.follow:
             self.move_to(self.count() - 1)
 
+    def face(self, place: int) -> Line:
+        """A row looks as its line says."""
+        return self._session.line(place)
+
     def cells(self, place: int, width: int) -> list[Cell]:
-        """Number, time, direction, what it is about, and how it went."""
+        """What was found, number, time, direction, what it is about, and how it went."""
         line = self._session.line(place)
         start = [
+            (f"{_FOUND[line.severity]} ", f"timeline--{line.severity}" if line.severity else ""),
             (f"{'#' + str(line.n):>7} ", "timeline--dim"),
             (f"{line.t / 1e9:>9.3f} ", "timeline--dim"),
             (f"{_ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
@@ -155,6 +161,7 @@ class TimelineScreen(Screen[None]):
         super().__init__()
         self._session = Session(path)
         self._shown: Line | None = None  # the selected row as it was when its message was shown
+        self._told = 0.0  # when that was
 
     def compose(self) -> ComposeResult:
         """A title, the timeline, the message, the keys."""
@@ -169,7 +176,7 @@ class TimelineScreen(Screen[None]):
         self._session.grow(SLICE)
         rows = self.query_one(TimelineRows)
         rows.focus()
-        self.watch(rows, "cursor", self._show_message, init=False)  # at once: a message would cost one more drawing
+        self.watch(rows, "cursor", self._moved, init=False)  # at once: a message would cost one more drawing
         rows.follow = self._session.index.state == "live"
         self._grown()
         self._grow()
@@ -188,20 +195,22 @@ class TimelineScreen(Screen[None]):
         shown = 0.0
         with suppress(NoMatches):  # the screen is being taken down, widget by widget
             while self.is_attached and not self._session.complete:
+                looked = time.monotonic()
                 more = self._session.grow(SLICE)
                 pause = _LOOK if self._session.index.state == "live" else _PROGRESS
-                if not more or time.monotonic() - shown > pause:
-                    shown = time.monotonic()
+                if not more or looked - shown > pause:
+                    shown = looked
                     self._grown()
-                await asyncio.sleep(BREATH if more else _LOOK)
+                await asyncio.sleep(BREATH if more else max(looked + _LOOK - time.monotonic(), BREATH))
             self._grown()
 
     def _grown(self) -> None:
         rows = self.query_one(TimelineRows)
         rows.grown()
         self.query_one("#title", Static).update(self._title(following=rows.follow), layout=False)
-        if rows.count() and self._session.line(rows.cursor) != self._shown:
-            self._show_message()  # its answer has come, or the fold has
+        news = rows.count() and self._session.line(rows.cursor) != self._shown  # its answer, or what the fold found
+        if news and (self._session.complete or self._may_tell()):
+            self._show_message()
 
     def _title(self, *, following: bool) -> str:
         session, header = self._session, self._session.header
@@ -209,13 +218,25 @@ class TimelineScreen(Screen[None]):
         parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
         if session.counts.errors:
             parts.append(plural(session.counts.errors, "error"))
+        found = [f"{_FOUND[severity]} {count:,}" for severity, count in session.found.items() if count]
+        if found:
+            parts.append(f"found: {' '.join(found)}")
         if session.progress < 1 and session.index.state == "ended":
             parts.append(f"reading {session.progress:.0%}")
         if following:
             parts.append("following")
         return printable(" · ".join(parts), 400)
 
+    def _moved(self) -> None:
+        if not self.query_one(TimelineRows).follow or self._may_tell():
+            self._show_message()
+
+    def _may_tell(self) -> bool:
+        """Whether the message may change of itself: while rows stream in nobody can read each."""
+        return time.monotonic() - self._told > _PROGRESS
+
     def _show_message(self) -> None:
+        self._told = time.monotonic()
         rows = self.query_one(TimelineRows)
         if rows.count():
             self._shown = self._session.line(rows.cursor)

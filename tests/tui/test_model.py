@@ -250,8 +250,9 @@ def test_a_batch_has_all_its_messages_and_what_answers_it_leads_to_it(folded, tm
     found = folded(path)
     agree(found, path)
     assert [row.method for row in found.messages(0)] == ["a", "b"]
-    assert found.line(0) == Line(5, 1_000_000, "batch", "client", size=45, text="2 messages: a, b")
-    assert found.line(5) == Line(10, 6_000_000, "batch", "server", size=42, text="2 messages: result, error")
+    first, last = Line(5, 1_000_000, "batch", "client", size=45), Line(10, 6_000_000, "batch", "server", size=42)
+    assert found.line(0) == first._replace(text="2 messages: a, b", severity="error")
+    assert found.line(5) == last._replace(text="2 messages: result, error", severity="error")
     assert [found.partner(place) for place in range(6)] == [None, 0, 0, 5, 5, None]
     assert [found.line(place).status for place in range(6)] == ["", "ok", "ok", "ok", "error", ""]
     assert [found.line(place).method for place in range(6)] == ["", "a", "b", "c", "d", ""]
@@ -275,7 +276,28 @@ def test_a_row_without_a_method_says_the_same_before_the_fold_and_after_it(sessi
     assert before.text
     grow(found)
     assert found.complete
-    assert found.line(0) == before
+    assert found.line(0)._replace(severity="") == before
+
+
+# What the rules find.
+
+
+def test_a_row_has_the_worst_of_its_findings_and_late_ones_too(session, tmp_path):
+    said = """
+        > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+        < debug
+        > {"jsonrpc":"2.0","id":2,"method":"nope","extra":1}
+        < {"jsonrpc":"2.0","id":2,"result":{}}
+    """
+    found = folded(capture(tmp_path / "a.jsonl", said))
+    assert [found.line(place).severity for place in range(4)] == ["warning", "error", "warning", ""]
+    (row,) = found.messages(0)
+    assert [finding.rule for finding in row.findings] == ["pairing/unanswered"]
+    assert {finding.rule for finding in found.messages(2)[0].findings} == {
+        "jsonrpc/extra-member",
+        "schema/unknown-method",
+    }
+    assert found.found == {"error": 1, "warning": 2, "info": 1}
 
 
 # Big frames.

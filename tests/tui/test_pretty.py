@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpspy.printable import printable
 from mcpspy.tui.pretty import json_lines, text_lines
 from tests.test_printable import unsafe
 from tests.test_timeline import JSON
@@ -95,7 +96,7 @@ def test_what_is_no_json_is_shown_all_the_same(text, lines):
 def test_nothing_is_lost_and_nothing_added_but_blanks(value, indent, ascii_):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_)
     tokens = [match[0] for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+', text)]
-    safe = [token for token in tokens if not unsafe(token) and token.isprintable()]
+    safe = [token for token in tokens if printable(token, 4000) == token]
     pieces = [piece for piece, _ in kinds(text)]
     assert len(pieces) == len(tokens)
     assert [piece for piece, token in zip(pieces, tokens, strict=True) if token in safe] == safe

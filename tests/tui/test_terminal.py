@@ -51,7 +51,7 @@ def mcpspy(*arguments):
 
 
 def test_the_sessions_are_shown_one_is_opened_and_the_terminal_is_left_as_it_was(tmp_path, terminal):
-    capture(tmp_path / "a.jsonl", '> {"id":1,"method":"tools/call","params":{"name":"forecast"}}')
+    capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast"}}')
     terminal.shows("ready")
     terminal.type(f"{mcpspy('tui', tmp_path)}; echo status $?", "Enter")
     terminal.shows("1 session, 0 live")

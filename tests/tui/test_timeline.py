@@ -27,7 +27,7 @@ PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
 def said(writer, first, count):
     """Write some more pings."""
     for n in range(first, first + count):
-        writer.frame(1, n * 1_000_000, b'{"id":%d,"method":"ping"}' % n, more=False, cut=False)
+        writer.frame(1, n * 1_000_000, b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % n, more=False, cut=False)
 
 
 def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
@@ -47,7 +47,8 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
 
     async def scenario(pilot):
         rows = await opened(pilot)
-        assert [" ".join(line.split()) for line in shown(rows)][:9] == [
+        assert [line[:1] for line in shown(rows)][:4] == ["✗", "✗", "✗", " "]
+        assert [" ".join(line.lstrip("✗!· ").split()) for line in shown(rows)][:9] == [
             "#5 0.001 → tools/call forecast id 1 59 B",
             "#6 1.500 ← tools/call forecast id 1 tool-error 1.50 s 34 B",
             "#7 1.501 → notifications/initialized 38 B",
@@ -58,7 +59,7 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
             "#12 1.506 → ping id 4 unanswered 24 B",
             "#13 10.000 · end: the server exited with code 0",
         ]
-        assert title(pilot.app) == "weather · stdio · ended · 9 rows · 2 errors"
+        assert title(pilot.app).startswith("weather · stdio · ended · 9 rows · 2 errors · found: ✗ ")
 
     play(scenario, path, size=(160, 30))
 
@@ -240,7 +241,7 @@ def test_the_message_stands_below_or_beside_the_timeline(tmp_path):
             assert (detail(pilot).region.y == rows.region.y) == wide or size[1] < 10
             for strip in pilot.app.screen._compositor.render_strips():
                 assert strip.cell_length == size[0]
-        assert shown(rows)[0].startswith("     #5 ")
+        assert shown(rows)[0][1:].startswith("      #5 ")
 
     play(scenario, path)
 
@@ -345,7 +346,7 @@ def test_a_golden_capture_reads_like_its_timeline():
         for place in range(rows.count()):
             line = rows._session.line(place)
             text = "".join(cell for cell, _ in rows.cells(place, 200))
-            assert text.split()[0] == f"#{line.n}"
+            assert text.lstrip("✗!· ").split()[0] == f"#{line.n}"
             assert line.method[:30] in text
             assert line.name[:30] in text
         assert "6 errors" in lines(pilot.app)[0]
