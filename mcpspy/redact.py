@@ -1,8 +1,9 @@
-"""Secrets out of what is written to a capture: command lines now, heads and forms with the HTTP relay.
+"""Secrets out of what is written to a capture: command lines, URLs, HTTP heads, and the bodies of OAuth endpoints.
 
 A secret becomes `«redacted:8hex»`, eight hex digits of a hash keyed with `~/.mcpspy/key`, so that equal secrets look
 equal and nobody can guess back. What counts as a secret: the value of a name that `is_secret_name` knows, the password
-of a URL, and words in the shape of well-known tokens.
+of a URL, and words in the shape of well-known tokens. In URLs, forms and OAuth bodies also what OAuth alone calls so
+(`code`, `code_verifier`, `assertion`). Session ids stay: pairing and replay need them, and they authenticate nobody.
 
 Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold a secret.
 """
@@ -11,8 +12,18 @@ import os
 
 from mcpspy.capture.place import home, make_directory
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "xapikey"))
 _ENDINGS = "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()
+_OAUTH = frozenset("code codeverifier assertion clientassertion devicecode samlresponse".split())
+_OAUTH_ENDPOINTS = frozenset("token register registration introspect introspection revoke revocation par".split())
+_SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
+_REMEMBERED = 4096  # header values, which repeat from request to request
+LARGEST_BODY = 65536
+"""Bytes of an OAuth body that is parsed; a larger one is withheld whole."""
 _SHAPES = (
     "sk-",
     "k_live_",
@@ -28,8 +39,22 @@ _SHAPES = (
 
 def is_secret_name(name: str) -> bool:
     """Whether the value of a header, query key, form key, JSON key or option called `name` is a secret."""
-    plain = name.lower().replace("-", "").replace("_", "").replace(".", "")
+    plain = _plain(name)
     return plain in _HEADERS or plain.endswith(tuple(_ENDINGS))
+
+
+def is_oauth_endpoint(target: str) -> bool:
+    """Whether a request's target is, by its last segment, where OAuth secrets are exchanged as bodies."""
+    path = target.partition("?")[0].rstrip("/")
+    return path.rpartition("/")[2].lower() in _OAUTH_ENDPOINTS
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(".", "")
+
+
+def _is_oauth_secret(name: str) -> bool:
+    return _plain(name) in _OAUTH or is_secret_name(name)
 
 
 class Redactor:
@@ -37,6 +62,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._key: bytes | None = None
+        self._headers: dict[tuple[str, str], str] = {}
 
     def mark(self, secret: str) -> str:
         """What stands in for `secret`."""
@@ -56,9 +82,85 @@ class Redactor:
                 secret_next = False
                 continue
             secret_next = word.startswith("-") and "=" not in word and is_secret_name(word.lstrip("-"))
-            suspect = any(mark in word for mark in "=:{ ") or any(shape in word for shape in _SHAPES)
-            clean.append(self._word(word) if suspect else word)
+            clean.append(self._text(word))
         return clean
+
+    def url(self, url: str) -> str:
+        """A URL or a request's target: passwords, the values of secret query keys, token shapes."""
+        for mark in "?#":
+            before, found, query = url.partition(mark)
+            if found:
+                url = before + found + self._form(query)
+        return self._text(url)
+
+    def head(self, head: "dict[str, Any]") -> "dict[str, Any]":
+        """An HTTP head as `relay.http` describes one, whole or in part: its `target` and its `headers`."""
+        clean = dict(head)
+        if "target" in head:
+            clean["target"] = self.url(head["target"])
+        if "headers" in head:
+            clean["headers"] = [[name, self.header(name, value)] for name, value in head["headers"]]
+        return clean
+
+    def header(self, name: str, value: str) -> str:
+        """The value of a header; of an Authorization the scheme stays."""
+        known = self._headers.get((name, value))
+        if known is None:
+            if len(self._headers) >= _REMEMBERED:
+                self._headers.clear()
+            known = self._headers[name, value] = self._header(name, value)
+        return known
+
+    def body(self, raw: bytes) -> bytes:
+        """A whole body of an OAuth endpoint: JSON, a form, or text that is neither."""
+        import json
+
+        text = raw.decode("utf-8", "replace")
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return self._text(self._form(text)).encode()
+        return json.dumps(self._json(value), ensure_ascii=False).encode("utf-8", "replace")
+
+    def _header(self, name: str, value: str) -> str:
+        if name.lower() in _SESSION_HEADERS or not value:
+            return value
+        if not is_secret_name(name):
+            return self.url(value)
+        scheme, _, credentials = value.partition(" ")
+        if credentials and _plain(name).endswith("authorization"):
+            return f"{scheme} {self.mark(credentials)}"
+        return self.mark(value)
+
+    def _form(self, form: str) -> str:
+        """The keys of a query or a form (WHATWG URL, 5.1), each other character as it was."""
+        if "=" not in form:
+            return form
+        from urllib.parse import unquote_plus
+
+        fields = []
+        for field in form.split("&"):
+            name, equals, value = field.partition("=")
+            if value and "«redacted:" not in value and _is_oauth_secret(unquote_plus(name)):
+                value = self.mark(unquote_plus(value))  # as it reads elsewhere, so that equal secrets look equal
+            fields.append(name + equals + value)
+        return "&".join(fields)
+
+    def _json(self, value: "Any") -> "Any":
+        if isinstance(value, list):
+            return [self._json(element) for element in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: self.mark(member)
+            if isinstance(member, str) and member and _is_oauth_secret(key)
+            else self._json(member)
+            for key, member in value.items()
+        }
+
+    def _text(self, text: str) -> str:
+        suspect = any(mark in text for mark in "=:{ ") or any(shape in text for shape in _SHAPES)
+        return self._word(text) if suspect else text
 
     def _word(self, word: str) -> str:
         import re

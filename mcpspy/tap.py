@@ -13,8 +13,12 @@ from mcpspy.wire.lines import PIECE, Lines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from mcpspy.capture.writer import Writer
+    from mcpspy.redact import Redactor
+
+    Fields = dict[str, Any]
 
 
 class Tap:
@@ -29,6 +33,7 @@ class Tap:
         self.lock = allocate_lock()
         self._say = say
         self._channels = 0
+        self._redactor: Redactor | None = None
 
     def open(self, t: int, sender: str, role: str) -> "Channel":
         """Begin a channel of lines at `t`."""
@@ -37,10 +42,48 @@ class Tap:
         self.record(lambda writer: writer.open(number, t, sender, role, "lines"))
         return Channel(self, number)
 
-    def end(self, t: int, code: int, why: str | None) -> None:
-        """End the capture with the server's exit code, negative for a signal; what comes later is not recorded."""
+    def open_body(
+        self,
+        t: int,
+        sender: str,
+        role: str,
+        framing: str,
+        fields: "Fields",
+        *,
+        encoding: str = "",
+        secret: bool = False,
+    ) -> "Body":
+        """Begin a channel of HTTP at `t`: `framing` is `body`, `sse` or `message`.
+
+        `fields` are those of DESIGN section 3: `head`, `peer`, `answers`, `sent`, `by`. A body in the content codings
+        of `encoding` is recorded decoded; a `secret` one is that of an OAuth endpoint.
+        """
+        self._channels += 1
+        body = Body(self, self._channels, framing, encoding, secret=secret)
+
+        def write(writer: "Writer") -> None:
+            heads = {key: self.redactor.head(fields[key]) for key in ("head", "sent") if key in fields}
+            writer.open(body.number, t, sender, role, framing, fields | heads)
+
+        self.record(write)
+        return body
+
+    def end(self, t: int, code: int | None, why: str | None) -> None:
+        """End the capture; what comes later is not recorded.
+
+        `code` is the server's exit code, negative for a signal; None where the server is no process of ours.
+        """
         self.record(lambda writer: writer.end(t, code, why))
         self.writer = None
+
+    @property
+    def redactor(self) -> "Redactor":
+        """What takes the secrets out of heads and bodies."""
+        if self._redactor is None:
+            from mcpspy.redact import Redactor
+
+            self._redactor = Redactor()
+        return self._redactor
 
     def record(self, write: "Callable[[Writer], None]") -> None:
         """Let `write` use the writer, if there is one; whatever it raises ends the recording."""
@@ -95,3 +138,110 @@ class Channel:
             for raw, more, cut in self._lines.end():
                 writer.frame(self._number, t, raw, more, cut)
             writer.close(self._number, t, how)
+
+
+_KEPT = 1 << 18  # bytes that no coding holds back before it gives out the first of what they stand for
+
+
+class Body:
+    """One channel of HTTP: a body, an event stream, or a direction of a WebSocket, its content coding undone.
+
+    Where a coding cannot be undone, the bytes from there on are recorded as they came, and the close says why.
+    """
+
+    def __init__(self, tap: Tap, number: int, framing: str, encoding: str, *, secret: bool) -> None:
+        from mcpspy.wire.body import Decoder
+
+        self.number = number
+        self._tap = tap
+        self._decoder = Decoder(encoding)
+        self.coded = not self._decoder.plain
+        """Whether what is fed may stand for many times as much."""
+        self._frames: Any = _Secret(tap) if secret else _splitter(framing)
+        self._received = b""  # while nothing of it has been decoded
+        self._change: tuple[bytes, Fields] | None = None
+        self._ended = False
+
+    def changed(self, raw: bytes, sent: bytes, by: str) -> None:
+        """Announce that of the next frame that reads `raw` it was `sent` that was forwarded."""
+        self._change = raw, {"sent": sent.decode("utf-8", "replace"), "by": by}
+
+    def feed(self, chunk: bytes, t: int) -> None:
+        """Record bytes that were read at `t` and have been forwarded."""
+        self._tap.record(lambda writer: self._feed(writer, chunk, t))
+
+    def end(self, t: int, how: str) -> None:
+        """Record that the stream ended; a second call is void."""
+        self._tap.record(lambda writer: self._end(writer, t, how))
+
+    def _feed(self, writer: "Writer", chunk: bytes, t: int) -> None:
+        if self._ended:
+            return
+        if not self.coded:
+            self._write(writer, t, self._frames.feed(chunk))
+            return
+        before = self._received
+        self._received = before + chunk if len(before) < _KEPT else before
+        for part in self._decoder.feed(chunk):
+            self._received = b""
+            self._write(writer, t, self._frames.feed(part))
+        if self._decoder.fault:
+            self.coded = False
+            secret = isinstance(self._frames, _Secret)
+            self._write(writer, t, self._frames.end(), cut=True)
+            self._frames = _Secret(self._tap, withheld=True) if secret else _splitter("body")
+            self._write(writer, t, self._frames.feed(self._received or chunk))
+
+    def _end(self, writer: "Writer", t: int, how: str) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if how == "eof":
+            self._decoder.end()
+        self._write(writer, t, self._frames.end(), cut=how != "eof" or (self.coded and bool(self._decoder.fault)))
+        code, reason = getattr(self._frames, "closing", None) or (None, self._decoder.fault)
+        writer.close(self.number, t, how, {key: it for key, it in (("code", code), ("reason", reason)) if it})
+
+    def _write(self, writer: "Writer", t: int, frames: "list[Any]", *, cut: bool = False) -> None:
+        for raw, more, ended, *op in frames:
+            rest = {"op": op[0]} if op and op[0] else None
+            if self._change and raw == self._change[0]:
+                rest, self._change = self._change[1], None
+            writer.frame(self.number, t, raw, more, ended or (cut and not more), rest)
+
+
+class _Secret:
+    """The body of an OAuth endpoint: one frame without its secrets; of one that cannot be parsed, its size alone."""
+
+    def __init__(self, tap: Tap, *, withheld: bool = False) -> None:
+        self._tap = tap
+        self._raw = b""
+        self._size = 0
+        self._withheld = withheld
+
+    def feed(self, chunk: bytes) -> "list[Any]":
+        from mcpspy.redact import LARGEST_BODY
+
+        self._size += len(chunk)
+        self._withheld = self._withheld or self._size > LARGEST_BODY
+        self._raw = b"" if self._withheld else self._raw + chunk
+        return []
+
+    def end(self) -> "list[Any]":
+        if self._withheld:
+            return [(f"«withheld: {self._size} bytes»".encode(), False, False)]
+        return [(self._tap.redactor.body(self._raw), False, False)] if self._raw else []
+
+
+def _splitter(framing: str) -> "Any":
+    if framing == "sse":
+        from mcpspy.wire.sse import Events
+
+        return Events()
+    if framing == "message":
+        from mcpspy.wire.websocket import Messages
+
+        return Messages()
+    from mcpspy.wire.body import Whole
+
+    return Whole()

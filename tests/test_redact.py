@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy import redact
-from mcpspy.redact import Redactor, is_secret_name
+from mcpspy.redact import Redactor, is_oauth_endpoint, is_secret_name
 
 SECRET = "hunter2/Correct+Horse=="
 MARK = re.compile("«redacted:[0-9a-f]{8}»")
@@ -322,3 +322,127 @@ def test_a_secret_inside_a_word_is_replaced(word):
 def test_a_long_word_takes_time_linear_in_its_length(unit):
     """A client waits while a command line is looked through; quadratic time would take minutes here."""
     argv("k=" + unit * (1_000_000 // len(unit)), unit * (1_000_000 // len(unit)) + " =")
+
+
+# HTTP (O-02).
+
+
+def shown(text):
+    return MARK.sub("<mark>", text)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("/mcp?api_key=hunter2&x=1", "/mcp?api_key=<mark>&x=1"),
+        ("/cb?code=hunter2&state=s&session_id=1", "/cb?code=<mark>&state=s&session_id=1"),
+        ("/a?access%5Ftoken=hunter2", "/a?access%5Ftoken=<mark>"),
+        ("http://h/#access_token=hunter2&token_type=x", "http://h/#access_token=<mark>&token_type=x"),
+        ("http://u:hunter2@h/mcp", "http://u:<mark>@h/mcp"),
+        (f"/{JWT}/mcp", "/<mark>/mcp"),
+        ("/mcp?a=1&&b=%7e+%20&c", "/mcp?a=1&&b=%7e+%20&c"),
+        ("/mcp?code=", "/mcp?code="),
+        ("*", "*"),
+    ],
+)
+def test_urls(url, expected):
+    assert shown(Redactor().url(url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("Authorization", "Bearer hunter2", "Bearer <mark>"),
+        ("authorization", "hunter2", "<mark>"),
+        ("Proxy-Authorization", "Basic hunter2==", "Basic <mark>"),
+        ("Cookie", "a=b; c=d", "<mark>"),
+        ("X-Api-Key", "hunter2", "<mark>"),
+        ("X-Goog-Signature", "hunter2", "<mark>"),
+        ("Mcp-Param-Token", "hunter2", "<mark>"),
+        ("Location", "http://h/cb?code=hunter2&state=s", "http://h/cb?code=<mark>&state=s"),
+        ("Referer", "http://u:hunter2@h/", "http://u:<mark>@h/"),
+        ("Mcp-Session-Id", JWT, JWT),
+        ("Last-Event-ID", "sk-1", "sk-1"),
+        ("Content-Type", "application/json; charset=utf-8", "application/json; charset=utf-8"),
+        ("User-Agent", "python-httpx/0.28.1 (a=b)", "python-httpx/0.28.1 (a=b)"),
+        ("Date", "Tue, 24 Nov 2025 16:00:00 GMT", "Tue, 24 Nov 2025 16:00:00 GMT"),
+        ("WWW-Authenticate", 'Bearer resource_metadata="http://h/x"', 'Bearer resource_metadata="http://h/x"'),
+        ("Authorization", "", ""),
+    ],
+)
+def test_headers(name, value, expected):
+    """Session ids stay: pairing and replay need them."""
+    redactor = Redactor()
+    assert shown(redactor.header(name, value)) == expected
+    assert shown(redactor.header(name, value)) == expected, "and when it is remembered"
+
+
+def test_the_values_that_are_remembered_are_bounded():
+    redactor = Redactor()
+    for number in range(10_000):
+        redactor.header("X", str(number))
+    assert len(redactor._headers) <= 4096
+
+
+def test_a_head_is_cleaned_in_its_target_and_its_headers_and_not_changed_itself():
+    head = {"method": "GET", "target": "/?token=hunter2", "headers": [["Cookie", "hunter2"], ["A", "b"]]}
+    clean = Redactor().head(head)
+    assert "hunter2" not in str(clean)
+    assert head["headers"][0][1] == "hunter2"
+    assert (clean["method"], clean["headers"][1]) == ("GET", ["A", "b"])
+    assert Redactor().head({"status": 200}) == {"status": 200}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"grant_type=refresh_token&refresh_token=hunter2", "grant_type=refresh_token&refresh_token=<mark>"),
+        (b"client_secret=hunter2&code=hunter2&redirect_uri=a", "client_secret=<mark>&code=<mark>&redirect_uri=a"),
+        (b"code_verifier=h%2Bu&client_assertion=hunter2&x", "code_verifier=<mark>&client_assertion=<mark>&x"),
+        (b'{"access_token": "hunter2", "expires_in": 5}', '{"access_token": "<mark>", "expires_in": 5}'),
+        (b'[{"a": {"client_secret": "hunter2"}, "code": 401}]', '[{"a": {"client_secret": "<mark>"}, "code": 401}]'),
+        (b'{"access_token":"hunter2"', '{"access_token":"<mark>"'),
+        (b"<p>no</p>", "<p>no</p>"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_oauth_bodies(body, expected):
+    assert shown(Redactor().body(body).decode()) == expected
+
+
+def test_a_token_looks_the_same_in_a_form_in_json_and_in_a_header():
+    redactor = Redactor()
+    marks = {
+        MARK.search(text)[0]
+        for text in (
+            redactor.header("Authorization", "Bearer hunt er+2"),
+            redactor.body(b"refresh_token=hunt+er%2B2").decode(),
+            redactor.body(b'{"access_token":"hunt er+2"}').decode(),
+            redactor.url("/?access_token=hunt%20er%2b2"),
+        )
+    }
+    assert len(marks) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/token", True),
+        ("/oauth2/v1/Token?x=1", True),
+        ("/register/", True),
+        ("/introspect", True),
+        ("/mcp", False),
+        ("/tokens/mcp", False),
+        ("/", False),
+    ],
+)
+def test_oauth_endpoints_are_known_by_their_last_segment(target, expected):
+    assert is_oauth_endpoint(target) is expected
+
+
+@given(st.text(), st.text(), st.binary())
+def test_nothing_of_a_peer_raises(name, value, body):
+    redactor = Redactor()
+    redactor.header(name, value)
+    redactor.url(value)
+    redactor.body(body)

@@ -56,16 +56,27 @@ class Writer:
         self._quoted = 0  # bytes that the standard library has quoted
         self._recover(0)
 
-    def open(self, ch: int, t: int, sender: str, role: str, framing: str) -> None:
-        """A channel begins."""
-        self._append(t, {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing})
+    def open(
+        self, ch: int, t: int, sender: str, role: str, framing: str, rest: "dict[str, object] | None" = None
+    ) -> None:
+        """A channel begins; `rest` is what an HTTP channel has besides: answers, peer, head, sent, by."""
+        record = {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing}
+        if rest and self._dumps is None:
+            self._load_orjson()  # heads are many small strings; nobody waits for this process to start
+        self._append(t, record | rest if rest else record)
 
-    def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool) -> None:
-        """A frame, or with `more` a piece of one."""
+    def frame(
+        self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None" = None
+    ) -> None:
+        """A frame, or with `more` a piece of one; `rest` is what only some frames have: op, from, sent, by."""
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            line = _base64_line(ch, t, raw, more, cut)
+            text = None
+        if text is None:
+            line = _base64_line(ch, t, raw, more, cut, rest)
+        elif rest:
+            line = self._line({"kind": "frame", "ch": ch, "t": t, "raw": text} | _flags(more, cut) | rest)
         else:
             if self._dumps is None:
                 self._quoted += len(raw)
@@ -77,26 +88,39 @@ class Writer:
             else:
                 fields = {"kind": "frame", "ch": ch, "t": t, "raw": text}
                 if more or cut:
-                    fields["more" if more else "cut"] = True
+                    fields |= _flags(more, cut)
                 line = self._dumps(fields, None, self._options)
         if more or self._partial or self._dropping or not self._sound:
             self._append_frame(ch, t, line, more)
         elif not self._write(line):
             self._lose()
 
-    def close(self, ch: int, t: int, how: str) -> None:
-        """A channel ends."""
-        self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how})
+    def close(self, ch: int, t: int, how: str, rest: "dict[str, object] | None" = None) -> None:
+        """A channel ends; `rest` is what only some have: code, reason."""
+        self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how} | (rest or {}))
 
-    def end(self, t: int, code: int, why: str | None) -> None:
-        """The relay ends: the last record, and no call may follow. `code` is negative for a signal."""
-        status: dict[str, object] = {"code": code} if code >= 0 else {"signal": -code}
-        self._append(t, {"kind": "end", "t": t, "exit": status} | ({"why": why} if why else {}))
+    def end(self, t: int, code: int | None, why: str | None) -> None:
+        """The relay ends: the last record, and no call may follow.
+
+        `code` is the exit code of a stdio server, negative for a signal; None where there is no process.
+        """
+        record: dict[str, object] = {"kind": "end", "t": t}
+        if code is not None:
+            record["exit"] = {"code": code} if code >= 0 else {"signal": -code}
+        self._append(t, record | ({"why": why} if why else {}))
         os.close(self._fd)
 
     def _append(self, t: int, record: dict[str, object]) -> None:
-        if not (self._recover(t) and self._write(to_json(record) + b"\n")):
+        if not (self._recover(t) and self._write(self._line(record))):
             self._lose()
+
+    def _line(self, record: dict[str, object]) -> bytes:
+        if self._dumps:
+            try:
+                return self._dumps(record, None, self._options)
+            except TypeError:  # a lone surrogate: bytes that were no UTF-8
+                pass
+        return to_json(record) + b"\n"
 
     def _append_frame(self, ch: int, t: int, line: bytes, more: bool) -> None:
         """Append a frame after a loss, or while some frame is written in pieces."""
@@ -168,11 +192,15 @@ class Writer:
         self._dumps, self._options = dumps, OPT_APPEND_NEWLINE
 
 
-def _base64_line(ch: int, t: int, raw: bytes, more: bool, cut: bool) -> bytes:
+def _flags(more: bool, cut: bool) -> dict[str, object]:
+    return {"more": True} if more else {"cut": True} if cut else {}
+
+
+def _base64_line(ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None") -> bytes:
     from binascii import b2a_base64  # with libz behind it: only for those who have such frames
 
-    tail = b',"more":true}' if more else b',"cut":true}' if cut else b"}"
-    return b'{"kind":"frame","ch":%d,"t":%d,"b64":"%b"%b\n' % (ch, t, b2a_base64(raw, newline=False), tail)
+    text = b2a_base64(raw, newline=False).decode()
+    return to_json({"kind": "frame", "ch": ch, "t": t, "b64": text} | _flags(more, cut) | (rest or {})) + b"\n"
 
 
 def create(

@@ -38,7 +38,8 @@ def run(targets: list[str]) -> int:
     """Show the captures until the user quits; returns the exit status."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
-    gc.freeze()  # what is there by now stays: looking through it again and again takes longer than a frame
+    gc.freeze()  # what is there by now stays: looking through it again and again stops the screen for 100 ms
+    gc.set_threshold(20_000, 50, 100)
     app = Spy(targets)
     app.run()
     return app.return_code or 0

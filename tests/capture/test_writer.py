@@ -117,6 +117,35 @@ def test_each_record_is_one_line_as_the_design_shows_it(tmp_path):
     ]
 
 
+def test_records_of_http_have_what_stdio_has_not(tmp_path):
+    """DESIGN section 3: the keys stand in the order of its examples, and only where there is something to say."""
+    writer, _ = make(tmp_path / "a")
+    head = {"status": 200, "reason": "OK", "headers": [["content-type", "text/event-stream"]]}
+    writer.open(7, 1, "server", "response", "sse", {"answers": 6, "head": head, "sent": {"headers": []}, "by": "host"})
+    writer.frame(7, 2, b"data: 1\n", more=False, cut=False, rest={"sent": "data: 2\n", "by": "endpoint"})
+    writer.frame(7, 3, b"\xff", more=True, cut=False, rest={"op": "binary"})
+    writer.frame(7, 3, b"", more=False, cut=True, rest={"op": "binary"})
+    writer.close(7, 4, "eof", {"code": 1000, "reason": "bye"})
+    writer.end(5, None, None)
+    assert lines(tmp_path / "a")[1:-1] == [
+        to_json(
+            {"kind": "open", "ch": 7, "t": 1, "from": "server", "role": "response", "framing": "sse", "answers": 6}
+        )[:-1]
+        + b',"head":{"status":200,"reason":"OK","headers":[["content-type","text/event-stream"]]},'
+        + b'"sent":{"headers":[]},"by":"host"}',
+        rb'{"kind":"frame","ch":7,"t":2,"raw":"data: 1\n","sent":"data: 2\n","by":"endpoint"}',
+        b'{"kind":"frame","ch":7,"t":3,"b64":"/w==","more":true,"op":"binary"}',
+        b'{"kind":"frame","ch":7,"t":3,"raw":"","cut":true,"op":"binary"}',
+        b'{"kind":"close","ch":7,"t":4,"how":"eof","code":1000,"reason":"bye"}',
+        b'{"kind":"end","t":5}',
+    ]
+    opened, changed, joined, close, end = read(tmp_path / "a")
+    assert (opened.answers, opened.head, opened.by) == (6, head, "host")
+    assert (changed.sent, changed.by) == (b"data: 2\n", "endpoint")
+    assert (joined.raw, joined.op, joined.cut) == (b"\xff", "binary", True)
+    assert (close.code, close.reason, end.code, end.signal) == (1000, "bye", None, None)
+
+
 @pytest.mark.parametrize(
     ("status", "expected"),
     [

@@ -33,21 +33,21 @@ def node_modules():
 
 
 def client(sdk, *options):
-    """The argv of an SDK's client program; append `--` and a server's argv."""
+    """The argv of an SDK's client program; append `--` and a server's argv, or `--http` or `--sse` and its URL."""
     return [*_program(sdk, "client"), *options]
 
 
-def server(sdk):
-    """The argv of an SDK's server program."""
-    return _program(sdk, "server")
+def server(sdk, *options):
+    """The argv of an SDK's server program; with `--http` or `--sse` a Python one prints the port that it listens on."""
+    return [*_program(sdk, "server"), *options]
 
 
-def everything():
-    """The argv of the reference server that has every feature."""
+def everything(transport="stdio"):
+    """The argv of the reference server that has every feature; `streamableHttp` and `sse` take the port from PORT."""
     return [
         "node",
         os.path.join(node_modules(), "@modelcontextprotocol", "server-everything", "dist", "index.js"),
-        "stdio",
+        transport,
     ]
 
 

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 
-import { Client, StdioClientTransport, readJson, types } from './sdk.mjs';
+import { Client, StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport, readJson, types } from './sdk.mjs';
 
 const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 const UNSUPPORTED = 'unsupported';
@@ -234,21 +234,32 @@ function newClient(revision, inbox) {
     return client;
 }
 
+function newTransport() {
+    if (values.http) return new StreamableHTTPClientTransport(new URL(values.http));
+    if (values.sse) return new SSEClientTransport(new URL(values.sse));
+    return new StdioClientTransport({ command: positionals[0], args: positionals.slice(1) });
+}
+
 const { values, positionals } = parseArgs({
-    options: { scenario: { type: 'string', default: 'basic' }, revision: { type: 'string' } },
+    options: {
+        scenario: { type: 'string', default: 'basic' },
+        revision: { type: 'string' },
+        http: { type: 'string' },
+        sse: { type: 'string' },
+    },
     allowPositionals: true,
 });
 const parts = { features: ['basic', 'features'], full: ['basic', 'large', 'features'] }[values.scenario];
 const steps = parts ? parts.flatMap((part) => SCENARIOS[part]) : SCENARIOS[values.scenario];
 const revision = values.revision ?? REVISIONS.at(-1);
-if (!steps || !REVISIONS.includes(revision) || !positionals.length) {
-    process.stderr.write('usage: client.mjs [--scenario basic|features|full|everything] [--revision R] -- COMMAND ARG...\n');
+if (!steps || !REVISIONS.includes(revision) || !(positionals.length || values.http || values.sse)) {
+    process.stderr.write('usage: client.mjs [--scenario basic|features|full|everything] [--revision R] (--http URL | --sse URL | -- COMMAND ARG...)\n');
     process.exit(2);
 }
 
 const inbox = new Arrivals();
 const client = newClient(revision, inbox);
-await client.connect(new StdioClientTransport({ command: positionals[0], args: positionals.slice(1) }));
+await client.connect(newTransport());
 const connected = { revision: client.initialized.protocolVersion, ...client.initialized };
 const outcomes = [{ name: 'connect', result: connected }];
 const peer = new Peer(client, inbox);

@@ -1,6 +1,7 @@
-"""The stdio client of the Python SDK 1.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
+"""The client of the Python SDK 1.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
 
-Starts COMMAND with the SDK's own stdio transport, runs a scenario and prints one JSON document of what came back.
+Starts COMMAND with the SDK's own stdio transport, or dials a server (`--http URL`, `--sse URL`); runs a scenario and
+prints one JSON document of what came back.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ import warnings
 
 import anyio
 from mcp import ClientSession, McpError, StdioServerParameters, stdio_client, types
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from scenario import (
@@ -139,6 +142,14 @@ async def answer_roots(_):
     return types.ListRootsResult.model_validate(ANSWERS["roots"])
 
 
+def transport(arguments):
+    if arguments.http:
+        return streamable_http_client(arguments.http)
+    if arguments.sse:
+        return sse_client(arguments.sse)
+    return stdio_client(StdioServerParameters(command=arguments.command[0], args=arguments.command[1:]))
+
+
 async def main():
     arguments = parse_arguments(REVISIONS[:-1])
     if arguments.revision:
@@ -150,9 +161,8 @@ async def main():
             inbox.append(dump(message))
 
     elicits = arguments.revision is None or arguments.revision in ELICITATION
-    parameters = StdioServerParameters(command=arguments.command[0], args=arguments.command[1:])
     async with (
-        stdio_client(parameters) as (read, write),
+        transport(arguments) as (read, write, *_),
         ClientSession(
             read,
             write,

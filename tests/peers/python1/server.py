@@ -1,4 +1,6 @@
-"""The stdio server of the Python SDK 1.x: the features of `features.json`, every answer fixed by its request."""
+"""The server of the Python SDK 1.x, over stdio, `--http` or `--sse`: the features of `features.json`.
+
+Every answer is fixed by its request."""
 
 import asyncio
 import itertools
@@ -21,6 +23,7 @@ warnings.simplefilter("ignore", DeprecationWarning)  # tasks are deprecated in t
 
 with open(os.path.join(os.path.dirname(__file__), "..", "features.json"), encoding="utf-8") as file:
     FEATURES = json.load(file)
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `web` is
 FIXED_TIME = "2025-11-25T00:00:00Z"
 
 server = Server(FEATURES["name"], FEATURES["version"], FEATURES["instructions"])
@@ -98,7 +101,9 @@ async def fail(_):
 async def progress(done, total, message):
     context = server.request_context
     if context.meta and context.meta.progressToken is not None:
-        await context.session.send_progress_notification(context.meta.progressToken, done, total, message)
+        # Over HTTP it takes the stream of its request: on another one it could come too late.
+        related = str(context.request_id)
+        await context.session.send_progress_notification(context.meta.progressToken, done, total, message, related)
 
 
 async def slow(arguments):
@@ -114,7 +119,8 @@ async def hang(_):
 
 
 async def log(arguments):
-    await server.request_context.session.send_log_message(arguments["level"], {"note": "as asked"}, "peer")
+    context = server.request_context
+    await context.session.send_log_message(arguments["level"], {"note": "as asked"}, "peer", context.request_id)
     return text("logged")
 
 
@@ -273,6 +279,11 @@ async def main():
     options.capabilities.resources.subscribe = True  # this SDK says false even where a handler is registered
     sys.stderr.write("python1 server: ready\n")
     sys.stderr.flush()
+    if sys.argv[1:]:
+        from web import serve
+
+        await serve(sys.argv[1].removeprefix("--"), server, options)
+        return
     async with stdio_server() as (read, write):
         await server.run(read, write, options)
 

@@ -1,6 +1,7 @@
-"""The stdio client of the Python SDK 2.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
+"""The client of the Python SDK 2.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
 
-Starts COMMAND with the SDK's own stdio transport, runs a scenario and prints one JSON document of what came back.
+Starts COMMAND with the SDK's own stdio transport, or dials a server (`--http URL`, `--sse URL`); runs a scenario and
+prints one JSON document of what came back.
 Without `--revision` it probes with `server/discover` and falls back to `initialize`; with 2026-07-28 the fallback is an
 error; a revision of the handshake era is asked for in `initialize`, without a probe.
 """
@@ -14,6 +15,7 @@ import anyio
 import mcp.client.session
 import mcp_types as types
 from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -171,6 +173,14 @@ def mode_of(revision):
     return "legacy"
 
 
+def transport(arguments):
+    if arguments.http:
+        return arguments.http
+    if arguments.sse:
+        return sse_client(arguments.sse)
+    return StdioServerParameters(command=arguments.command[0], args=arguments.command[1:])
+
+
 async def main():
     arguments = parse_arguments(REVISIONS)
     inbox = Inbox()
@@ -181,7 +191,7 @@ async def main():
 
     elicits = arguments.revision is None or arguments.revision in ELICITATION
     client = Client(
-        StdioServerParameters(command=arguments.command[0], args=arguments.command[1:]),
+        transport(arguments),
         mode=mode_of(arguments.revision),
         sampling_callback=answer_sampling,
         elicitation_callback=answer_elicitation if elicits else None,

@@ -1,4 +1,6 @@
-"""The stdio server of the Python SDK 2.x: the features of `features.json`, every answer fixed by its request.
+"""The server of the Python SDK 2.x, over stdio, `--http` or `--sse`: the features of `features.json`.
+
+Every answer is fixed by its request.
 
 It serves both eras, and the client's first request decides. After `initialize` it asks the client by requests of its
 own; under 2026-07-28 it answers `input_required`, the client calls again, and changes go to `subscriptions/listen`.
@@ -23,6 +25,7 @@ warnings.simplefilter("ignore", MCPDeprecationWarning)  # sampling, roots and lo
 with open(os.path.join(os.path.dirname(__file__), "..", "features.json"), encoding="utf-8") as file:
     FEATURES = json.load(file)
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `web` is
 tools = list(FEATURES["tools"])
 bus = InMemorySubscriptionBus()
 
@@ -245,6 +248,11 @@ async def main():
     options = server.create_initialization_options(NotificationOptions(tools_changed=True))
     sys.stderr.write("python2 server: ready\n")
     sys.stderr.flush()
+    if sys.argv[1:]:
+        from web import serve
+
+        await serve(sys.argv[1].removeprefix("--"), server, options)
+        return
     async with stdio_server() as (read, write):
         await server.run(read, write, options)
 

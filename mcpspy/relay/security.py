@@ -1,0 +1,54 @@
+"""Who may use our port (H-02): a web page must not be able to drive a server through us by DNS rebinding.
+
+The server checks Host and Origin against its own address; since we rewrite the Host, we have to check in its place. A
+Host is one of ours if it is a name of this machine, an IP address (which nobody can rebind) or one that the user
+allows; an Origin, which only browsers send, if its host is a name of this machine or allowed.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+
+from mcpspy.relay.heads import RawHeaders, every, first, origin_of, text
+
+
+class Guard:
+    """Decides about requests; `allowed` are host names, with or without a port."""
+
+    def __init__(self, listen: str, allowed: Iterable[str]) -> None:
+        names = {host.lower() for host in allowed}
+        names |= {listen.lower(), "localhost", "127.0.0.1", "::1"} - {"", "0.0.0.0", "::"}  # noqa: S104 (compared only)
+        self._names = frozenset(names)
+
+    def refusal(self, headers: RawHeaders) -> str | None:
+        """Why a request with these headers is refused; None if it is not."""
+        host = first(headers, b"host")
+        if host is None or "," in every(headers, b"host"):
+            return "the request has not exactly one Host header"
+        origin = origin_of(f"http://{text(host)}")
+        if origin is None or not (self._known(origin[1], text(host)) or _is_address(origin[1])):
+            return f"the Host {text(host)!r} is not one of this proxy's: add --allow-host {text(host).split(':')[0]}"
+        source = first(headers, b"origin")
+        if source is not None:
+            found = origin_of(text(source))
+            if found is None or not self._known(found[1], text(source).partition("//")[2]):
+                return f"the Origin {text(source)!r} is not allowed: add --allow-host {found[1] if found else 'HOST'}"
+        return None
+
+    def _known(self, host: str, authority: str) -> bool:
+        return host in self._names or authority.lower() in self._names or host.endswith(".localhost")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a listener on `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

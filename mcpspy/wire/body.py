@@ -1,0 +1,222 @@
+"""A message body without delimiters of its own, and the content codings it may travel in (RFC 9110, 8.4).
+
+Copies are decoded, after the bytes were forwarded. A peer's coding is not trusted: decoding stops at the first fault,
+at a coding that is not known or whose package is missing, and at a body that expands without end. `fault` then says
+why; what was decoded so far stands, and the rest is for the caller to keep as it came. Nothing raises.
+
+Decoded bytes come out as soon as the peer has flushed them, in parts of at most `PIECE`, each made when it is asked
+for, so that a small chunk which stands for gigabytes costs no memory.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from mcpspy.wire.lines import PIECE, Lines
+
+FREE = 64 << 20
+"""Bytes that any body may decode to."""
+RATIO = 100
+"""What a longer one may decode to, for each byte received: JSON hardly ever does better than 30."""
+
+
+class Whole(Lines):
+    """Takes a body as one frame: triples, pieces and `between` are those of `Lines`."""
+
+    __slots__ = ()
+
+    def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
+        """Take the next bytes and return the pieces that are complete."""
+        frames: list[tuple[bytes, bool, bool]] = []
+        if chunk:
+            self._add(chunk, frames)
+        return frames
+
+    def end(self) -> list[tuple[bytes, bool, bool]]:
+        """Return the frame, or its last piece; nothing for an empty body."""
+        return [(self._take(), False, False)] if self._parts else []
+
+
+class Decoder:
+    """Decodes a body that carries the codings of a Content-Encoding value: the last one named was applied last."""
+
+    def __init__(self, encoding: str) -> None:
+        self.fault: str | None = None
+        """Why nothing more can be decoded."""
+        self._received = self._decoded = 0
+        names = [name.strip().lower() for name in encoding.split(",")]
+        self._stages: list[_Stage] = []
+        for name in reversed([name for name in names if name not in ("", "identity")]):
+            make = _CODINGS.get(name)
+            if make is None:
+                self.fault = f"the content coding {name!r} is not known"
+                break
+            try:
+                self._stages.append(make())
+            except ImportError:
+                self.fault = f"the package for the content coding {name!r} is not installed"
+                break
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing to decode."""
+        return not self._stages and self.fault is None
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Take the next bytes and yield what they decode to; exhaust it before the next call."""
+        if self.fault is None:
+            self._received += len(chunk)
+            yield from self._through(0, chunk)
+
+    def end(self) -> None:
+        """The body has ended: set `fault` if a coding has not."""
+        for stage in self._stages:
+            if self.fault is None and not stage.complete:
+                self.fault = "the coded body ends too early"
+
+    def _through(self, index: int, chunk: bytes) -> Iterator[bytes]:
+        if index == len(self._stages):
+            self._decoded += len(chunk)
+            if self._decoded > FREE and self._decoded > RATIO * self._received:
+                self.fault = f"the coded body expands to more than {RATIO} times its size"
+            else:
+                yield chunk
+            return
+        parts = self._stages[index].feed(chunk)
+        while self.fault is None:
+            try:
+                part = next(parts)
+            except StopIteration:
+                return
+            except Exception as error:  # each package has errors of its own
+                self.fault = f"the coded body is damaged: {error}"
+                return
+            yield from self._through(index + 1, part)
+
+
+class _Stage(Protocol):
+    """One coding."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the body may end here."""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield parts of at most `PIECE`; raises whatever the package does for damaged bytes."""
+
+
+class _Gzip:
+    """RFC 1952: one or several members."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(31)
+        self._fresh = True
+
+    @property
+    def complete(self) -> bool:
+        return self._fresh or self._member.eof
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        while chunk:
+            if self._member.eof:
+                chunk = chunk.lstrip(b"\0")  # padding between members
+                if not chunk:
+                    return
+                self._member = zlib.decompressobj(31)
+            self._fresh = False
+            yield from _inflate(self._member, chunk)
+            chunk = self._member.unused_data
+
+
+class _Deflate:
+    """RFC 1950, or without its header and checksum, as many servers send it (RFC 9110, 8.4.1.2)."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(15)
+        self._begun: bytes | None = b""  # the first two bytes tell which it is
+
+    @property
+    def complete(self) -> bool:
+        return self._begun == b"" or self._stream.eof
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        if self._begun is not None:
+            self._begun = chunk = self._begun + chunk
+            if len(chunk) < 2:
+                return
+            self._begun = None
+            if chunk[0] & 0x0F != 8 or (chunk[0] << 8 | chunk[1]) % 31:
+                self._stream = zlib.decompressobj(-15)
+        yield from _inflate(self._stream, chunk)
+
+
+def _inflate(stream: "zlib._Decompress", chunk: bytes) -> Iterator[bytes]:
+    while not stream.eof:
+        part = stream.decompress(chunk, PIECE)
+        chunk = stream.unconsumed_tail
+        if part:
+            yield part
+        if not chunk and len(part) < PIECE:  # nothing is held back inside
+            return
+
+
+class _Brotli:
+    """RFC 7932."""
+
+    def __init__(self) -> None:
+        import brotli  # type: ignore[import-untyped]
+
+        self._decoder = brotli.Decompressor()
+        self._fresh = True
+
+    @property
+    def complete(self) -> bool:
+        return self._fresh or self._decoder.is_finished()
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        while not self._decoder.is_finished():
+            self._fresh = self._fresh and not chunk
+            part = self._decoder.process(chunk, output_buffer_limit=PIECE)
+            chunk = b""
+            yield from _parts(part)  # it rounds the limit up
+            if not part and self._decoder.can_accept_more_data():
+                return
+
+
+class _Zstd:
+    """RFC 8878: one or several frames."""
+
+    _SLICE = 128  # bytes taken at once: each 4 may stand for 128 KiB, and there is no limit to ask for
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._new = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
+        self._frame = self._new()
+        self._fresh = True
+
+    @property
+    def complete(self) -> bool:
+        return self._fresh or self._frame.eof
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        while chunk:
+            if self._frame.eof:
+                self._frame = self._new()
+            self._fresh = False
+            yield from _parts(self._frame.decompress(chunk[: self._SLICE]))
+            chunk = (self._frame.unused_data if self._frame.eof else b"") + chunk[self._SLICE :]
+
+
+def _parts(decoded: bytes) -> Iterator[bytes]:
+    for start in range(0, len(decoded), PIECE):
+        yield decoded[start : start + PIECE]
+
+
+_CODINGS: dict[str, Callable[[], _Stage]] = {
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _Zstd,
+}

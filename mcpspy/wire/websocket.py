@@ -1,0 +1,134 @@
+"""The framing of one direction of a WebSocket after its handshake (RFC 6455, 5), read from a copy of its bytes.
+
+A frame of the capture is a message: fragments joined, the mask undone. Pings and pongs are frames of their own; the
+close frame is none, it is told by `closing`. Extensions are not known here: the relay does not let one be negotiated.
+Nothing is checked and nothing raises: the peers judge each other.
+"""
+
+from typing import NamedTuple
+
+from mcpspy.wire.lines import PIECE, Lines
+
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+_NAMES = {_TEXT: None, _PING: "ping", _PONG: "pong"}
+
+Quadruple = tuple[bytes, bool, bool, str | None]
+
+
+class _Head(NamedTuple):
+    final: bool
+    opcode: int
+    mask: bytes
+    length: int
+    size: int  # of the head itself
+
+
+class Messages(Lines):
+    """Splits a byte stream into messages.
+
+    `feed` and `end` return the triples of `Lines` with the message's `op` as fourth: None for text, `binary`, `ping` or
+    `pong`. A message that comes in pieces is not interrupted: what the peer put between them follows it.
+    """
+
+    __slots__ = ("_control", "_head", "_later", "_left", "_message", "_pending", "_pieces", "closing")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closing: tuple[int | None, str] | None = None
+        """Code and reason of the close frame, once it has come; an empty one has no code."""
+        self._pending = b""  # of a head
+        self._head: _Head | None = None  # of the WebSocket frame under way
+        self._left = 0  # bytes of its payload to come
+        self._control = b""  # payload of a control frame
+        self._message: int | None = None  # opcode of the message under way
+        self._pieces = False  # some of it has come out already
+        self._later: list[Quadruple] = []
+
+    def feed(self, chunk: bytes) -> list[Quadruple]:  # type: ignore[override]
+        """Take the next bytes of the stream and return what they complete."""
+        out: list[Quadruple] = []
+        rest = self._pending + chunk
+        while True:
+            if self._head is None:
+                self._head = _parse_head(rest)
+                if self._head is None:
+                    break
+                rest = rest[self._head.size :]
+                self._begin(self._head)
+            part = rest[: self._left]
+            rest = rest[self._left :]
+            self._payload(self._head, part, out)
+            if self._left:
+                break
+            self._finish(self._head, out)
+            self._head = None
+        self._pending = rest
+        return out
+
+    def end(self) -> list[Quadruple]:  # type: ignore[override]
+        """Return the message that the stream's end cut off, if there is one."""
+        if self._message is None:
+            return []
+        cut = (self._take() if self._parts else b"", False, True, self._op)
+        return [cut, *self._later]
+
+    @property
+    def _op(self) -> str | None:
+        assert self._message is not None
+        return _NAMES.get(self._message, "binary")
+
+    def _begin(self, head: _Head) -> None:
+        self._left = head.length
+        if head.opcode < _CLOSE and self._message is None:
+            self._message = head.opcode
+
+    def _payload(self, head: _Head, part: bytes, out: list[Quadruple]) -> None:
+        plain = _unmask(part, head.mask, head.length - self._left)
+        self._left -= len(part)
+        if head.opcode >= _CLOSE:
+            self._control = (self._control + plain)[:PIECE]  # 125 bytes, if the peer keeps to the specification
+        elif plain:
+            pieces: list[tuple[bytes, bool, bool]] = []
+            self._add(plain, pieces)
+            self._pieces = self._pieces or bool(pieces)
+            out.extend((*piece, self._op) for piece in pieces)
+
+    def _finish(self, head: _Head, out: list[Quadruple]) -> None:
+        if head.opcode < _CLOSE:
+            if head.final:
+                out.append((self._take() if self._parts else b"", False, False, self._op))
+                out.extend(self._later)
+                self._message, self._pieces, self._later = None, False, []
+            return
+        payload, self._control = self._control, b""
+        if head.opcode == _CLOSE:
+            code = int.from_bytes(payload[:2], "big") if len(payload) > 1 else None
+            self.closing = code, payload[2:].decode("utf-8", "replace")
+        else:
+            control = (payload, False, False, _NAMES.get(head.opcode, "binary"))
+            (self._later if self._pieces else out).append(control)
+
+
+def _parse_head(raw: bytes) -> _Head | None:
+    """The head at the start of `raw`; None if it is not all there (RFC 6455, 5.2)."""
+    if len(raw) < 2:
+        return None
+    length = raw[1] & 0x7F
+    start = 2
+    if length > 125:
+        start = 4 if length == 126 else 10
+        length = int.from_bytes(raw[2:start], "big")
+    size = start + (4 if raw[1] & 0x80 else 0)
+    if len(raw) < size:
+        return None
+    return _Head(bool(raw[0] & 0x80), raw[0] & 0x0F, raw[start:size], length, size)
+
+
+def _unmask(part: bytes, mask: bytes, offset: int) -> bytes:
+    """Undo the mask of a part that begins `offset` bytes into its payload (RFC 6455, 5.3)."""
+    if not mask or not part:
+        return part
+    shift = offset % 4
+    key = (mask[shift:] + mask[:shift]) * (len(part) // 4 + 1)
+    masked = int.from_bytes(part, "big") ^ int.from_bytes(key[: len(part)], "big")
+    return masked.to_bytes(len(part), "big")

@@ -1,0 +1,96 @@
+"""`mcpspy proxy`: what it takes, and what it refuses in one sentence."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+LIMIT = 20
+
+
+def proxy(*arguments, **popen):
+    return subprocess.run(
+        [sys.executable, "-m", "mcpspy", "proxy", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        **popen,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "proxy needs the URL of a server: mcpspy proxy http://127.0.0.1:8000/mcp"),
+        (("localhost:8000",), "is not the URL of an HTTP server"),
+        (("http://u:p@h/",), "it holds a password"),
+        (("--listen", "6278", "http://h/"), "--listen takes HOST:PORT"),
+        (("--listen", "h:99999", "http://h/"), "--listen takes HOST:PORT"),
+        (("--listen", "192.0.2.1:0", "http://h/"), "cannot listen on 192.0.2.1:0"),
+        (("--route", "http://h/"), "--route takes NAME=URL"),
+        (("--route", "a/b=http://h/"), "--route takes NAME=URL"),
+        (("--route", "a=http://h/", "--route", "a=http://i/"), "two routes called 'a'"),
+        (("-o", "x", "--route", "a=http://h/", "--route", "b=http://i/"), "-o names one file"),
+        (("-o", "x", "--capture-dir", "y", "http://h/"), "give one of them"),
+        (("--ca", "/no/such/file", "https://h/"), "cannot read certificates from /no/such/file"),
+        (("--no-such", "http://h/"), "--no-such"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, sentence):
+    done = proxy(*arguments, cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+def test_a_port_that_is_taken_is_not_evaded(tmp_path):
+    """Issue 7: name its holder and stop."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = proxy("--listen", f"127.0.0.1:{port}", "--capture-dir", str(tmp_path), "http://127.0.0.1:1/")
+    assert done.returncode == 2
+    assert f"127.0.0.1:{port} is taken by " in done.stderr
+    assert "--listen" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1", "0.0.0.0"])  # noqa: S104
+def test_it_does_not_relay_to_itself(tmp_path, listen):
+    """Issue 7."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = proxy("--listen", f"{listen}:{port}", "--capture-dir", str(tmp_path), f"http://localhost:{port}/mcp")
+    assert done.returncode == 2
+    assert "is this proxy itself" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("listen", "warned", "url"),
+    [("127.0.0.1:0", False, "127.0.0.1"), ("0.0.0.0:0", True, "127.0.0.1"), ("[::1]:0", False, "[::1]")],
+)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, listen, warned, url, how):
+    """A warning where others can reach it (H-02)."""
+    command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", listen, "--capture-dir", str(tmp_path)]
+    process = subprocess.Popen(
+        [*command, "http://127.0.0.1:1/a/mcp?b=%7e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        line = process.stdout.readline()
+        process.send_signal(how)
+        out, err = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()
+    assert line.startswith(f"http://{url}:")
+    assert line.endswith("/a/mcp?b=%7e\n")
+    assert (process.returncode, out) == (0, "")
+    assert ("whoever reaches this machine" in err) is warned
+    (capture,) = tmp_path.iterdir()
+    assert "-127.0.0.1-1-" in capture.name
+    assert '"kind":"end"' in capture.read_text()

@@ -1,0 +1,172 @@
+"""A scripted upstream, the real `mcpspy proxy` before it, and raw clients: every byte is the test's own."""
+
+import asyncio
+import functools
+import re
+import signal
+import socket
+import struct
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcpspy.capture.reader import Capture
+from mcpspy.record import Close, End, Frame, Open
+
+LIMIT = 20  # seconds that a test here may take
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def scripted(test):
+    """Run a test that is a coroutine."""
+
+    @functools.wraps(test)
+    def run(*args, **options):
+        asyncio.run(asyncio.wait_for(test(*args, **options), LIMIT))
+
+    return run
+
+
+@dataclass
+class Peer:
+    """One connection of a test, on either side."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, *parts: bytes) -> None:
+        self.writer.write(b"".join(parts))
+        await self.writer.drain()
+
+    async def head(self) -> bytes:
+        """The next head, with its empty line."""
+        return await self.reader.readuntil(b"\r\n\r\n")
+
+    async def read(self, count: int) -> bytes:
+        return await self.reader.readexactly(count)
+
+    async def rest(self) -> bytes:
+        return await self.reader.read()
+
+    async def until(self, end: bytes) -> bytes:
+        return await self.reader.readuntil(end)
+
+    async def gone(self) -> str:
+        """How the other side left: `eof` or `reset`."""
+        try:
+            while await self.reader.read(65536):
+                pass
+        except ConnectionError:
+            return "reset"
+        return "eof"
+
+    def close(self) -> None:
+        self.writer.close()
+
+    def abort(self) -> None:
+        """Leave with a reset."""
+        linger = struct.pack("ii", 1, 0)
+        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.writer.transport.abort()
+
+
+@dataclass
+class Stage:
+    """A running proxy between a test's client and its upstream."""
+
+    process: asyncio.subprocess.Process
+    urls: list[str]
+    path: Path
+    upstream: int
+    """The upstream's port."""
+    arrived: "asyncio.Queue[Peer]" = field(default_factory=asyncio.Queue)
+    peers: list[Peer] = field(default_factory=list)
+    stderr: bytes = b""
+
+    @property
+    def port(self) -> int:
+        return int(re.search(r":(\d+)/", self.urls[0])[1])
+
+    async def client(self) -> Peer:
+        """A new client of the proxy."""
+        peer = Peer(*await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 22))
+        self.peers.append(peer)
+        return peer
+
+    async def server(self) -> Peer:
+        """The next connection that the proxy has opened."""
+        return await self.arrived.get()
+
+    async def both(self, request: bytes) -> tuple[Peer, Peer, bytes]:
+        """Send a request's head; returns client, server, and the head as the server got it."""
+        client = await self.client()
+        await client.send(request)
+        server = await self.server()
+        return client, server, await server.head()
+
+    async def end(self) -> int:
+        """Ctrl-C; returns the exit status."""
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGINT)
+        self.stderr += await self.process.stderr.read()
+        return await self.process.wait()
+
+    def records(self, kind=None) -> list:
+        found = list(Capture(str(self.path)).records())
+        return [record for record in found if kind is None or isinstance(record, kind)]
+
+    def opens(self) -> list[Open]:
+        return self.records(Open)
+
+    def frames(self, ch: int) -> list[bytes]:
+        return [record.raw for record in self.records(Frame) if record.ch == ch]
+
+    def how(self) -> dict[int, str]:
+        """How each channel ended."""
+        return {record.ch: record.how for record in self.records(Close)}
+
+    def ended(self) -> bool:
+        return any(isinstance(record, End) for record in self.records())
+
+
+@asynccontextmanager
+async def stage(
+    tmp_path: Path, *options: str, path: str = "/mcp", url: str | None = None, tls=None
+) -> AsyncIterator[Stage]:
+    """Start an upstream that hands its connections to the test, and a proxy to it."""
+    arrived: asyncio.Queue[Peer] = asyncio.Queue()
+    peers: list[Peer] = []
+
+    async def accept(reader, writer):
+        peer = Peer(reader, writer)
+        peers.append(peer)
+        await arrived.put(peer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
+    port = server.sockets[0].getsockname()[1]
+    capture = tmp_path / "capture.jsonl"
+    command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", *options]
+    if "--route" not in options:
+        command += ["-o", str(capture), (url or "http://127.0.0.1:{port}" + path).format(port=port)]
+    command = [word.format(port=port) for word in command]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    there = None
+    try:
+        urls = [(await process.stdout.readline()).decode().strip() for _ in range(max(1, options.count("--route")))]
+        if not urls[0]:
+            raise AssertionError((await process.stderr.read()).decode())
+        there = Stage(process, urls, capture, port, arrived, peers)
+        yield there
+        assert await there.end() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        for peer in peers:
+            peer.writer.transport.abort()
+        server.close()
+    assert b"Traceback" not in there.stderr, there.stderr.decode()

@@ -1,0 +1,114 @@
+"""What listens: routes and their captures, and how it ends."""
+
+import json
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.record import Open
+from mcpspy.relay.heads import Address
+from mcpspy.relay.http import Relay, Route
+from mcpspy.relay.security import Guard
+from mcpspy.relay.upstream import Upstream
+from mcpspy.tap import Tap
+from tests.relay.stage import scripted, stage
+from tests.relay.test_exchange import GET, LAST, STREAM, chunk
+
+HOST = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/one", "/one"),
+        ("/one/", "/one"),
+        ("/one?x", "/one"),
+        ("/one/two/mcp", "/one"),
+        ("/two/mcp", "/two"),
+        ("/oneself", ""),
+        ("/", ""),
+        ("/three", ""),
+    ],
+)
+def test_a_route_is_found_by_its_prefix(target, expected):
+    """H-09."""
+    routes = [
+        Route(address, Upstream(address), Tap(None, print), 0)
+        for address in (Address("http://h/", prefix) for prefix in ("/one", "/two", ""))
+    ]
+    assert Relay(routes, Guard("", []), print)._route(target).address.prefix == expected
+
+
+@scripted
+async def test_each_route_has_its_upstream_and_its_capture(tmp_path):
+    """H-09: several upstreams on one listener; one capture is one server."""
+    folder = tmp_path / "captures"
+    routes = ("--route", "one=http://127.0.0.1:{port}/mcp", "--route", "two=http://localhost:{port}/sse?a=1")
+    async with stage(tmp_path, *routes, "--capture-dir", str(folder)) as there:
+        assert [url.split()[0] for url in there.urls] == ["one", "two"]
+        assert there.urls[0].endswith(f"http://127.0.0.1:{there.port}/one/mcp")
+        assert there.urls[1].endswith("/two/sse?a=1")
+        for target, forwarded, host in (
+            (b"/one/mcp?x=%7e", b"/mcp?x=%7e", b"127.0.0.1"),
+            (b"/two", b"/", b"localhost"),
+        ):
+            client, server, head = await there.both(b"GET " + target + HOST)
+            assert head.startswith(b"GET " + forwarded + b" HTTP/1.1\r\nHost: %b:%d\r\n" % (host, there.upstream))
+            await server.send(LAST)
+            await client.until(b"{}")
+        client = await there.client()
+        await client.send(b"GET /three/mcp" + HOST)
+        assert (await client.head()).startswith(b"HTTP/1.1 404 Not Found\r\n")
+        assert there.arrived.empty()
+    captures = {Capture(str(path)).header.name: Capture(str(path)) for path in folder.iterdir()}
+    assert sorted(captures) == ["one", "two"]
+    assert captures["two"].header.url == f"http://localhost:{there.upstream}/sse?a=1"
+    for name, target, forwarded in (("one", "/one/mcp?x=%7e", "/mcp?x=%7e"), ("two", "/two", "/")):
+        asked, answer = (record for record in captures[name].records() if isinstance(record, Open))
+        assert (asked.head["target"], asked.sent["target"], asked.by) == (target, forwarded, "host")
+        assert answer.answers == asked.ch
+
+
+@scripted
+async def test_ctrl_c_ends_every_stream_and_every_capture_in_order(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(STREAM, chunk(b"data: 1\n\ndata: 2"))
+        await client.until(b"data: 2\r\n")
+        idle = await there.client()
+        assert await there.end() == 0
+        assert await client.gone() == "eof"
+        assert await idle.gone() == "eof"
+        await server.gone()
+    assert there.how() == {1: "eof", 2: "shutdown"}
+    assert there.frames(2) == [b"data: 1\n", b"data: 2"]
+    assert there.ended()
+    assert not Capture(str(there.path)).live
+
+
+@scripted
+async def test_the_capture_says_which_server_it_is_and_is_live_meanwhile(tmp_path):
+    """DESIGN section 3."""
+    async with stage(tmp_path, "--name", "weather", path="/mcp?token=hunter2") as there:
+        header = Capture(str(there.path)).header
+        assert (header.transport, header.name, header.argv) == ("http", "weather", ())
+        assert header.url.startswith(f"http://127.0.0.1:{there.upstream}/mcp?token=«redacted:")
+        assert header.pid == there.process.pid
+        assert Capture(str(there.path)).live
+    assert b"hunter2" not in there.path.read_bytes()
+    assert json.loads(there.path.read_bytes().splitlines()[-1])["kind"] == "end"
+
+
+@pytest.mark.parametrize(
+    "junk", [b"\x16\x03\x01\x02\x00\x01\x00", b"SSH-2.0\r\n\r\n", b"GET / HTTP/1.1\r\nA B: c\r\n\r\n"]
+)
+@scripted
+async def test_what_is_no_http_gets_a_400_and_the_proxy_lives_on(tmp_path, junk):
+    async with stage(tmp_path) as there:
+        client = await there.client()
+        await client.send(junk)
+        assert b" 400 Bad Request\r\n" in (await client.rest()) or junk.startswith(b"\x16")
+        client, server, _ = await there.both(b"GET /" + HOST)
+        await server.send(LAST)
+        await client.until(b"{}")
+    assert there.stderr == b""
