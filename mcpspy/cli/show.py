@@ -16,7 +16,9 @@ from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wa
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _SEVERITIES = {"error": "31", "warning": "33", "info": "90"}
-_COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "stderr": "90", "gap": "33", "end": "90"}
+_COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "gap": "33"} | dict.fromkeys(
+    ("stderr", "http", "event", "end"), "90"
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,7 +85,7 @@ def _print_lines(found: Iterable[Row | Finding], *, colour: bool, flush: bool) -
 def line(row: Row) -> str:
     """A row as one line: number, seconds, direction, what it is, how it went."""
     start = f"#{row.n:<5} {row.t / 1e9:9.3f} {_ARROWS[row.sender]} "
-    if row.kind in ("stderr", "gap", "end"):
+    if row.kind in ("stderr", "http", "event", "gap", "end"):
         return f"{start}{row.kind}: {printable(row.text or '', 160)}"
     if row.kind == "invalid":
         return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}"
@@ -111,4 +113,5 @@ def _outcome(row: Row) -> str:
         text = f"error {printable(str(error.get('code')), 12)} {printable(str(error.get('message')), 80)}"
     if row.latency is not None:
         text += f"  {row.latency / 1e6:.1f} ms"
-    return f"{text}  {row.size} B"
+    status = row.http["status"] if row.http else None
+    return f"{text}  {row.size} B" + (f"  HTTP {status}" if status not in (None, 200) else "")

@@ -94,7 +94,7 @@ class Web:
             return  # a request is remembered until it is answered
         if closed.how == "abort":
             for exchange in place.session.exchanges():
-                if exchange.request.ch == place.answers:
+                if exchange.request.ch == place.answers and exchange.revision is Revision.R2026_07_28:
                     exchange.cancelled = True
         del self._places[closed.ch]
         if place.opened.role == "response" and place.http["status"] != _UPGRADED:

@@ -29,7 +29,8 @@ _WIDE = 130  # columns from which the detail stands beside the timeline and not 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _FOUND = {"error": "✗", "warning": "!", "info": "·", "": " "}
 _BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
-_COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim"}
+_COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
+            "http": "timeline--dim", "event": "timeline--dim"}  # fmt: skip
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
 
 

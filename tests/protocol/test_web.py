@@ -174,6 +174,15 @@ def test_a_client_that_leaves_its_response_has_cancelled_the_request():
     assert told(http) == ["request tools/call 1 cancelled"]
 
 
+def test_a_client_of_an_earlier_revision_that_leaves_has_cancelled_nothing():
+    """2025-03-26, transports: a disconnect is no cancellation; legacy clients leave as soon as they are accepted."""
+    http = Exchange()
+    initialize(http, "one")
+    posted = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), status=202, kind=None, end=False)
+    http.close(posted, "abort")
+    assert told(http)[-2:] == ["request tools/list 1 pending", "http 202"]
+
+
 def test_what_is_not_mcp_is_a_remark():
     http = Exchange()
     http.answer(http.ask(method="GET", target="/health"), b"ok", kind="text/plain")
