@@ -12,6 +12,8 @@ import time
 from mcpspy import __version__
 from mcpspy.capture.place import printable_name
 from mcpspy.capture.writer import create
+from mcpspy.clients.routes import routes_of
+from mcpspy.clients.table import client
 from mcpspy.errors import UsageError
 from mcpspy.printable import printable
 from mcpspy.redact import Redactor
@@ -80,6 +82,13 @@ def _listen(value: str) -> tuple[str, int]:
 def _addresses(options: argparse.Namespace) -> dict[str, Address]:
     """The upstream of each route, by its name."""
     found: dict[str, Address] = {}
+    if options.client:
+        chosen = client(options.client)
+        for name, origin in routes_of(chosen.id):
+            found[name] = Address(origin, f"/{name}", preserve_host=options.preserve_host)
+        if not found:
+            advice = f"'mcpspy install {chosen.id}' makes them where the client has remote servers"
+            raise UsageError(f"{chosen.name} has no routes; {advice}")
     for route in options.route:
         name, equals, url = route.partition("=")
         if not equals or not name or printable_name(name) != name:

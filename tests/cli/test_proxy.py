@@ -36,6 +36,8 @@ def proxy(*arguments, **popen):
         (("-o", "x", "--route", "a=http://h/", "--route", "b=http://i/"), "-o names one file"),
         (("-o", "x", "--capture-dir", "y", "http://h/"), "give one of them"),
         (("--ca", "/no/such/file", "https://h/"), "cannot read certificates from /no/such/file"),
+        (("--from", "cursr"), "did you mean 'cursor'?"),
+        (("--from", "cursor"), "Cursor has no routes; 'mcpspy install cursor' makes them"),
         (("--no-such", "http://h/"), "--no-such"),
     ],
 )
@@ -94,3 +96,34 @@ def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, liste
     (capture,) = tmp_path.iterdir()
     assert "-127.0.0.1-1-" in capture.name
     assert '"kind":"end"' in capture.read_text()
+
+
+def test_the_routes_that_install_made_are_served(tmp_path):
+    """CF-03: what stands in the client's configuration leads to the server that it named before."""
+    home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
+    config = tmp_path / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as upstream, socket.socket() as free:
+        upstream.settimeout(LIMIT)
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        before = f'{{"mcpServers": {{"remote": {{"url": "http://127.0.0.1:{upstream.getsockname()[1]}/mcp?a=b"}}}}}}'
+        config.write_text(before)
+        install = [sys.executable, "-m", "mcpspy", "install", "cursor", "remote"]
+        subprocess.run(install, env=home, check=True, capture_output=True, timeout=LIMIT)
+        assert '"http://127.0.0.1:6278/remote/mcp?a=b"' in config.read_text()
+        command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", f"127.0.0.1:{port}"]
+        with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, text=True) as relay:
+            try:
+                assert relay.stdout.readline() == f"http://127.0.0.1:{port}/remote/\n"
+                with socket.create_connection(("127.0.0.1", port), LIMIT) as client:
+                    client.sendall(f"GET /remote/mcp?a=b HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+                    there, _ = upstream.accept()
+                    with there:
+                        there.settimeout(LIMIT)
+                        assert there.recv(100).startswith(b"GET /mcp?a=b HTTP/1.1\r\n")
+            finally:
+                relay.send_signal(signal.SIGTERM)
+    subprocess.run([*install[:3], "uninstall", "cursor"], env=home, check=True, capture_output=True, timeout=LIMIT)
+    assert config.read_text() == before
