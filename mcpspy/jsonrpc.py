@@ -147,15 +147,21 @@ def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
         if type(method) is not str:
             return Invalid(value, refused, f"method is {_type_name(method)}, not a string")
         if "id" in value:
-            return Request(value, refused, exact_id(value["id"], raw, part, "id"), method)
+            return Request(value, refused, _own_id(value["id"], raw, part), method)
         return Notification(value, refused, method)
     if "error" in value and (value["error"] is not None or "result" not in value):
-        return Error(value, refused, exact_id(value["id"], raw, part, "id") if "id" in value else None)
+        return Error(value, refused, _own_id(value["id"], raw, part) if "id" in value else None)
     if "result" in value:
         if "id" in value:
-            return Result(value, refused, exact_id(value["id"], raw, part, "id"))
+            return Result(value, refused, _own_id(value["id"], raw, part))
         return Invalid(value, refused, "a result without an id")
     return Invalid(value, refused, "neither method nor result nor error")
+
+
+def _own_id(value: Any, raw: bytes, part: int) -> Id:
+    if type(value) is int:  # as nearly always
+        return Id("number", str(value))
+    return exact_id(value, raw, part, "id")
 
 
 def exact_id(value: Any, raw: bytes, part: int, *path: str) -> Id:

@@ -22,3 +22,12 @@ def test_the_tui_benchmark_runs_and_sees_every_row(tmp_path):
     rows = {row["row"]: row for row in json.loads(figures.read_text())["rows"]}
     assert len(rows) == 10
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}
+
+
+def test_the_check_benchmark_runs_and_finds_nothing(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.check", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(figures.read_text())["rows"]
+    assert "end to end" in done.stdout

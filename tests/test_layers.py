@@ -24,6 +24,9 @@ LAYERS = {
 LAYER = {unit: layer for layer, units in LAYERS.items() for unit in units.split()}
 
 SIBLINGS = {
+    ("report", "timeline"),  # a report tells of frames and findings as a timeline does
+    ("replay", "relay"),  # a mock's port is guarded as a proxy's
+    ("report", "replay"),  # a report tells what a replay has compared
     ("redact", "capture"),  # the key lies in the user's directory, and `capture.place` knows where that is
 }
 PLACES = {"aiohttp": ("relay", "replay"), "mitmproxy": ("relay",), "ruamel": ("clients",), "textual": ("tui",)}

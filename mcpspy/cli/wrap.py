@@ -15,7 +15,7 @@ else:
     from mcpspy.child import environment, spawn
 
 HELP = """\
-usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] -- COMMAND [ARG...]
+usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] [--check] -- COMMAND [ARG...]
 
 Run COMMAND as the MCP server behind this process, byte for byte, and record what is said.
 
@@ -26,6 +26,7 @@ Run COMMAND as the MCP server behind this process, byte for byte, and record wha
   --name NAME        what to call the server (default: taken from COMMAND)
   -o FILE            write the capture to FILE, replacing a finished capture
   --capture-dir DIR  write it into DIR (default: $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
+  --check            say on stderr what client and server do wrong while they do it: one line for each error
 
 The exit status is the server's own; 127: COMMAND was not found, 126: it cannot be executed.
 """
@@ -38,6 +39,7 @@ def wrap(arguments: list[str]) -> int:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C in these first milliseconds: no traceback
     options: dict[str, str | None] = {"name": None, "output": None, "folder": None}
+    check = False
     words = iter(arguments)
     for word in words:
         if word == "--":
@@ -45,6 +47,9 @@ def wrap(arguments: list[str]) -> int:
         if word in ("-h", "--help"):
             os.write(1, HELP.encode())
             return 0
+        if word == "--check":
+            check = True
+            continue
         option, equals, value = word.partition("=")
         if option not in _OPTIONS:
             raise UsageError(_unknown(word))
@@ -66,7 +71,7 @@ def wrap(arguments: list[str]) -> int:
     from mcpspy.relay.stdio import run  # while the server boots
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
-    os._exit(run(server, argv, environ, **options))
+    os._exit(run(server, argv, environ, **options, check=check))
 
 
 def _unknown(word: str) -> str:
@@ -74,5 +79,5 @@ def _unknown(word: str) -> str:
         return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
     from difflib import get_close_matches
 
-    near = get_close_matches(word.partition("=")[0], _OPTIONS, n=1)
+    near = get_close_matches(word.partition("=")[0], [*_OPTIONS, "--check"], n=1)
     return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")

@@ -27,8 +27,8 @@ class Conversation:
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record and yield what it completes."""
-        for session in self._sessions():
-            if session.waiting:
+        if self._web.sessions or self._stdio.waiting:
+            for session in self._sessions():
                 yield from session.release(record.t)
         if isinstance(record, Frame):
             yield from self._frame(record)

@@ -1,8 +1,8 @@
 """The fold from records to messages and findings: the conversation, with every rule asked.
 
-The theory. Which rules look at a message depends on its kind, method and revision, and on the aspects in which it is
-plain (`mcpspy.protocol.rules.plain`), so each such combination has its own short list. A rule that would need what is
-recorded next has its question asked a second later.
+The theory. Which rules look at a message depends on its kind, method, revision and sender, and on the aspects in which
+it is plain (`mcpspy.protocol.rules.plain`), so each such combination has its own short list. A rule that would need
+what is recorded next has its question asked a second later.
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
 
@@ -18,14 +18,17 @@ from mcpspy.protocol.methods import revisions_with_method
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Finding, Rule, plain
 from mcpspy.protocol.rules.rule import Aspect
-from mcpspy.protocol.rules.state import State, learn
+from mcpspy.protocol.rules.state import State, keep, learn
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.record import Gap, Record
 
-_Key = tuple[type, str | None, Revision | None, bool, bool, bool, bool, bool, bool]
-_ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "direction")  # as in the key
+_Key = tuple[type, str | None, Revision | None, str, bool, bool, bool, bool, bool]
+_ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake")  # as at the end of a key
+_CALLS = (Request, Notification)
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch")
 """Rules about the revisions that peers name, void where another one is put in their place."""
+_lists: dict[bool, dict[_Key, tuple[Rule, ...]]] = {False: {}, True: {}}
+"""Which rules look at what, made when they are first needed; by whether another revision is put in place."""
 
 
 class Judge:
@@ -33,79 +36,87 @@ class Judge:
 
     def __init__(self, as_revision: Revision | None = None) -> None:
         self._as = as_revision
-        self._table = [rule for rule in RULES.values() if not (as_revision and rule.id in _ON_AGREEMENT)]
+        self._lists = _lists[as_revision is not None]
         self._conversation = Conversation()
         self._states: dict[Session, State] = {}
-        self._lists: dict[_Key, tuple[Rule, ...]] = {}
         self._lossy = False
 
     def feed(self, record: Record) -> Iterator[Event | Finding]:
         """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
         for event in self._conversation.feed(record):
-            yield event
             if isinstance(event, Message):
-                yield from self._judged(event)
-            elif isinstance(event, Gap):
-                self._lose()
+                found = self._judged(event)
+                yield event
+                if found:
+                    yield from found
+            else:
+                yield event
+                if isinstance(event, Gap):
+                    self._lose()
 
     def end(self) -> Iterator[Event | Finding]:
         """Yield what was waiting for more, when there is no more."""
         for event in self._conversation.end():
+            found = self._judged(event) if isinstance(event, Message) else []
             yield event
-            if isinstance(event, Message):
-                yield from self._judged(event)
+            yield from found
         for state in self._states.values():
             yield from _late(state, None)
         unanswered = RULES["pairing/unanswered"]
         for exchange in self.pending():
             request = exchange.request
-            for fault in unanswered.check(request, self._states[request.session]):
+            for fault in unanswered.check(request, self._states.get(request.session) or State()):
                 yield unanswered.finding(fault, request)
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without an answer, oldest first."""
         return self._conversation.pending()
 
-    def _judged(self, message: Message) -> Iterator[Finding]:
+    def _judged(self, message: Message) -> list[Finding]:
+        found: list[Finding] = []
         if self._as:
             message.revision = self._as
         state = self._states.get(message.session)
         if state is None:
-            state = self._states[message.session] = State(lossy=self._lossy or message.session.partial)
+            state = State(lossy=self._lossy or message.session.partial)
+            keep(self._states, message.session, state)
         if state.later:
-            yield from _late(state, message.t)
+            found += _late(state, message.t)
         try:
             for rule in self._rules(message, state):
                 for fault in rule.check(message, state):
-                    yield rule.finding(fault, message)
+                    found.append(rule.finding(fault, message))
             learn(message, state)
-        except (
-            RecursionError
-        ):  # a message nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond
+        except RecursionError:  # nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond
             pass
+        return found
 
     def _rules(self, message: Message, state: State) -> tuple[Rule, ...]:
         body = message.body
-        if isinstance(body, Request | Notification):
+        if isinstance(body, _CALLS):
             method: str | None = body.method
         else:
             method = message.exchange.method if message.exchange else None
-        if method is not None and not revisions_with_method(method):
-            method = None  # so that there are not as many lists as peers make up methods
         key: _Key = (
             type(body),
             method,
             message.revision,
+            message.sender,
             plain.in_bytes(message),
             plain.in_shape(message),
             plain.in_meta(message),
             plain.in_pairing(message),
             plain.in_handshake(state),
-            plain.in_direction(message, method),
         )
         rules = self._lists.get(key)
         if rules is None:
-            rules = self._lists[key] = tuple(rule for rule in self._table if _concerns(rule, key))
+            if method is not None and not revisions_with_method(method):
+                key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
+            rules = self._lists.get(key)
+        if rules is None:
+            void = _ON_AGREEMENT if self._as else ()
+            rules = tuple(rule for rule in RULES.values() if rule.id not in void and _concerns(rule, key))
+            self._lists[key] = rules
         return rules
 
     def _lose(self) -> None:
@@ -118,10 +129,13 @@ class Judge:
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:
-    kind, method, revision, *plainly = key
+    kind, method, revision, sender, *plainly = key
     if kind not in rule.on or (rule.methods and method not in rule.methods):
         return False
-    if rule.about and plainly[_ASPECTS.index(rule.about)]:
+    if rule.about == "direction":
+        if plain.in_direction(revision, method, sender):
+            return False
+    elif rule.about and plainly[_ASPECTS.index(rule.about)]:
         return False
     if revision is None:
         return set(rule.revisions) == set(Revision)  # what holds everywhere holds here

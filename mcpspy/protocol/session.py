@@ -30,6 +30,8 @@ REMEMBERED = 8192
 ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
 
+_FORGOTTEN = 1024  # at once: the oldest entry of a dict is found quickly only after it has been written anew
+_RESPONSES = (Result, Error)
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
 
 
@@ -124,7 +126,7 @@ class Session:
         body = message.body
         if isinstance(body, Request):
             yield from self._request(message, body, ordinal, fallback)
-        elif isinstance(body, Result | Error):
+        elif isinstance(body, _RESPONSES):
             key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
             if self._answer(message, key, carrier) or key[1].kind == "null":
                 yield message
@@ -178,7 +180,7 @@ class Session:
         if body.method == "initialize":
             self._initialize = exchange
         yield message
-        waiting = self._held.pop(key, [])
+        waiting = self._held.pop(key, []) if self._held else []
         while waiting and self._answer(waiting[0], key, None):
             yield waiting.pop(0)
         if waiting:
@@ -186,13 +188,12 @@ class Session:
 
     def _answer(self, message: Message, key: tuple[str, Id], carrier: int | None) -> bool:
         """Join a response to its request, if that has been seen; `key` is the sender and id of the request."""
-        exchanges = [exchange for exchange in self.pending.get(key, ()) if exchange.request.t <= message.t]
-        carried = [exchange for exchange in exchanges if exchange.request.ch == carrier]
-        if not exchanges:
+        pending = self.pending.get(key, [])
+        exchange = _first_asked(pending, message.t, carrier)
+        if exchange is None:
             return False
-        exchange = (carried or exchanges)[0]
-        self.pending[key].remove(exchange)
-        if not self.pending[key]:
+        pending.remove(exchange)
+        if not pending:
             del self.pending[key]
         exchange.response = message
         message.exchange = exchange
@@ -212,8 +213,9 @@ class Session:
         """Remember an exchange as answered, for as long as its id is among the last."""
         self.completed.pop(key, None)  # so that the order is that of completion
         self.completed[key] = (exchange.request.n, n)
-        if len(self.completed) > REMEMBERED:
-            del self.completed[next(iter(self.completed))]
+        if len(self.completed) > REMEMBERED + _FORGOTTEN:
+            for old in list(self.completed)[:_FORGOTTEN]:
+                del self.completed[old]
 
     def _notification(self, message: Message, body: Notification) -> Message:
         message.revision = self.negotiated or self.stated or message.revision
@@ -238,6 +240,15 @@ class Session:
         if body.method == "initialize":
             return Revision.of(_member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
         return self.negotiated
+
+
+def _first_asked(pending: list[Exchange], t: int, carrier: int | None) -> Exchange | None:
+    """Of the exchanges with one id, the first that was asked before `t`; better one that `carrier` carried."""
+    if len(pending) == 1:
+        return pending[0] if pending[0].request.t <= t else None
+    asked = [exchange for exchange in pending if exchange.request.t <= t]
+    carried = [exchange for exchange in asked if exchange.request.ch == carrier]
+    return next(iter(carried or asked), None)
 
 
 def _stated(request: Message) -> bool:

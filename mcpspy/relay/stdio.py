@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcpspy.capture.writer import Writer
+    from mcpspy.relay.companion import Companion
     from mcpspy.tap import Channel, Tap
 
 CHUNK = 65536  # bytes; what a pipe holds
@@ -39,6 +40,7 @@ CHUNK = 65536  # bytes; what a pipe holds
 # After the server has exited (S-04):
 _IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
 _TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
+_END = 300_000_000  # nanoseconds that all of our own end may take
 _ASIDE = 0.05  # seconds that the end waits for a sentence to be read
 _STEP = 0.001  # seconds between two looks
 
@@ -49,7 +51,7 @@ class Pump:
     It forwards at once; recording begins when `begin` has told it the channel.
     """
 
-    __slots__ = ("_begun", "_channel", "busy", "ended", "reads", "sink", "source", "started", "stop")
+    __slots__ = ("_begun", "_channel", "_first", "busy", "ended", "reads", "sink", "source", "started", "stop")
 
     def __init__(self, source: int, sink: int, started: int) -> None:
         self.source = source
@@ -60,12 +62,14 @@ class Pump:
         self.stop = False  # write nothing more
         self.ended = False
         self._channel: Channel | None = None
+        self._first: Callable[[], None] | None = None
         self._begun = allocate_lock()
         self._begun.acquire()
 
-    def begin(self, channel: "Channel") -> None:
-        """Record into `channel`, beginning with what has passed already."""
+    def begin(self, channel: "Channel", first: "Callable[[], None] | None") -> None:
+        """Record into `channel`, beginning with what has passed already; call `first` when something has."""
         self._channel = channel
+        self._first = first
         self._begun.release()
 
     def run(self) -> None:
@@ -119,6 +123,8 @@ class Pump:
                 return "abort"
             if feed is None:
                 feed = self.channel().feed
+                if self._first:
+                    self._first()
             feed(chunk, t)
 
     def _forward(self, rest: bytes) -> bool:
@@ -159,35 +165,42 @@ def run(
     name: str | None,
     output: str | None,
     folder: str | None,
+    check: bool,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
-    The capture's `name`, file and folder are the user's choice, or None. Returns the exit status for this process; a
-    death by signal is repeated here and now.
+    The capture's `name`, file and folder are the user's choice, or None; with `check` a companion checks it meanwhile.
+    Returns the exit status for this process; a death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
-    tap = _begin(pumps, lambda: _writer(argv, environ, wall, name=name, output=output, folder=folder))
+    tap = _recording(lambda: _writer(argv, environ, wall, name=name, output=output, folder=folder))
+    companion = _companion(tap) if check else None
+    for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
+        pump.begin(tap.open(0, sender, role), companion.wake if companion else None)
     try:
         server.confirm()
         code, why = server.wait(), None
     except SpawnError as error:
         say(str(error))
         code, why = error.status, error.reason
+    exited = time.monotonic_ns()
     for pump in _drain(server, pumps[1:]) + pumps[:1]:
         pump.channel().end(pump.now(), "exit")
     for said in _asides:
         said.acquire(timeout=_ASIDE)
     tap.end(time.monotonic_ns() - started, code, why)
+    if companion:
+        companion.end((exited + _END - time.monotonic_ns()) / 1e9)
     if code < 0:
         die_by(-code)
     return code if code >= 0 else 128 - code
 
 
-def _begin(pumps: list[Pump], create: "Callable[[], Writer | None]") -> "Tap":
-    """Create the capture and begin to record; bytes pass already, and go on passing whatever happens here."""
+def _recording(create: "Callable[[], Writer | None]") -> "Tap":
+    """Create the capture; bytes pass already, and go on passing whatever happens here."""
     from mcpspy.tap import Tap
 
     tap = Tap(None, say_aside)
@@ -195,9 +208,18 @@ def _begin(pumps: list[Pump], create: "Callable[[], Writer | None]") -> "Tap":
         tap.writer = create()
     except Exception as error:
         tap.fail(error)
-    for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
-        pump.begin(tap.open(0, sender, role))
     return tap
+
+
+def _companion(tap: "Tap") -> "Companion | None":
+    """Who checks what the tap records; nobody where nothing is recorded, or no thread can be had."""
+    from mcpspy.relay.companion import Companion
+
+    try:
+        return Companion(tap.writer.path, say_aside) if tap.writer else None
+    except RuntimeError as error:
+        say_aside(f"cannot check what passes ({error}); traffic goes on")
+        return None
 
 
 def _writer(

@@ -66,15 +66,16 @@ def test_an_error_is_said_while_the_session_goes_on(checked):
     assert wrapped.finish() == (b'{"jsonrpc":"2.0","id":1,"result":{}}\n', b"", 0)
 
 
-def test_what_is_left_is_said_at_the_end(checked):
-    """A session of a few milliseconds; its answer belongs to nothing, which only the end can tell."""
+def test_the_end_waits_a_moment_for_what_only_the_end_can_tell(checked):
+    """The answer belongs to no request. How far the companion gets in that moment is for the machine to say."""
     wrapped = checked(*python(FAULTY))
-    _, err, code = wrapped.finish(PING.replace(b'"id":1', b'"id":2') + b"\n")
+    assert wrapped.ask(PING.replace(b'"id":1', b'"id":2')) == b"not a message"
+    assert wrapped.stderr.readline().endswith(b"[framing/not-json]\n")
+    before = time.monotonic()
+    _, err, code = wrapped.finish()
+    assert time.monotonic() - before < END + SLACK
     assert code == 0
-    assert [line.rpartition(b"[")[2] for line in err.splitlines()] == [
-        b"framing/not-json]",
-        b"pairing/orphan-response]",
-    ]
+    assert [line.rpartition(b"[")[2] for line in err.splitlines()] in ([], [b"pairing/orphan-response]"])
 
 
 def test_a_session_without_an_error_says_nothing(checked):

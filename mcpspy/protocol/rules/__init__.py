@@ -3,10 +3,10 @@
 `judge` in `mcpspy.protocol.judge` asks them; `RULES` is what `mcpspy rules` and `docs/rules.md` show.
 """
 
-from mcpspy.protocol.rules import exchanges, framing, lifecycle, messages, plain, security, shape, tools
+from mcpspy.protocol.rules import framing, lifecycle, messages, pairing, plain, security, sequences, shape, tools
 from mcpspy.protocol.rules.rule import RULES, SEVERITIES, Fault, Finding, Rule, Severity
 
 __all__ = [
     "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "exchanges", "framing", "lifecycle", "messages", "plain", "security", "shape", "tools",
+    "framing", "lifecycle", "messages", "pairing", "plain", "security", "sequences", "shape", "tools",
 ]  # fmt: skip

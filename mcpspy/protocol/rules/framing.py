@@ -14,7 +14,7 @@ from mcpspy.protocol.session import Message
 
 _STDIO = "basic/transports#stdio"
 _OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends
-_LONGEST = 1 << 20  # bytes of JSON that is spread over lines
+_LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # bytes of JSON that is spread over lines, and lines
 
 
 @dataclass(slots=True, eq=False)
@@ -67,11 +67,12 @@ def multiline_json(message: Message, state: State) -> Iterator[Fault]:
     spread.lines.append(message)
     spread.depth += depth
     spread.size += len(raw)
-    if spread.depth > 0 and spread.size < _LONGEST:
+    if spread.depth > 0 and spread.size < _LONGEST and len(spread.lines) < _MOST_LINES:
         return
     del state.spreads[message.ch]
     first, *rest = spread.lines
     if any(isinstance(body, Invalid) for body in parse(b"\n".join(line.frame.raw for line in spread.lines))):
+        spread.lines.pop()  # which is judged by itself now
         return
     spread.whole = True
     yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=tuple(it.n for it in rest))

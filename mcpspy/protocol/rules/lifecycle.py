@@ -7,14 +7,16 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 from collections.abc import Iterator
 
 from mcpspy.jsonrpc import Notification, Request, Result
-from mcpspy.protocol.methods import methods, revisions_with_method
+from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
-from mcpspy.protocol.rules.state import State, capabilities, is_modern, stated_revision
+from mcpspy.protocol.rules.state import State, becomes_round, capabilities, missing_meta, stated_revision
 from mcpspy.protocol.session import Message
 
 _HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
 _MODERN = (Revision.R2026_07_28,)
+_CALLS = (Request, Notification)
+_MOST_EARLY = 100  # requests before their time that are told of
 _KNOWN = ", ".join(revision.value for revision in Revision)
 
 
@@ -46,7 +48,7 @@ def before_initialize(message: Message, state: State) -> Iterator[Fault]:
         if state.initialized or state.lossy or body.method in ("ping", "initialize"):
             return
         modern = message.revision is not None and message.revision.era is Era.PER_REQUEST
-        if not modern and (message.sender == "server" or state.agreed is None):
+        if not modern and (message.sender == "server" or state.agreed is None) and len(state.early) < _MOST_EARLY:
             state.early.append(message)
         return
     agreed = isinstance(body, Result) and message.exchange is not None and message.exchange.method == "initialize"
@@ -133,34 +135,33 @@ def wrong_direction(message: Message, state: State) -> Iterator[Fault]:
     method = methods(message.revision).get(body.method)
     if method and message.sender not in method.senders:
         yield Fault(f"only the {method.senders[0]} sends {body.method}", "/method")
-        return
-    asks_back = isinstance(body, Request) and message.sender == "server" and is_modern(message)
-    if method is None and asks_back and revisions_with_method(body.method):
+    elif becomes_round(message):
         yield Fault(f"a server sends no requests; {body.method} is asked for by `input_required`", "/method")
 
 
-_NEEDS = {  # method: the side that has to have declared it, the capability, and the part of it
-    "tools/list": ("server", "tools"),
-    "tools/call": ("server", "tools"),
-    "notifications/tools/list_changed": ("server", "tools", "listChanged"),
-    "resources/list": ("server", "resources"),
-    "resources/templates/list": ("server", "resources"),
-    "resources/read": ("server", "resources"),
-    "resources/subscribe": ("server", "resources", "subscribe"),
-    "resources/unsubscribe": ("server", "resources", "subscribe"),
-    "notifications/resources/list_changed": ("server", "resources", "listChanged"),
-    "notifications/resources/updated": ("server", "resources", "subscribe"),
-    "prompts/list": ("server", "prompts"),
-    "prompts/get": ("server", "prompts"),
-    "notifications/prompts/list_changed": ("server", "prompts", "listChanged"),
-    "logging/setLevel": ("server", "logging"),
-    "notifications/message": ("server", "logging"),
-    "completion/complete": ("server", "completions"),
-    "sampling/createMessage": ("client", "sampling"),
-    "elicitation/create": ("client", "elicitation"),
-    "roots/list": ("client", "roots"),
-    "notifications/roots/list_changed": ("client", "roots", "listChanged"),
+_NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tools/list": ("server", ("tools",)),
+    "tools/call": ("server", ("tools",)),
+    "notifications/tools/list_changed": ("server", ("tools", "listChanged")),
+    "resources/list": ("server", ("resources",)),
+    "resources/templates/list": ("server", ("resources",)),
+    "resources/read": ("server", ("resources",)),
+    "resources/subscribe": ("server", ("resources", "subscribe")),
+    "resources/unsubscribe": ("server", ("resources", "subscribe")),
+    "notifications/resources/list_changed": ("server", ("resources", "listChanged")),
+    "notifications/resources/updated": ("server", ("resources", "subscribe")),
+    "prompts/list": ("server", ("prompts",)),
+    "prompts/get": ("server", ("prompts",)),
+    "notifications/prompts/list_changed": ("server", ("prompts", "listChanged")),
+    "logging/setLevel": ("server", ("logging",)),
+    "notifications/message": ("server", ("logging",)),
+    "completion/complete": ("server", ("completions",)),
+    "sampling/createMessage": ("client", ("sampling",)),
+    "elicitation/create": ("client", ("elicitation",)),
+    "roots/list": ("client", ("roots",)),
+    "notifications/roots/list_changed": ("client", ("roots", "listChanged")),
 }
+"""By method: the side that has to have declared it, the capability and the part of it."""
 
 
 @rule(
@@ -187,20 +188,20 @@ _NEEDS = {  # method: the side that has to have declared it, the capability, and
 def capability_missing(message: Message, state: State) -> Iterator[Fault]:
     """Requests and notifications that nobody said would be possible."""
     body = message.body
-    if not isinstance(body, Request | Notification):
+    if not isinstance(body, _CALLS):
         return
-    side, *path = _NEEDS[body.method]
+    side, path = _NEEDS[body.method]
     if path[0] == "completions" and message.revision is Revision.R2024_11_05:
         return  # the capability came later than the method
     declared = capabilities(side, message, state)
-    what = ".".join(path)
     if declared is None or state.lossy or _declares(declared, path):
         return
+    what = ".".join(path)
     if state.once(f"capability {side} {what}"):
         yield Fault(f"the {side} did not declare the capability {what}, which {body.method} needs", "/method")
 
 
-def _declares(declared: object, path: list[str]) -> bool:
+def _declares(declared: object, path: tuple[str, ...]) -> bool:
     for name in path:
         if not isinstance(declared, dict) or declared.get(name) in (None, False):
             return False
@@ -316,6 +317,29 @@ def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
     """A `server/discover` that does not say who asks, and how."""
     if stated_revision(message) is None:
         yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
+
+
+@rule(
+    "lifecycle/meta-missing",
+    "error",
+    """Every request of 2026-07-28 says in `params._meta` by which revision it is to be understood and what its client
+    can do: there is no session that would remember either.""",
+    spec="basic#_meta",
+    about="shape",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
+    """,
+    passes="""
+        > 1 tools/list {META}
+    """,
+    on=(Request,),
+)
+def meta_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
+    missing = missing_meta(message)
+    if missing and member(message.body.value, "method") in methods(Revision.R2026_07_28):
+        yield Fault(f"the request needs {' and '.join(missing)} in params._meta", "/params")
 
 
 @rule(

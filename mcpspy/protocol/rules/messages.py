@@ -22,6 +22,7 @@ _BASIC = "basic#messages"
 _REQUESTS = "basic#requests"
 _EXACT = 2**53  # integers beyond are not exact in JavaScript
 LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
+_NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is no message (`mcpspy.jsonrpc`)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 _MESSAGES = (Request, Notification, Result, Error)
@@ -57,7 +58,7 @@ def version_missing(message: Message, state: State) -> Iterator[Fault]:
 def not_an_object(message: Message, state: State) -> Iterator[Fault]:
     """JSON that is something else."""
     body = message.body
-    if isinstance(body, Invalid) and not isinstance(body.value, dict | None) and not is_spread(message, state):
+    if isinstance(body, Invalid) and body.reason.endswith(_NO_OBJECT) and not is_spread(message, state):
         yield Fault(f"this is {body.reason}")
 
 

@@ -11,6 +11,7 @@ import orjson
 
 from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.protocol.methods import methods
+from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import shape
 from mcpspy.protocol.rules.messages import LONG_NUMBER
 from mcpspy.protocol.rules.security import ESCAPED, SECRET
@@ -19,19 +20,27 @@ from mcpspy.protocol.session import Message
 
 _LARGE = 1 << 20  # bytes
 _UNUSUAL = re.compile(b"|".join(pattern.pattern for pattern in (ESCAPED, LONG_NUMBER)))
-_SECRETS = (b"sk-", b"gh", b"glpat-", b"xox", b"AKIA", b"eyJ")  # one of which is in whatever SECRET finds
+_SECRETS = (  # the beginnings of what SECRET finds, and a byte of each that few frames have: one is found in no time
+    (ord("-"), (b"sk-", b"glpat-", b"xox")),
+    (ord("_"), (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_")),
+    (ord("J"), (b"eyJ",)),
+    (ord("K"), (b"AKIA",)),
+)
+_CALLS = (Request, Notification)
+_RESPONSES = (Result, Error)
 
 
 def in_bytes(message: Message) -> bool:
     """One object of ASCII text, not large, whole, with nothing in it that a rule looks for."""
     frame, body = message.frame, message.body
-    raw = frame.raw
-    if not raw.isascii() or frame.cut or body.refused or len(raw) > _LARGE or not isinstance(body.value, dict):
+    raw, value = frame.raw, body.value
+    if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:
         return False
-    if any(map(raw.__contains__, _SECRETS)) and SECRET.search(raw):
-        return False
+    for byte, beginnings in _SECRETS:
+        if byte in raw and any(beginning in raw for beginning in beginnings) and SECRET.search(raw):
+            return False
     try:
-        written = orjson.dumps(body.value, None, orjson.OPT_STRICT_INTEGER)
+        written = orjson.dumps(value, None, orjson.OPT_STRICT_INTEGER)
     except (TypeError, orjson.JSONEncodeError):
         return False
     if written == raw:  # as most peers write it: no key twice, no number that changes, nothing escaped without need
@@ -49,7 +58,7 @@ def in_shape(message: Message) -> bool:
 def in_meta(message: Message) -> bool:
     """No `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions."""
     body = message.body
-    if isinstance(body, Request | Notification):
+    if isinstance(body, _CALLS):
         params = body.params
         return body.method != "initialize" and not (isinstance(params, dict) and "_meta" in params)
     return message.exchange is None or message.exchange.method != "initialize"
@@ -57,7 +66,7 @@ def in_meta(message: Message) -> bool:
 
 def in_pairing(message: Message) -> bool:
     """No response, or one to a request that waits for it."""
-    if not isinstance(message.body, Result | Error):
+    if not isinstance(message.body, _RESPONSES):
         return True
     return message.exchange is not None and not message.exchange.cancelled
 
@@ -67,7 +76,7 @@ def in_handshake(state: State) -> bool:
     return state.initialized and state.agreed is not None and not state.early
 
 
-def in_direction(message: Message, method: str | None) -> bool:
+def in_direction(revision: Revision | None, method: str | None, sender: str) -> bool:
     """A method that its sender may send."""
-    known = methods(message.revision).get(method) if message.revision and method else None
-    return known is not None and message.sender in known.senders
+    known = methods(revision).get(method) if revision and method else None
+    return known is not None and sender in known.senders

@@ -5,6 +5,7 @@ before that message, and yields a `Fault` for each thing that is wrong; the tabl
 specification says so. Nothing here ever raises on account of a message: peers send anything.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -107,16 +108,22 @@ class Rule:
     revisions: tuple[Revision, ...]
     check: Check
 
+    @property
+    def summary(self) -> str:
+        """The first sentence of the explanation."""
+        return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
+
     def finding(self, fault: Fault, message: Message) -> Finding:
-        """The finding that a fault in a message makes."""
+        """The finding that a fault in a message makes; one in a response names the request as well."""
         message = fault.at or message
+        asked = message.exchange.request.n if message.exchange else message.n
         return Finding(
             self.id,
             fault.severity or self.severity,
             fault.blame or message.sender,
             message.n,
             message.part,
-            fault.related,
+            fault.related if asked in (message.n, *fault.related) else (asked, *fault.related),
             fault.pointer,
             fault.sentence,
             message.revision.value if message.revision else None,

@@ -15,11 +15,13 @@ from mcpspy.protocol.members import bad_formats, elsewhere, outdated
 from mcpspy.protocol.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, rule
-from mcpspy.protocol.rules.state import State
+from mcpspy.protocol.rules.state import State, becomes_round, missing_meta
 from mcpspy.protocol.schema import explain, verdict
 from mcpspy.protocol.session import Message
 
 _SCHEMA = "schema"
+_CALLS = (Request, Notification)
+_UP_TO_META = ("", "/params", "/params/_meta")
 _MESSAGES = (Request, Notification, Result, Error)
 
 
@@ -31,18 +33,18 @@ def subject(message: Message) -> tuple[str, Any, str] | None:
     revision, body = message.revision, message.body
     if revision is None:
         return None
-    if isinstance(body, Request | Notification):
+    if isinstance(body, _CALLS):
         method = methods(revision).get(body.method)
         kind = "request" if isinstance(body, Request) else "notification"
         return (method.definition, body.value, "") if method and method.kind == kind else None
-    if isinstance(body, Error):
-        code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
-        return error_definition(revision, code), body.value, ""
     if isinstance(body, Result) and message.exchange:
         method = methods(revision).get(message.exchange.method)
         if method and method.name != "tasks/result":
-            params = getattr(message.exchange.request.body, "params", None)
+            params = message.exchange.request.body.value.get("params") if method.as_task else None
             return result_definition(method, params, body.result), body.result, "/result"
+    if isinstance(body, Error):
+        code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
+        return error_definition(revision, code), body.value, ""
     return None
 
 
@@ -81,7 +83,7 @@ def invalid(message: Message, state: State) -> Iterator[Fault]:
     found = subject(message)
     if found and message.revision and not verdict(message.revision, found[0], found[1]):
         why = explain(message.revision, found[0], found[1])
-        if why:
+        if why and not (missing_meta(message) and why.pointer in _UP_TO_META):  # `lifecycle/meta-missing` says that
             pointer = found[2] + why.pointer
             yield Fault(f"{found[0]}: expected {why.expected}, found {why.found}", pointer)
 
@@ -136,7 +138,7 @@ def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
     having = revisions_with_method(body.method)
-    if having and message.revision not in having:
+    if having and message.revision not in having and not becomes_round(message):  # `lifecycle/wrong-direction` says it
         yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
 
 

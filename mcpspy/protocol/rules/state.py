@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     from mcpspy.protocol.rules.framing import Spread
 
 REMEMBERED = 4096
+_FORGOTTEN = 256  # at once: the oldest entry of a dict is found quickly only after it has been written anew
+_SAME = 16  # answers to the same request that are remembered
 
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 """The `_meta` key by which a request says what its client can do (2026-07-28)."""
+
+_ROUNDS = ("sampling/createMessage", "elicitation/create", "roots/list")
+"""What a server asks for in answer to a request, since it sends none itself (2026-07-28)."""
 
 Question = Callable[[], Iterator[Fault]]
 
@@ -44,6 +49,8 @@ class Progress:
     cancelled: bool = False
     task: bool = False
     """It was answered by a task, which goes on."""
+    before: "Progress | None" = None
+    """The request that had the same token and was not answered when this one was recorded."""
 
 
 @dataclass(slots=True)
@@ -93,11 +100,13 @@ class State:
     """By method: the cursors that the server has issued."""
     progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
     """By the side that asked, and token."""
-    rounds: dict[str, "Round"] = field(default_factory=dict)
-    """By method, name and what identifies it: requests that were answered by `input_required`."""
+    rounds: dict[str, deque["Round"]] = field(default_factory=dict)
+    """By method and params: the latest answers `input_required`."""
     log_levels: bool = False
     """Some request asked for log messages (2026-07-28)."""
     listens: dict[Id, "Listen"] = field(default_factory=dict)
+    acknowledged: dict[Id, None] = field(default_factory=dict)
+    """Acknowledgements of subscriptions that are not recorded yet."""
     checked: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """What checking the schemas of the latest listing gave, by their identity."""
     spreads: dict[int, "Spread"] = field(default_factory=dict)
@@ -105,8 +114,8 @@ class State:
     later: deque[tuple[int, Rule, Message, Question]] = field(default_factory=deque)
 
     def once(self, what: str) -> bool:
-        """Whether this is said for the first time in the session."""
-        if what in self.said:
+        """Whether this is said for the first time in the session; peers can make up only so much that is."""
+        if what in self.said or len(self.said) >= REMEMBERED:
             return False
         self.said.add(what)
         return True
@@ -122,12 +131,11 @@ class Round:
 
     answer: int
     """The line number of the result."""
-    state: Any
-    """Its `requestState`."""
+    t: int
+    state: int | None
+    """The mark of its `requestState`."""
     asked: frozenset[str]
     """The keys of its `inputRequests`."""
-    several: bool
-    """The same request was in flight more than once: which of them is retried cannot be told."""
 
 
 @dataclass(slots=True)
@@ -144,7 +152,8 @@ def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
     table.pop(key, None)
     table[key] = value
     if len(table) > REMEMBERED:
-        del table[next(iter(table))]
+        for old in list(table)[:_FORGOTTEN]:
+            del table[old]
 
 
 def other(side: str) -> str:
@@ -184,19 +193,26 @@ def learn(message: Message, state: State) -> None:
 
 
 def _learn_request(message: Message, body: Request, state: State) -> None:
-    token = member(body.params, "_meta", "progressToken")
+    meta = member(body.params, "_meta")
+    token = member(meta, "progressToken")
     if token is not None:
-        keep(state.progress, (message.sender, Id.of(token)), Progress(message.n, body.method))
+        key = message.sender, Id.of(token)
+        before = state.progress.get(key)
+        if before:
+            before.before = None
+        before = before if before and before.ended is None else None
+        keep(state.progress, key, Progress(message.n, body.method, before=before))
     if body.method == "initialize" and message.sender == "client":
         state.initialize = state.initialize or message.n
         found = member(body.params, "capabilities")
         state.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
         wanted = member(body.params, "notifications")
-        keep(state.listens, body.id, Listen(message.n, wanted if isinstance(wanted, dict) else {}))
+        acknowledged = state.acknowledged.pop(body.id, False) is None
+        keep(state.listens, body.id, Listen(message.n, wanted if isinstance(wanted, dict) else {}, acknowledged))
     elif body.method == "tools/list" and member(body.params, "cursor") is None:
         state.listing.complete = False
-    if member(body.params, "_meta", "io.modelcontextprotocol/logLevel") is not None:
+    if member(meta, "io.modelcontextprotocol/logLevel") is not None:
         state.log_levels = True
 
 
@@ -252,6 +268,8 @@ def _end_progress(message: Message, state: State) -> None:
     token = member(request.body.value, "params", "_meta", "progressToken")
     if token is not None:
         known = state.progress.get((request.sender, Id.of(token)))
+        if known and known.before and known.before.request == request.n:
+            known = known.before
         if known and known.request == request.n:
             known.ended, known.cancelled = message.t, message.exchange.cancelled
             known.task = member(message.body.value, "result", "task") is not None
@@ -274,9 +292,12 @@ def _learn_cancel(message: Message, state: State) -> None:
 
 
 def _learn_acknowledgement(message: Message, state: State) -> None:
-    listen = state.listens.get(Id.of(subscription(message)))
+    number = Id.of(subscription(message))
+    listen = state.listens.get(number)
     if listen:
         listen.acknowledged = True
+    else:
+        keep(state.acknowledged, number, None)
 
 
 def _learn_round(message: Message, result: Any, state: State) -> None:
@@ -284,9 +305,14 @@ def _learn_round(message: Message, result: Any, state: State) -> None:
     asked = member(result, "inputRequests")
     keys = frozenset(asked) if isinstance(asked, dict) else frozenset()
     key = round_key(message.exchange.request)
-    known = state.rounds.get(key)
-    several = known is not None and message.exchange.request.n < known.answer  # both were asked before either answer
-    keep(state.rounds, key, Round(message.n, member(result, "requestState"), keys, several))
+    rounds = state.rounds.get(key) or deque(maxlen=_SAME)  # the same request may be in flight more than once
+    rounds.append(Round(message.n, message.t, mark(member(result, "requestState")), keys))
+    keep(state.rounds, key, rounds)
+
+
+def mark(value: Any) -> int | None:
+    """What stands for a `requestState`, which may be large; None for none."""
+    return None if value is None else hash(repr(value))
 
 
 def round_key(request: Message) -> str:
@@ -307,9 +333,21 @@ def stated_revision(message: Message) -> Any:
     return member(message.body.value, "params", "_meta", PROTOCOL_VERSION)
 
 
-def is_modern(message: Message) -> bool:
-    """Whether a message belongs to the per-request era."""
-    return message.revision is Revision.R2026_07_28
+def missing_meta(message: Message) -> list[str]:
+    """The members that the `_meta` of a request of 2026-07-28 must have and has not; of anything else none."""
+    if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
+        return []
+    if message.sender == "server" or message.body.method == "server/discover":
+        return []
+    meta = member(message.body.params, "_meta")
+    return [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if member(meta, name) is None]
+
+
+def becomes_round(message: Message) -> bool:
+    """Whether a server sends a request for what it asks by `input_required` in 2026-07-28."""
+    if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
+        return False
+    return message.sender == "server" and message.body.method in _ROUNDS
 
 
 _ANSWERS: dict[str, Callable[[Message, Any, State], None]] = {

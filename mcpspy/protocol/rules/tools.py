@@ -41,8 +41,8 @@ _LISTED = """
 )
 def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
     """Calls of what is not listed; only after a complete listing."""
-    name = member(message.body.value, "params", "name")
-    if isinstance(name, str) and state.listing.complete and not state.lossy and name not in state.listing.tools:
+    name = message.exchange.name if message.exchange else None
+    if name is not None and state.listing.complete and not state.lossy and name not in state.listing.tools:
         yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
 
 
@@ -59,17 +59,14 @@ def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
 )
 def arguments(message: Message, state: State) -> Iterator[Fault]:
     """Arguments that the tool did not ask for."""
-    params = member(message.body.value, "params")
-    name = member(params, "name")
-    tool = state.listing.tools.get(name) if isinstance(name, str) else None
-    if tool is None or not isinstance(params, dict) or state.listing.changed:
-        return
-    given = params.get("arguments", {})
-    if not isinstance(given, dict):
-        return  # a matter of the message's shape
+    tool = _called(message, state)
+    given = member(message.body.value, "params").get("arguments", {}) if tool else None
+    if tool is None or not isinstance(given, dict):
+        return  # what is no object is a matter of the message's shape
     found = _judge(tool, "inputSchema", given)
     if found and found.outcome is Outcome.INVALID:
-        sentence = f"{name[:60]} was listed with another inputSchema: {found.message or 'the arguments are refused'}"
+        why = found.message or "the arguments are refused"
+        sentence = f"{tool.definition['name'][:60]} was listed with another inputSchema: {why}"
         yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
 
 
@@ -88,8 +85,11 @@ def arguments(message: Message, state: State) -> Iterator[Fault]:
 )
 def structured_content(message: Message, state: State) -> Iterator[Fault]:
     """Results that the tool did not promise."""
-    tool, result = _called(message, state), member(message.body.value, "result")
-    if tool and isinstance(result, dict) and "structuredContent" in result and "outputSchema" in tool.definition:
+    tool = _called(message, state)
+    if tool is None or "outputSchema" not in tool.definition:
+        return
+    result = member(message.body.value, "result")
+    if isinstance(result, dict) and "structuredContent" in result:
         found = _judge(tool, "outputSchema", result["structuredContent"])
         if found and found.outcome is Outcome.INVALID:
             sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
@@ -110,20 +110,21 @@ def structured_content(message: Message, state: State) -> Iterator[Fault]:
 )
 def structured_missing(message: Message, state: State) -> Iterator[Fault]:
     """Results without what the tool promised."""
-    tool, result = _called(message, state), member(message.body.value, "result")
-    if tool is None or "outputSchema" not in tool.definition or not isinstance(result, dict):
+    tool = _called(message, state)
+    if tool is None or "outputSchema" not in tool.definition:
         return
-    if result.get("isError") is True or "structuredContent" in result or "task" in result:
+    result = member(message.body.value, "result")
+    if not isinstance(result, dict) or "structuredContent" in result or "task" in result:
         return
-    if result.get("resultType", "complete") == "complete":
+    if result.get("isError") is not True and result.get("resultType", "complete") == "complete":
         yield Fault(f"{tool.definition['name'][:60]} has an outputSchema, and the result nothing structured", "/result",
                     (tool.listed,))  # fmt: skip
 
 
 def _called(message: Message, state: State) -> Tool | None:
-    """The tool that a result comes from, unless the list has changed meanwhile."""
-    name = member(message.exchange.request.body.value, "params", "name") if message.exchange else None
-    return state.listing.tools.get(name) if isinstance(name, str) and not state.listing.changed else None
+    """The tool that is called, or that a result comes from, unless the list has changed meanwhile."""
+    name = message.exchange.name if message.exchange else None
+    return state.listing.tools.get(name) if name is not None and not state.listing.changed else None
 
 
 def _judge(tool: Tool, which: str, value: Any) -> Judgement | None:

@@ -1,22 +1,10 @@
-"""The examples of the rules as records. They are transcripts (`tests/transcript.py`) in a shorter hand:
-
-    = 2025-06-18                          a client and a server with every capability have shaken hands
-    > 2 tools/list {"cursor":"a"}         the request 2
-    < 2 = {"tools":[]}                    its result
-    < 2 ! {"code":-32603,"message":"no"}  its error
-    < notifications/message {…}           a notification
-    < | text                              the line itself, with \\xNN and \\r for bytes
-    < |… text                             the same, ended before its newline
-    < |x9000 text                         filled up with spaces to so many bytes
-    < |nest90                             an array in an array, so many times
-    < |deep-schema 2                      the result 2 of tools/list, with a schema of 70 levels
-
-`{META …}` stands for params with the `_meta` of 2026-07-28, `{META logLevel info …}` for one that asks for logs.
-"""
+"""The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
 
 import json
 import re
 
+from mcpspy.protocol.judge import Judge
+from mcpspy.protocol.rules import Finding
 from mcpspy.record import Frame
 from tests.transcript import CHANNELS, OPENS, lines
 
@@ -35,6 +23,19 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+
+
+def findings(text):
+    """What is found in an example."""
+    judge = Judge()
+    found = [found for record in records(text) for found in judge.feed(record)]
+    return [found for found in [*found, *judge.end()] if isinstance(found, Finding)]
+
+
+def told(text, *groups):
+    """The same as `#frame rule`, of some groups or rules only; a handshake has the first three frames."""
+    found = [finding for finding in findings(text) if not groups or finding.rule.startswith(groups)]
+    return [f"#{finding.frame} {finding.rule}" for finding in sorted(found, key=lambda finding: finding.frame)]
 
 
 def records(text):

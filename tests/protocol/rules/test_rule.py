@@ -2,18 +2,11 @@
 
 import pytest
 
-from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import RULES, SEVERITIES, Finding
-from tests.protocol.rules.examples import records
+from mcpspy.protocol.rules import RULES, SEVERITIES
+from tests.protocol.rules.examples import findings
 
 EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
-
-
-def findings(text):
-    judge = Judge()
-    found = [found for record in records(text) for found in judge.feed(record)]
-    return [found for found in [*found, *judge.end()] if isinstance(found, Finding)]
 
 
 @EACH

@@ -1,252 +1,19 @@
-"""Rules about what belongs together: requests and responses, progress, cancellation, pages, rounds, subscriptions.
+"""Rules about what goes on over several messages: progress, pages, rounds of questions, subscriptions.
 
-A wrong link is worse than none: a race that the specification allows is no finding, and after a gap, or where a peer
-was still being heard, nothing is called missing.
+What a message continues may be recorded a moment after it, so a rule that misses the beginning asks again later; after
+a gap nothing is called missing.
 """
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Error, Id, Notification, Request, Result
+from mcpspy.jsonrpc import Id, Notification, Request
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
-from mcpspy.protocol.rules.state import State, other, round_key, subscription
-from mcpspy.protocol.session import ENDLESS, Exchange, Message
+from mcpspy.protocol.rules.state import Round, State, mark, other, round_key, subscription
+from mcpspy.protocol.session import Message
 
-_RESPONSES = "basic#responses"
-_REQUESTS = "basic#requests"
 _PROGRESS = "basic/utilities/progress"
-_CANCEL = "basic/utilities/cancellation"
 _MODERN = (Revision.R2026_07_28,)
-
-
-@rule(
-    "pairing/orphan-response",
-    "error",
-    """The response answers no request: nobody has sent one with this id, or it was answered so long ago that it is
-    forgotten (then it is perhaps a duplicate).""",
-    spec=_RESPONSES,
-    about="pairing",
-    fails="""
-        = 2025-06-18
-        > 2 ping
-        < 3 = {}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 ping
-        < 2 = {}
-    """,
-    on=(Result, Error),
-)
-def orphan_response(message: Message, state: State) -> Iterator[Fault]:
-    """Responses to nothing at all."""
-    if _unpaired(message, state) and not _why_unpaired(message):
-        yield Fault(f"no request has the id {_id_text(message)}", "/id")
-
-
-@rule(
-    "pairing/duplicate-response",
-    "error",
-    "The request was answered before. The Python SDK's client breaks when it ends after a second answer.",
-    spec=_RESPONSES,
-    about="pairing",
-    fails="""
-        = 2025-06-18
-        > 2 ping
-        < 2 = {}
-        < 2 = {}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 ping
-        < 2 = {}
-        > 2 ping
-        < 2 = {}
-    """,
-    on=(Result, Error),
-)
-def duplicate_response(message: Message, state: State) -> Iterator[Fault]:
-    """Second answers."""
-    if _unpaired(message, state) and _why_unpaired(message) == "duplicate":
-        related = message.session.completed[other(message.sender), _id(message)]
-        yield Fault(f"the request #{related[0]} was answered by #{related[1]}", "/id", related)
-
-
-@rule(
-    "pairing/id-loose-match",
-    "error",
-    """The id of the response resembles one in flight and is not the same: "1" is not 1, and 1.0 may not be 1 either.
-    Some SDKs take it all the same, others wait for ever.""",
-    spec=_RESPONSES,
-    about="pairing",
-    fails="""
-        = 2025-06-18
-        > 2 ping
-        < | {"jsonrpc":"2.0","id":"2","result":{}}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 ping
-        < | {"jsonrpc":"2.0","id":2,"result":{}}
-    """,
-    on=(Result, Error),
-)
-def id_loose_match(message: Message, state: State) -> Iterator[Fault]:
-    """Ids of another type, or of other digits."""
-    if _unpaired(message, state) and _why_unpaired(message) == "loose":
-        exchange = next(_loose_matches(message))
-        asked = getattr(exchange.request.body, "id", "")
-        yield Fault(f"the id {_id_text(message)} is not {asked}, which #{exchange.request.n} asked with", "/id",
-                    (exchange.request.n,))  # fmt: skip
-
-
-@rule(
-    "pairing/response-by-wrong-side",
-    "error",
-    "A side has answered its own request.",
-    spec=_RESPONSES,
-    about="pairing",
-    fails="""
-        = 2025-06-18
-        > 2 ping
-        > 2 = {}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 ping
-        < 2 = {}
-    """,
-    on=(Result, Error),
-)
-def response_by_wrong_side(message: Message, state: State) -> Iterator[Fault]:
-    """Responses by who asked."""
-    if _unpaired(message, state) and _why_unpaired(message) == "side":
-        yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
-
-
-def _unpaired(message: Message, state: State) -> bool:
-    return message.exchange is None and not state.lossy and _id(message).kind not in ("null", "absent")
-
-
-def _why_unpaired(message: Message) -> str:
-    """What a response that belongs to no request is, if it is more than an orphan."""
-    session, number = message.session, _id(message)
-    if (other(message.sender), number) in session.completed:
-        return "duplicate"
-    if next(_loose_matches(message), None):
-        return "loose"
-    return "side" if (message.sender, number) in session.pending else ""
-
-
-def _loose_matches(message: Message) -> Iterator[Exchange]:
-    """The requests in flight whose id a careless peer would take for that of the response."""
-    loose = _loosely(_id(message))
-    for (side, number), exchanges in message.session.pending.items():
-        if side != message.sender and _loosely(number) == loose:
-            yield from exchanges
-
-
-def _loosely(number: Id) -> str:
-    try:
-        value = float(number.token)
-        return str(int(value)) if value.is_integer() else number.token
-    except (ValueError, OverflowError):
-        return number.token
-
-
-@rule(
-    "pairing/id-in-flight",
-    "error",
-    "The id belongs to a request that is not answered yet. Once it is, the id is free again.",
-    spec=_REQUESTS,
-    fails="""
-        = 2025-06-18
-        > 2 tools/list
-        > 2 prompts/list
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/list
-        < 2 = {"tools":[]}
-        > 2 prompts/list
-    """,
-    on=(Request,),
-)
-def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
-    """Ids that are taken; an answer that is recorded a moment too late makes them free."""
-    key = (message.sender, _id(message))
-    if len(message.session.pending.get(key, ())) < 2:
-        return
-    earlier = [exchange for exchange in message.session.pending[key] if exchange.request is not message]
-
-    def question() -> Iterator[Fault]:
-        taken = [it for it in earlier if not it.in_doubt and (it.response is None or it.response.t > message.t)]
-        if taken:
-            number = taken[0].request.n
-            yield Fault(f"the id {_id_text(message)} is that of #{number}, which is not answered yet", "/id", (number,))
-
-    state.ask_later(RULES["pairing/id-in-flight"], message, question)
-    yield from ()
-
-
-@rule(
-    "pairing/unanswered",
-    "warning",
-    """The request was never answered, while others that came after it were. Where the stream ended or the request was
-    cancelled that is no more than worth knowing; `subscriptions/listen` is answered only at its end.""",
-    spec=_RESPONSES,
-    fails="""
-        = 2025-06-18
-        > 2 tools/list
-        > 3 prompts/list
-        < 3 = {"prompts":[]}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/list
-        < 2 = {"tools":[]}
-    """,
-    on=(),
-)
-def unanswered(message: Message, state: State) -> Iterator[Fault]:
-    """Asked of each request that is left at the end (by `mcpspy.protocol.judge`)."""
-    exchange = message.exchange
-    if exchange is None or exchange.in_doubt or exchange.method == ENDLESS:
-        return
-    answered = max((request for request, _ in message.session.completed.values()), default=0)
-    if exchange.cancelled:
-        yield Fault(f"{exchange.method} was cancelled and not answered", severity="info", blame=other(message.sender))
-    elif answered < message.n:
-        yield Fault(f"{exchange.method} was not answered when the stream ended", severity="info",
-                    blame=other(message.sender))  # fmt: skip
-    else:
-        yield Fault(f"{exchange.method} was not answered, later requests were", blame=other(message.sender))
-
-
-@rule(
-    "pairing/late-after-cancel",
-    "info",
-    "The request had been cancelled when it was answered: a race that is allowed. The answer is to be ignored.",
-    spec=_CANCEL,
-    about="pairing",
-    fails="""
-        = 2025-06-18
-        > 2 tools/call {"name":"slow"}
-        > notifications/cancelled {"requestId":2}
-        < 2 = {"content":[]}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/call {"name":"slow"}
-        < 2 = {"content":[]}
-    """,
-    on=(Result, Error),
-)
-def late_after_cancel(message: Message, state: State) -> Iterator[Fault]:
-    """Answers that nobody waits for."""
-    if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
-        number = message.exchange.request.n
-        yield Fault(f"the request #{number} had been cancelled", "/id", (number,))
 
 
 @rule(
@@ -375,63 +142,6 @@ def after_completion(message: Message, state: State) -> Iterator[Fault]:
 
 
 @rule(
-    "cancel/unknown-request",
-    "warning",
-    """A cancellation names a request that its sender has issued and believes to be in flight. This id was never one; an
-    id that was answered a moment ago is an allowed race.""",
-    spec=_CANCEL,
-    fails="""
-        = 2025-06-18
-        > notifications/cancelled {"requestId":99}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/call {"name":"slow"}
-        > notifications/cancelled {"requestId":2}
-    """,
-    on=(Notification,),
-    methods=("notifications/cancelled",),
-)
-def cancel_unknown_request(message: Message, state: State) -> Iterator[Fault]:
-    """Cancellations of nothing."""
-    requested = member(message.body.value, "params", "requestId")
-    if requested is None or message.cancels or state.lossy:
-        return
-    session, number = message.session, Id.of(requested)
-    if (message.sender, number) in session.completed or _is_listen(message, number, state):
-        return
-    yield Fault(f"the {message.sender} has issued no request with the id {str(number)[:60]}", "/params/requestId")
-
-
-def _is_listen(message: Message, number: Id, state: State) -> bool:
-    """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
-    return message.sender == "server" and number in state.listens
-
-
-@rule(
-    "cancel/initialize",
-    "error",
-    "A client must not cancel its `initialize` request.",
-    spec=_CANCEL,
-    fails="""
-        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
-        > notifications/cancelled {"requestId":1}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/list
-        > notifications/cancelled {"requestId":2}
-    """,
-    on=(Notification,),
-    methods=("notifications/cancelled",),
-)
-def cancel_initialize(message: Message, state: State) -> Iterator[Fault]:
-    """Cancellations of the handshake."""
-    if message.cancels and message.cancels.method == "initialize":
-        yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
-
-
-@rule(
     "paging/unknown-cursor",
     "warning",
     "A cursor comes from the `nextCursor` of an earlier page of the same listing; clients must not make up their own.",
@@ -486,11 +196,22 @@ def unknown_cursor(message: Message, state: State) -> Iterator[Fault]:
 def state_missing(message: Message, state: State) -> Iterator[Fault]:
     """Retries without the state."""
     params = member(message.body.value, "params")
-    if member(params, "inputResponses") is None or not state.rounds:
+    if member(params, "inputResponses") is None or member(params, "requestState") is not None:
         return
-    known = state.rounds.get(round_key(message))
-    if known and known.state is not None and member(params, "requestState") is None:
-        yield Fault(f"the retry lacks the requestState of #{known.answer}", "/params", (known.answer,))
+
+    def question() -> Iterator[Fault]:
+        rounds = _rounds(message, state)
+        if rounds and all(known.state is not None for known in rounds):
+            answer = rounds[-1].answer
+            yield Fault(f"the retry lacks the requestState of #{answer}", "/params", (answer,))
+
+    state.ask_later(RULES["mrtr/state-missing"], message, question)
+    yield from ()
+
+
+def _rounds(message: Message, state: State) -> list[Round]:
+    """The answers that a retry may continue: those that its client had when it sent it."""
+    return [known for known in state.rounds.get(round_key(message), ()) if known.t <= message.t]
 
 
 @rule(
@@ -515,12 +236,18 @@ def state_missing(message: Message, state: State) -> Iterator[Fault]:
 def state_changed(message: Message, state: State) -> Iterator[Fault]:
     """Retries with another state."""
     echoed = member(message.body.value, "params", "requestState")
-    if echoed is None or not state.rounds:
+    if echoed is None:
         return
-    known = state.rounds.get(round_key(message))
-    if known and known.state != echoed and not known.several:
-        what = "another requestState than" if known.state is not None else "a requestState, and none was given by"
-        yield Fault(f"the retry has {what} #{known.answer}", "/params/requestState", (known.answer,))
+
+    def question() -> Iterator[Fault]:
+        rounds = _rounds(message, state)
+        if rounds and all(known.state != mark(echoed) for known in rounds):
+            known = rounds[-1]
+            what = "a requestState, and none was given by" if known.state is None else "another requestState than"
+            yield Fault(f"the retry has {what} #{known.answer}", "/params/requestState", (known.answer,))
+
+    state.ask_later(RULES["mrtr/state-changed"], message, question)
+    yield from ()
 
 
 @rule(
@@ -543,15 +270,22 @@ def state_changed(message: Message, state: State) -> Iterator[Fault]:
     on=(Request,),
 )
 def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
-    """Answers without a question."""
-    given = member(message.body.value, "params", "inputResponses")
-    if not isinstance(given, dict) or not state.rounds:
+    """Answers without a question, the first of a retry."""
+    params = member(message.body.value, "params")
+    given = member(params, "inputResponses")
+    if not isinstance(given, dict):
         return
-    known = state.rounds.get(round_key(message))
-    for name in given:
-        if known and not known.several and name not in known.asked:
-            yield Fault(f"#{known.answer} did not ask for {name[:60]!r}", "/params/inputResponses", (known.answer,))
-            return
+
+    def question() -> Iterator[Fault]:
+        rounds = [it for it in _rounds(message, state) if it.state == mark(params.get("requestState"))]
+        asked = {name for known in rounds for name in known.asked}
+        name = next((name for name in given if name not in asked), None)
+        if rounds and name is not None:
+            answer = rounds[-1].answer
+            yield Fault(f"#{answer} did not ask for {name[:60]!r}", "/params/inputResponses", (answer,))
+
+    state.ask_later(RULES["mrtr/unrequested-input"], message, question)
+    yield from ()
 
 
 @rule(
@@ -615,13 +349,3 @@ def unknown_subscription(message: Message, state: State) -> Iterator[Fault]:
 
     state.ask_later(RULES["subscription/unknown-id"], message, question)
     yield from ()
-
-
-def _id(message: Message) -> Id:
-    body = message.body
-    found = body.id if isinstance(body, Request | Result | Error) else None
-    return found or Id("absent", "")
-
-
-def _id_text(message: Message) -> str:
-    return str(_id(message))[:60]

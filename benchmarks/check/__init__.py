@@ -1,0 +1,1 @@
+"""What `mcpspy check` takes for a capture of small frames."""

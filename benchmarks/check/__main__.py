@@ -1,0 +1,102 @@
+"""The command line: `python -m benchmarks.check`, from the root of the repository."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from time import perf_counter
+
+import orjson
+
+from benchmarks.check.traffic import write
+from benchmarks.relay.figures import Row, Target
+from benchmarks.relay.report import machine, table
+
+FEW, MANY, ROUNDS = 100_000, 1_000_000, 5  # frames, frames, rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the command: how long it took, start-up included, and how much memory at most."""
+
+    seconds: float
+    megabytes: float
+
+
+def main() -> int:
+    options = _options()
+    few, many, rounds = (1_000, 5_000, 1) if options.quick else (FEW, MANY, ROUNDS)
+    facts = machine()  # before we are the load
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = os.path.join(folder, "few.jsonl"), os.path.join(folder, "many.jsonl")
+        write(small, few)
+        write(large, many)
+        short = _checked(small, few)
+        decoding, long = [], []
+        for _ in range(rounds):
+            decoding.append(_decoded(small))
+            long.append(_checked(large, many))
+    rows = [
+        Row(
+            f"{many:,} frames of 200 B, end to end",
+            [many / run.seconds / 1e3 for run in long],
+            Target(60, unit="thousand/s", at_least=True),
+            controls=(decoding,),
+        ),
+        Row(f"{few:,} frames, end to end", [], text=f"{few / short.seconds / 1e3:.1f} thousand/s"),
+        Row(
+            f"peak memory of {many:,} / {few:,} frames", [run.megabytes / short.megabytes for run in long], Target(1.2)
+        ),
+        Row("peak memory", [], text=f"{short.megabytes:.1f} MB and {max(run.megabytes for run in long):.1f} MB"),
+        Row("decoding the lines alone", [], text=f"{few / min(decoding) / 1e3:.0f} thousand/s"),
+    ]
+    print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; {rounds} rounds, one core")
+    print(table(rows, judged=not options.quick, markdown=options.markdown))
+    if options.json:
+        figures = {row.what: {"values": row.values, "text": row.figure} for row in rows}
+        with open(options.json, "w") as file:
+            json.dump({"machine": facts, "rows": figures}, file, indent=1)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a second, to see that all of it works; judges nothing")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--json", metavar="FILE", help="write every figure there")
+    return parser.parse_args()
+
+
+def _checked(path: str, frames: int) -> Run:
+    """Run `mcpspy check` on one core; this process, which only waits, is on it too."""
+    command = [sys.executable, "-m", "mcpspy", "check", path, "--format", "json"]
+    start = perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+        assert run.stdout
+        report = json.load(run.stdout)
+        _, status, usage = os.wait4(run.pid, 0)
+        run.returncode = os.waitstatus_to_exitcode(status)
+    seconds = perf_counter() - start
+    (capture,), totals = report["captures"], report["totals"]
+    if run.returncode or capture["frames"] != frames or totals["error"] or totals["warning"]:
+        sys.exit(f"the check of {frames:,} frames went wrong: {capture['frames']:,} seen, {totals} found")
+    return Run(seconds, usage.ru_maxrss * 1024 / 1e6)
+
+
+def _decoded(path: str) -> float:
+    """How long it takes to decode every line and the message in it: what nobody can be quicker than."""
+    start = perf_counter()
+    with open(path, "rb") as file:
+        for line in file:
+            record = orjson.loads(line)
+            if "raw" in record:
+                orjson.loads(record["raw"])
+    return perf_counter() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())

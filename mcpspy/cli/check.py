@@ -1,0 +1,147 @@
+"""`mcpspy check`: what is wrong in captures, for people and for CI."""
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from mcpspy.capture.place import SUFFIX
+from mcpspy.capture.reader import Capture
+from mcpspy.cli.show import finding_line, line
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.protocol.judge import Judge
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules import RULES, Finding
+from mcpspy.report import waivers
+from mcpspy.report.checked import THRESHOLDS, Checked, Threshold, check, reaches
+from mcpspy.report.machine import FORMATS
+from mcpspy.report.text import COLOURS, coloured, report
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the captures; returns 1 where something reaches the threshold, or a waiver is stale."""
+    revision = _revision(options.revision)
+    ignored = _ignored(options.ignore)
+    threshold: Threshold = _one_of("--fail-on", options.fail_on, THRESHOLDS)
+    form = _one_of("--format", options.format, ("text", *FORMATS))
+    gc.freeze()  # what was imported stays: the collector need not look at it again and again
+    if options.follow:
+        return _follow(options, revision, ignored, threshold)
+    accepted = waivers.read(options.waivers) if options.waivers else ()
+    captures: Sequence[Checked] = [check(path, revision) for path in _paths(options.captures)]
+    waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
+    captures = [checked.without(ignored) for checked in waived.captures]
+    _write(captures, form, threshold, options.output)
+    for waiver in waived.expired:
+        print(f"mcpspy: the waiver has expired on {waiver.expires}: {waiver}", file=sys.stderr)
+    for waiver in waived.stale:
+        print(f"mcpspy: the waiver is stale, nothing is found any more: {waiver}", file=sys.stderr)
+    failed = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)
+    return int(failed or bool(waived.stale))
+
+
+def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set[str], threshold: Threshold) -> int:
+    """Print the findings in one capture as they come, until it is no longer live."""
+    if len(options.captures) != 1 or os.path.isdir(options.captures[0]):
+        raise UsageError("--follow takes one capture")
+    if options.output or options.waivers or options.format != "text":
+        raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
+    colour = _is_terminal()
+    failed = False
+    for finding in _findings(Capture(_existing(options.captures[0])), revision):
+        if finding.rule not in ignored:
+            failed = failed or reaches(finding.severity, threshold)
+            text = finding_line(finding).lstrip()
+            print(coloured(text, COLOURS[finding.severity] if colour else None), flush=True)
+    return int(failed)
+
+
+def _findings(capture: Capture, revision: Revision | None) -> Iterator[Finding]:
+    judge = Judge(revision)
+    for record in capture.follow():
+        yield from (event for event in judge.feed(record) if isinstance(event, Finding))
+    yield from (event for event in judge.end() if isinstance(event, Finding))
+
+
+def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:
+    if form == "text":
+        colour = output is None and _is_terminal()
+        text = "".join(f"{told}\n" for told in report(captures, line, colour=colour))
+    else:
+        text = FORMATS[form](captures, threshold)
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        with open(output, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _paths(named: Sequence[str]) -> Iterator[str]:
+    """The captures that were named; of a directory those in it, by name."""
+    for name in named:
+        if not os.path.isdir(name):
+            yield _existing(name)
+            continue
+        try:
+            found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
+        except OSError as error:
+            raise CaptureError(f"cannot list {name}: {error.strerror}") from error
+        if not found:
+            raise CaptureError(f"there is no capture (*{SUFFIX}) in {name}")
+        yield from (os.path.join(name, entry) for entry in found)
+
+
+def _existing(path: str) -> str:
+    """The path, if something is there. Raises CaptureError with the nearest name in its directory."""
+    if os.path.lexists(path):
+        return path
+    folder, name = os.path.split(path)
+    try:
+        near = get_close_matches(name, os.listdir(folder or "."), n=1)
+    except OSError:
+        near = []
+    hint = f"; the nearest: {os.path.join(folder, near[0])}" if near else ""
+    raise CaptureError(f"cannot read {path}: no such file{hint}")
+
+
+def _revision(name: str | None) -> Revision | None:
+    if name is None:
+        return None
+    revision = Revision.of(name)
+    if revision is None:
+        known = [it.value for it in Revision]
+        near = get_close_matches(name, known, n=1)
+        hint = f"; the nearest: {near[0]}" if near else ""
+        raise UsageError(f"there is no revision {name!r}{hint}; there are {', '.join(known)}")
+    return revision
+
+
+def _ignored(patterns: Sequence[str]) -> set[str]:
+    """The rules that some patterns name: `tools/arguments`, `tools/*`."""
+    found = set()
+    for pattern in patterns:
+        rules = {rule for rule in RULES if fnmatchcase(rule, pattern)}
+        if not rules:
+            raise UsageError(waivers.no_rule(pattern))
+        found |= rules
+    return found
+
+
+def _one_of(option: str, value: str, known: Sequence[Any]) -> Any:
+    if value in known:
+        return value
+    near = get_close_matches(value, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
+    raise UsageError(f"{option} cannot be {value!r}; {hint}")

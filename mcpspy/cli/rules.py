@@ -1,0 +1,19 @@
+"""`mcpspy rules`: what is checked, and one rule explained."""
+
+import argparse
+
+from mcpspy.errors import UsageError
+from mcpspy.protocol.rules import RULES
+from mcpspy.report.catalogue import explanation, overview
+from mcpspy.report.waivers import no_rule
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table, or the rule that was asked for."""
+    if options.rule is None:
+        print(overview(), end="")
+        return 0
+    if options.rule not in RULES:
+        raise UsageError(no_rule(options.rule))
+    print(explanation(RULES[options.rule]), end="")
+    return 0

@@ -1,0 +1,160 @@
+"""The rules explained: what `mcpspy rules` prints, and `docs/rules.md`, which is written from the same table."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from textwrap import dedent
+
+from mcpspy.jsonrpc import Error, Notification, Request, Result
+from mcpspy.protocol.methods import methods
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules import RULES, Rule
+
+NOTATION = """\
+= 2025-06-18                          a client and a server with every capability have shaken hands
+> 2 tools/list {"cursor":"a"}         the client's request 2
+< 2 = {"tools":[]}                    its result
+< 2 ! {"code":-32603,"message":"no"}  its error
+< notifications/message {…}           a notification of the server's
+! text                                a line on the server's stderr
+< | text                              a line as it is, with \\xNN and \\r for bytes
+< |… text                             the same, ended before its newline
+< |x9000 text                         filled up with spaces to so many bytes
+< |nest90                             an array in an array, so many times
+< |deep-schema 2                      the result 2 of tools/list, with a schema of 70 levels
+
+`{META …}` stands for params with the `_meta` that every request of 2026-07-28 has; `{META logLevel info …}` asks for
+log messages as well.
+"""
+"""How the examples are to be read."""
+
+_HOW_TO_READ = (
+    "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error.\n"
+    "'= REVISION' stands for a handshake. docs/rules.md has the whole notation."
+)
+
+
+def overview() -> str:
+    """Every rule on one line, by group."""
+    width = max(map(len, RULES))
+    lines = []
+    for group, rules in _groups():
+        lines.append(group)
+        lines += [f"  {rule.id:<{width}}  {rule.severity:<7}  {rule.summary}" for rule in rules]
+        lines.append("")
+    return "\n".join([*lines, "'mcpspy rules RULE' explains one, with an example that fails and one that passes.\n"])
+
+
+def explanation(rule: Rule) -> str:
+    """All that is known of one rule."""
+    return "\n".join(
+        [
+            f"{rule.id}: {rule.severity}",
+            "",
+            rule.explanation,
+            "",
+            f"revisions  {_revisions(rule)}",
+            f"blame      {_blame(rule)}",
+            f"see        {rule.url(None)}",
+            "",
+            "this fails",
+            _example(rule.fails, "  "),
+            "",
+            "this passes",
+            _example(rule.passes, "  "),
+            "",
+            _HOW_TO_READ,
+            "",
+        ]
+    )
+
+
+def document() -> str:
+    """`docs/rules.md`."""
+    groups = ", ".join(f"[{group}](#{group})" for group, _ in _groups())
+    return "\n".join(
+        [
+            "# Rules",
+            "",
+            "What `mcpspy check` finds. This page is written from the table of rules by `scripts/write-rules`, and",
+            "`mcpspy rules RULE` prints the same of one rule. The examples are tests.",
+            "",
+            "- **error**: the specification forbids it, or peers break on it.",
+            "- **warning**: the specification advises against it, or it is most likely a mistake.",
+            "- **info**: allowed, and worth knowing.",
+            "",
+            f"Groups: {groups}.",
+            "",
+            "## How to read the examples",
+            "",
+            "```",
+            NOTATION.partition("\n\n")[0],
+            "```",
+            "",
+            NOTATION.partition("\n\n")[2],
+            *(line for group, rules in _groups() for line in _section(group, rules)),
+        ]
+    )
+
+
+def _section(group: str, rules: Iterable[Rule]) -> Iterator[str]:
+    yield f"## {group}"
+    yield ""
+    for rule in rules:
+        yield f"### {rule.id}"
+        yield ""
+        yield f"**{rule.severity}**, {_revisions(rule)}; to blame: {_blame(rule)}."
+        yield f"{rule.explanation} [Specification]({rule.url(None)})"
+        yield ""
+        yield "Fails:"
+        yield ""
+        yield _fenced(rule.fails)
+        yield ""
+        yield "Passes:"
+        yield ""
+        yield _fenced(rule.passes)
+        yield ""
+
+
+def _groups() -> list[tuple[str, list[Rule]]]:
+    """The rules of each group, both in the order of the alphabet."""
+    rules = sorted(RULES.values(), key=lambda rule: rule.id)
+    return [(group, list(found)) for group, found in groupby(rules, lambda rule: rule.id.partition("/")[0])]
+
+
+def _fenced(text: str) -> str:
+    return f"```\n{_example(text)}\n```"
+
+
+def _example(text: str, indent: str = "") -> str:
+    return "\n".join(f"{indent}{line}" for line in dedent(text).strip().split("\n"))
+
+
+def _revisions(rule: Rule) -> str:
+    every, first, last = tuple(Revision), rule.revisions[0].value, rule.revisions[-1].value
+    missing = [revision.value for revision in every if revision not in rule.revisions]
+    if not missing:
+        return "every revision"
+    if len(rule.revisions) == 1:
+        return f"{first} only"
+    if len(missing) == 1 and rule.revisions[0] is every[0] and rule.revisions[-1] is every[-1]:
+        return f"every revision but {missing[0]}"
+    return f"{first} and later" if rule.revisions[-1] is every[-1] else f"{first} to {last}"
+
+
+def _blame(rule: Rule) -> str:
+    """Who is to blame, as far as the table tells: who sends such messages."""
+    if not rule.on:
+        return "who was to answer"
+    senders = {
+        sender
+        for revision in rule.revisions
+        for name in rule.methods
+        if name in methods(revision)
+        for sender in methods(revision)[name].senders
+    }
+    asks = any(kind in rule.on for kind in (Request, Notification))
+    answers = any(kind in rule.on for kind in (Result, Error))
+    if len(senders) != 1 or asks == answers:
+        return "the sender"
+    asking = senders.pop()
+    return f"the {asking if asks else 'client' if asking == 'server' else 'server'}"

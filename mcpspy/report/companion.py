@@ -1,0 +1,88 @@
+"""The companion of a relay (`wrap --check`): it follows the capture and says each error on stderr as it happens.
+
+The theory. The relay does not decode (see docs/architecture.md), so somebody else does: this process, at the lowest
+priority, from the file like any viewer. It shares nothing with the relay but stderr, and must not take that from the
+server: a line is written only while the client keeps up with reading. Clients wait for every holder of stderr, so the
+companion never outlives its relay, and makes sure of that before it imports what takes time.
+"""
+
+import os
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcpspy.protocol.rules import Finding
+
+try:
+    import fcntl
+except ImportError:  # Windows: there is no companion there
+    fcntl = None  # type: ignore[assignment]
+
+_POLL = 0.02  # seconds between two looks at the capture, or at stderr
+_UNREAD = 4096  # bytes in the pipe from which on the client is not keeping up
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+_TIOCOUTQ = 0x5411  # ioctl(2) on Linux: bytes that a socket or a terminal has not sent yet
+
+
+def main() -> None:
+    """Follow the capture whose path is the first argument; the second is the relay's process."""
+    path, relay = sys.argv[1], int(sys.argv[2])
+    _die_with(relay)
+    from mcpspy.errors import CaptureError
+    from mcpspy.report.machine import sentence
+
+    try:
+        for finding in _errors(path):
+            _say(f"mcpspy: #{finding.frame} {sentence(finding)} [{finding.rule}]\n", relay)
+    except (CaptureError, OSError):  # the capture is gone, or stderr: there is nobody to tell
+        os._exit(1)
+
+
+def _errors(path: str) -> "Iterator[Finding]":
+    """The findings of severity error, until the capture is no longer live."""
+    from mcpspy.capture.reader import Capture
+    from mcpspy.protocol.judge import Judge
+    from mcpspy.protocol.rules import Finding
+
+    judge = Judge()
+    for record in Capture(path).follow(lambda: time.sleep(_POLL)):
+        yield from (event for event in judge.feed(record) if isinstance(event, Finding) and event.severity == "error")
+    yield from (event for event in judge.end() if isinstance(event, Finding) and event.severity == "error")
+
+
+def _say(line: str, relay: int) -> None:
+    """Write a line to stderr when the client has read what is there; end if the relay has ended meanwhile."""
+    while _unread() > _UNREAD:
+        if os.getppid() != relay:
+            os._exit(1)
+        time.sleep(_POLL)
+    os.write(2, line.encode("utf-8", "replace"))
+
+
+def _unread() -> int:
+    """How many bytes stand in stderr that nobody has read; 0 where that cannot be told."""
+    kind = os.fstat(2).st_mode
+    if stat.S_ISFIFO(kind):
+        from mcpspy.child import waiting
+
+        return waiting(2)
+    if stat.S_ISSOCK(kind) and sys.platform == "linux":
+        try:
+            return int.from_bytes(fcntl.ioctl(2, _TIOCOUTQ, b"\0\0\0\0"), sys.byteorder)
+        except OSError:
+            pass
+    return 0
+
+
+def _die_with(relay: int) -> None:
+    """Ask the kernel to end this process with the relay, where it can; elsewhere the end of the capture does."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    if os.getppid() != relay:  # it ended before we could ask
+        os._exit(1)

@@ -1,0 +1,123 @@
+"""Findings that somebody has accepted, and why: a file of waivers in TOML.
+
+    [[waiver]]
+    rule = "tools/unknown-tool"
+    capture = "features-*.jsonl"    # a glob, matched from the right as `PurePath.match` does
+    pointer = "/params/name"        # optional: only findings that point exactly there
+    reason = "the scenario calls a tool that is not there"
+    expires = 2027-01-31            # optional: the last day on which it counts
+
+The rule kept here: a waiver must not outlive its reason. One whose glob matches a capture of the run, while no finding
+is left for it to waive, is stale and has to go; one that has expired waives nothing and is named.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import Any
+
+from mcpspy.errors import UsageError
+from mcpspy.printable import printable
+from mcpspy.protocol.rules import RULES, Finding
+from mcpspy.report.checked import Checked
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """One entry of the file."""
+
+    rule: str
+    capture: str
+    reason: str
+    pointer: str | None = None
+    expires: date | None = None
+
+    def concerns(self, path: str) -> bool:
+        """Whether it is about the capture at `path`."""
+        return PurePath(path).match(self.capture)
+
+    def waives(self, finding: Finding) -> bool:
+        """Whether it accepts a finding in a capture that it is about."""
+        return finding.rule == self.rule and self.pointer in (None, finding.pointer)
+
+    def __str__(self) -> str:
+        where = f" at {self.pointer}" if self.pointer else ""
+        return printable(f"{self.rule}{where} in {self.capture} ({self.reason})", 300)
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """What waivers leave of the captures that were checked."""
+
+    captures: tuple[Checked, ...]
+    stale: tuple[Waiver, ...]
+    expired: tuple[Waiver, ...]
+
+
+def read(path: str) -> tuple[Waiver, ...]:
+    """The waivers in a file. Raises UsageError that names the file, the waiver and what is wrong with it."""
+    try:
+        with open(path, "rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+    found = content.pop("waiver", [])
+    if content or not isinstance(found, list):
+        what = f"has {next(iter(content))!r}" if content else "has a 'waiver' that is no [[waiver]]"
+        raise UsageError(f"{path} {what}; it holds [[waiver]] tables and nothing else")
+    return tuple(_waiver(f"{path}, waiver {number}", entry) for number, entry in enumerate(found, 1))
+
+
+def _waiver(where: str, entry: Any) -> Waiver:
+    if not isinstance(entry, dict):
+        raise UsageError(f"{where} is no table")
+    known = [field.name for field in fields(Waiver)]
+    for name in entry:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it may have {', '.join(known)}"
+            raise UsageError(f"{where} has the unknown key {name!r}; {hint}")
+    for name in ("rule", "capture", "reason"):
+        if not entry.get(name):
+            raise UsageError(f"{where} lacks {name!r}")
+    for name, value in entry.items():
+        if name == "expires":
+            if not isinstance(value, date) or isinstance(value, datetime):
+                raise UsageError(f"{where}: expires is a date, such as 2027-01-31")
+        elif not isinstance(value, str):
+            raise UsageError(f"{where}: {name} is a string")
+    if entry["rule"] not in RULES:
+        raise UsageError(f"{where}: {no_rule(entry['rule'])}")
+    return Waiver(**entry)
+
+
+def no_rule(name: str) -> str:
+    """A sentence about a rule that does not exist, with the nearest ones."""
+    near = get_close_matches(name, RULES, n=3, cutoff=0.4)
+    hint = f"the nearest: {', '.join(near)}" if near else "see 'mcpspy rules'"
+    return f"there is no rule {name!r}; {hint}"
+
+
+def apply(waivers: Sequence[Waiver], captures: Sequence[Checked], today: date) -> Waived:
+    """Take what is waived out of what was found, `today` deciding what has expired."""
+    expired = tuple(waiver for waiver in waivers if waiver.expires and waiver.expires < today)
+    valid = [waiver for waiver in waivers if waiver not in expired]
+    used: set[Waiver] = set()
+    left = []
+    for checked in captures:
+        concerned = [waiver for waiver in valid if waiver.concerns(checked.path)]
+        kept = []
+        for finding in checked.findings:
+            waiving = [waiver for waiver in concerned if waiver.waives(finding)]
+            used.update(waiving)
+            if not waiving:
+                kept.append(finding)
+        waived = len(checked.findings) - len(kept)
+        left.append(replace(checked, findings=tuple(kept), waived=waived))
+    stale = [it for it in valid if it not in used and any(it.concerns(checked.path) for checked in captures)]
+    return Waived(tuple(left), tuple(stale), expired)

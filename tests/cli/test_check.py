@@ -1,0 +1,217 @@
+"""`mcpspy check`: exit status, formats, and one line for every mistake."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy import cli
+from tests.report.captures import FAULTY, faulty, fine
+from tests.transcript import begin, finish, record
+
+ROOT = Path(__file__).parent.parent.parent
+LIMIT = 60  # seconds
+
+
+@pytest.fixture
+def check(monkeypatch, capsys):
+    """Runs `mcpspy check` and returns its exit status, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "check", *map(str, arguments)])
+        status = cli.main()
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def waiver(path, *, rule="tools/arguments", capture="*", **fields):
+    path.write_text(
+        "[[waiver]]\n"
+        + "".join(f"{key} = {value}\n" for key, value in fields.items())
+        + f'rule = "{rule}"\ncapture = "{capture}"\nreason = "known"\n'
+    )
+    return path
+
+
+# The captures of this repository
+
+
+def test_the_golden_captures_hold_nothing_but_what_is_waived_for_a_reason():
+    """What runs in CI: a finding of a new rule, or a waiver that has become stale, makes it fail."""
+    command = [sys.executable, "-m", "mcpspy", "check", "captures", "--waivers", "captures/waivers.toml"]
+    done = subprocess.run(
+        [*command, "--fail-on", "warning"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.splitlines()[-1].startswith("0 errors, 0 warnings, ")
+
+
+# The exit status
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], 1),
+        (["--fail-on", "never"], 0),
+        (["--ignore", "tools/arguments", "--ignore", "schema/invalid"], 0),
+        (["--ignore", "tools/arguments", "--ignore", "schema/invalid", "--fail-on", "warning"], 1),
+        (["--ignore", "tools/*", "--ignore", "schema/*", "--fail-on", "warning"], 0),
+        (["--ignore", "tools/*", "--ignore", "schema/*", "--fail-on", "info"], 1),
+        (["--ignore", "*", "--fail-on", "info"], 0),
+    ],
+)
+def test_the_status_is_1_from_the_threshold_on(tmp_path, check, options, expected):
+    status, _, err = check(faulty(tmp_path / "a"), *options)
+    assert (status, err) == (expected, "")
+
+
+def test_a_capture_without_a_fault_is_fine(tmp_path, check):
+    assert check(fine(tmp_path / "a"), "--fail-on", "info")[0] == 0
+
+
+def test_a_directory_stands_for_its_captures_by_name(tmp_path, check):
+    for name in ("b.jsonl", "a.jsonl", "c.txt"):
+        faulty(tmp_path / name)
+    fine(tmp_path / "other")
+    _, out, _ = check(tmp_path, tmp_path / "other", "--format", "json")
+    found = [os.path.basename(capture["path"]) for capture in json.loads(out)["captures"]]
+    assert found == ["a.jsonl", "b.jsonl", "other"]
+
+
+def test_another_revision_is_another_report(tmp_path, check):
+    _, out, _ = check(faulty(tmp_path / "a"), "--as", "2026-07-28", "--format", "json")
+    (capture,) = json.loads(out)["captures"]
+    assert capture["revisions"] == ["2026-07-28"]
+    assert "lifecycle/meta-missing" in {finding["rule"] for finding in capture["findings"]}
+
+
+# Output
+
+
+def test_the_report_can_go_to_a_file(tmp_path, check):
+    for form in ("text", "json", "junit", "sarif", "github"):
+        path = tmp_path / f"report.{form}"
+        status, out, _ = check(faulty(tmp_path / "a"), "--format", form, "--output", path)
+        assert (status, out) == (1, "")
+        assert path.read_text(encoding="utf-8") == check(tmp_path / "a", "--format", form)[1]
+
+
+def test_colours_are_for_terminals(tmp_path, check, monkeypatch):
+    path = faulty(tmp_path / "a")
+    assert "\x1b" not in check(path)[1]
+    monkeypatch.setattr("mcpspy.cli.check.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[31m" in check(path)[1]
+    check(path, "--output", tmp_path / "report")
+    assert "\x1b" not in (tmp_path / "report").read_text(encoding="utf-8")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in check(path)[1]
+
+
+# Waivers
+
+
+def test_what_is_waived_does_not_fail(tmp_path, check):
+    path = faulty(tmp_path / "a")
+    accepted = waiver(tmp_path / "waivers.toml")
+    status, out, err = check(path, "--waivers", accepted, "--ignore", "schema/invalid")
+    assert (status, err) == (0, "")
+    assert "1 waived" in out
+
+
+def test_a_stale_waiver_fails_and_is_named(tmp_path, check):
+    stale = waiver(tmp_path / "waivers.toml", rule="jsonrpc/batch")
+    status, _, err = check(fine(tmp_path / "a"), "--waivers", stale, "--fail-on", "never")
+    assert status == 1
+    assert err == "mcpspy: the waiver is stale, nothing is found any more: jsonrpc/batch in * (known)\n"
+
+
+def test_an_expired_waiver_is_named_and_waives_nothing(tmp_path, check):
+    expired = waiver(tmp_path / "waivers.toml", expires="2020-01-31")
+    status, _, err = check(faulty(tmp_path / "a"), "--waivers", expired, "--ignore", "schema/invalid")
+    assert status == 1
+    assert err == "mcpspy: the waiver has expired on 2020-01-31: tools/arguments in * (known)\n"
+
+
+def test_a_waiver_of_a_rule_that_is_ignored_is_not_stale(tmp_path, check):
+    accepted = waiver(tmp_path / "waivers.toml")
+    assert check(faulty(tmp_path / "a"), "--waivers", accepted, "--ignore", "*") == (
+        0,
+        "0 errors, 0 warnings, 0 info, 1 waived in 9 frames of 1 capture\n",
+        "",
+    )
+
+
+# Mistakes: one line and exit code 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["CAPTURE", "--as", "2025-11-26"], "no revision '2025-11-26'; the nearest: 2025-11-25; there are 2024-11-05"),
+        (["CAPTURE", "--format", "jnit"], "--format cannot be 'jnit'; did you mean 'junit'?"),
+        (["CAPTURE", "--format", "x"], "--format cannot be 'x'; it takes text, json, junit, sarif, github"),
+        (["CAPTURE", "--fail-on", "warn"], "--fail-on cannot be 'warn'; did you mean 'warning'?"),
+        (["CAPTURE", "--ignore", "tool/args"], "there is no rule 'tool/args'; the nearest: tools/arguments"),
+        (["CAPTURE", "--ignore", "tool/*"], "there is no rule 'tool/*'"),
+        (["CAPTURE", "--waivers", "none.toml"], "cannot read none.toml: No such file"),
+        (["CAPTURE", "--output", "no/such/file"], "cannot write no/such/file: No such file"),
+        (["CAPTURE", "--follow", "--format", "json"], "--follow prints text"),
+        (["CAPTURE", "CAPTURE", "--follow"], "--follow takes one capture"),
+        (["a.json"], "cannot read a.json: no such file; the nearest: a.jsonl"),
+        (["no/such"], "cannot read no/such: no such file"),
+        (["empty"], "there is no capture (*.jsonl) in empty"),
+        (["text.jsonl"], "text.jsonl does not begin with a capture's header"),
+        ([], "the following arguments are required: CAPTURE|DIR"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, check, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.jsonl").write_text("hello\n")
+    faulty(tmp_path / "a.jsonl")
+    status, out, err = check(*("a.jsonl" if word == "CAPTURE" else word for word in arguments))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("mcpspy: ")
+    assert words in err
+
+
+def test_a_capture_that_cannot_be_read_stops_the_run(tmp_path, check):
+    """Half a report would be taken for the whole one."""
+    faulty(tmp_path / "a.jsonl")
+    (tmp_path / "b.jsonl").write_bytes(b"")
+    status, out, err = check(tmp_path)
+    assert (status, out) == (2, "")
+    assert "b.jsonl is empty" in err
+
+
+# A live capture
+
+
+def test_findings_in_a_live_capture_come_as_they_are_made(tmp_path):
+    writer = begin(tmp_path / "a")
+    command = [sys.executable, "-m", "mcpspy", "check", "--follow", str(tmp_path / "a")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        record(writer, FAULTY)
+        lines = [following.stdout.readline() for _ in range(4)]
+        assert following.poll() is None
+        finish(writer)
+        rest, err = following.communicate(timeout=LIMIT)
+    assert (following.returncode, rest, err) == (1, "", "")
+    assert lines[0].startswith("✗ #10 client: echo was listed with another inputSchema")
+    assert [line.rpartition("[")[2].strip("]\n") for line in lines] == [
+        "tools/arguments",
+        "schema/invalid",
+        "schema/unknown-method",
+        "jsonrpc/extra-member",
+    ]
+
+
+def test_a_finished_capture_is_followed_to_its_end(tmp_path, check):
+    status, out, _ = check(faulty(tmp_path / "a"), "--follow", "--ignore", "schema/*", "--as", "2025-06-18")
+    assert (status, len(out.splitlines())) == (1, 2)

@@ -1,0 +1,37 @@
+"""`mcpspy rules`: the table, and one rule explained."""
+
+import sys
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.protocol.rules import RULES
+
+
+@pytest.fixture
+def rules(monkeypatch, capsys):
+    """Runs `mcpspy rules` and returns its exit status, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "rules", *arguments])
+        return cli.main(), *capsys.readouterr()
+
+    return run
+
+
+def test_the_rules_are_listed_by_group(rules):
+    status, out, _ = rules()
+    assert status == 0
+    assert all(f"  {rule} " in out for rule in RULES)
+
+
+def test_a_rule_is_explained(rules):
+    status, out, _ = rules("tools/arguments")
+    assert status == 0
+    assert out.startswith("tools/arguments: error\n")
+
+
+def test_a_wrong_name_answers_with_the_nearest(rules):
+    status, out, err = rules("tools/argument")
+    assert (status, out) == (2, "")
+    assert "there is no rule 'tools/argument'; the nearest: tools/arguments" in err

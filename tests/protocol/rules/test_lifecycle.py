@@ -1,0 +1,101 @@
+"""Who may say what, and when: what the examples of the rules leave open."""
+
+import pytest
+
+from mcpspy.protocol.judge import Judge
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules import Finding
+from tests.protocol.rules.examples import findings, records, told
+
+ASK = '> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}'
+AGREE = '< 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}'
+
+
+def test_a_server_that_asks_before_it_may_is_told_when_it_may():
+    text = f"""
+        {ASK}
+        {AGREE}
+        < 7 roots/list
+        > notifications/initialized
+    """
+    (finding,) = [it for it in findings(text) if it.rule == "lifecycle/before-initialize"]
+    assert (finding.frame, finding.blame, finding.related) == (3, "server", (4,))
+
+
+@pytest.mark.parametrize("early", ["> 2 ping", "< 7 ping", '< notifications/message {"level":"info","data":1}'])
+def test_what_is_allowed_before_the_handshake_is_no_finding(early):
+    text = f"{ASK}\n{early}\n{AGREE}\n> notifications/initialized"
+    assert told(text, "lifecycle/before", "lifecycle/initialized") == []
+
+
+def test_a_session_that_never_shakes_hands_is_not_told_of_for_ever():
+    text = "\n".join(f"> {n} tools/list" for n in range(2, 300)) + f"\n{ASK}\n{AGREE}"
+    assert len(told(text, "lifecycle/before-initialize")) == 100
+
+
+def test_the_missing_notification_is_told_once():
+    text = f"{ASK}\n{AGREE}\n> 2 tools/list\n> 3 tools/list"
+    assert told(text, "lifecycle/initialized-missing") == ["#3 lifecycle/initialized-missing"]
+
+
+def test_a_capability_is_told_once_and_for_the_side_that_has_not_declared_it():
+    text = f"""
+        {ASK}
+        {AGREE}
+        > notifications/initialized
+        > 2 tools/list
+        > 3 tools/list
+        < 7 sampling/createMessage {{"messages":[],"maxTokens":1}}
+    """
+    found = [it for it in findings(text) if it.rule == "lifecycle/capability-missing"]
+    assert [(it.frame, it.message) for it in found] == [
+        (4, "the server did not declare the capability tools, which tools/list needs"),
+        (6, "the client did not declare the capability sampling, which sampling/createMessage needs"),
+    ]
+
+
+def test_a_sub_capability_is_asked_for_by_its_path():
+    text = f"""
+        {ASK}
+        {AGREE.replace('"capabilities":{}', '"capabilities":{"resources":{"subscribe":false}}')}
+        > notifications/initialized
+        > 2 resources/subscribe {{"uri":"a:b"}}
+    """
+    (finding,) = [it for it in findings(text) if it.rule == "lifecycle/capability-missing"]
+    assert "resources.subscribe" in finding.message
+
+
+def test_a_second_handshake_after_one_that_was_refused_is_fine():
+    text = f'{ASK}\n< 1 ! {{"code":-32602,"message":"no"}}\n{ASK}\n{AGREE}'
+    assert told(text, "lifecycle/initialize-twice") == []
+
+
+def under(text, revision):
+    judge = Judge(revision)
+    found = [found for record in records(text) for found in judge.feed(record)]
+    return [found for found in [*found, *judge.end()] if isinstance(found, Finding)]
+
+
+@pytest.mark.parametrize(
+    ("line", "told_of"),
+    [
+        ("< 7 sampling/createMessage {}", "a server sends no requests; sampling/createMessage is asked for by"),
+        ("< 7 roots/list", "a server sends no requests; roots/list is asked for by"),
+        ("< 7 ping", "ping was removed after 2025-11-25"),
+        ("> 7 ping", "ping was removed after 2025-11-25"),
+        ("> 7 tools/list", "the request needs io.modelcontextprotocol/protocolVersion and"),
+        ("< 7 tools/list", "only the client sends tools/list"),
+    ],
+)
+def test_a_migration_report_says_once_what_becomes_of_a_request(line, told_of):
+    found = [it for it in under(f"= 2025-06-18\n{line}", Revision.R2026_07_28) if it.frame == 4]
+    named = [it.message for it in found if it.severity == "error"]
+    assert [message for message in named if message.startswith(told_of)]
+    if "tools/list" not in line:
+        assert len(named) == 1
+
+
+def test_a_fault_elsewhere_in_a_request_without_meta_is_still_told():
+    text = '> 2 tools/call {"name":5,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}'
+    rules = told(text, "lifecycle/meta", "schema/invalid")
+    assert "#1 lifecycle/meta-missing" in rules

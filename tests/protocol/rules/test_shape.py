@@ -1,0 +1,73 @@
+"""Shapes: which definition judges a message, and how the rules share out what is wrong with it."""
+
+import pytest
+
+from mcpspy.protocol.conversation import Conversation
+from mcpspy.protocol.rules.shape import fits, subject
+from mcpspy.protocol.session import Message
+from tests.protocol.rules.examples import findings, records, told
+
+
+def last(text):
+    conversation = Conversation()
+    events = [event for record in records(text) for event in conversation.feed(record)]
+    return [event for event in [*events, *conversation.end()] if isinstance(event, Message)][-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "definition", "pointer"),
+    [
+        ("= 2025-06-18\n> 2 tools/list", "ListToolsRequest", ""),
+        ("= 2025-06-18\n> notifications/roots/list_changed", "RootsListChangedNotification", ""),
+        ('= 2025-06-18\n> 2 tools/list\n< 2 = {"tools":[]}', "ListToolsResult", "/result"),
+        ('= 2025-06-18\n> 2 ping\n< 2 ! {"code":1,"message":"x"}', "JSONRPCError", ""),
+        ('> 1 tools/call {META "name":"a"}\n< 1 = {"resultType":"input_required"}', "InputRequiredResult", "/result"),
+    ],
+)
+def test_a_message_is_judged_by_the_definition_of_its_own_method(text, definition, pointer):
+    found = subject(last(text))
+    assert (found[0], found[2]) == (definition, pointer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> 2 tools/list",
+        "= 2025-06-18\n> 2 peer/unknown",
+        "= 2025-06-18\n> tools/list",
+        "= 2025-06-18\n> 2 notifications/initialized",
+        "= 2025-06-18\n< 9 = {}",
+        "= 2025-06-18\n< | 5",
+    ],
+)
+def test_what_nobody_can_judge_has_no_definition(text):
+    assert subject(last(text)) is None
+    assert not fits(last(text))
+
+
+def test_an_ordinary_message_fits_exactly():
+    for text in ("> 2 tools/list", '> 2 tools/call {"name":"a","arguments":{"x":[1]}}', "> 2 ping"):
+        assert fits(last(f"= 2025-06-18\n{text}"))
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ('> 2 tools/call {"arguments":{}}', ["schema/invalid"]),
+        ('> 2 tools/call {"name":"a","mode":5}', []),
+        ('> 2 resources/read {"uri":"not a uri"}', ["schema/format"]),
+        ("> 2 tools/lists", ["schema/unknown-method"]),
+        ("> 2 server/discover", ["schema/method-not-in-revision"]),
+        ('> 2 tools/call {"name":"a","task":{}}', ["schema/member-not-in-revision"]),
+    ],
+)
+def test_each_kind_of_fault_has_its_own_rule(line, rules):
+    assert [
+        finding.rule for finding in findings(f"= 2025-06-18\n{line}") if finding.rule.startswith("schema/")
+    ] == rules
+
+
+def test_a_member_of_another_revision_is_told_once_a_message():
+    tools = ",".join(f'{{"name":"t{n}","title":"T","inputSchema":{{"type":"object"}}}}' for n in range(5))
+    text = f'= 2025-03-26\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}'
+    assert told(text, "schema/")[1:] == ["#5 schema/member-not-in-revision"]  # the first is in the handshake

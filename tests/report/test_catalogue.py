@@ -1,0 +1,61 @@
+"""The rules explained; `docs/rules.md` is what the table says."""
+
+from pathlib import Path
+
+import pytest
+
+from mcpspy.protocol.rules import RULES
+from mcpspy.report.catalogue import NOTATION, document, explanation, overview
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "rules.md"
+EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+
+
+def test_the_document_is_current():
+    """After a change of the rules: `scripts/write-rules`."""
+    assert DOCUMENT.read_text(encoding="utf-8") == document()
+
+
+def test_the_overview_has_every_rule_once_below_its_group():
+    lines = overview().splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == sorted(RULES)
+    assert {line for line in lines if line and "/" not in line and " " not in line} == {
+        rule.partition("/")[0] for rule in RULES
+    }
+
+
+@EACH
+def test_a_rule_is_explained_with_both_examples(rule):
+    text = explanation(rule)
+    assert text.startswith(f"{rule.id}: {rule.severity}\n")
+    for expected in (rule.explanation, rule.url(None), "this fails", "this passes", "revisions  ", "blame      "):
+        assert expected in text
+    for example in (rule.fails, rule.passes):
+        for line in filter(None, map(str.strip, example.splitlines())):
+            assert f"  {line}\n" in text
+            assert f"\n{line}\n" in document()
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("tools/arguments", "the client"),
+        ("tools/structured-content", "the server"),
+        ("tools/structured-content", "2025-06-18 and later"),
+        ("lifecycle/initialize-twice", "2024-11-05 to 2025-11-25"),
+        ("jsonrpc/batch", "every revision but 2025-03-26"),
+        ("mrtr/state-missing", "2026-07-28 only"),
+        ("pairing/unanswered", "who was to answer"),
+        ("jsonrpc/id-null", "the sender"),
+        ("jsonrpc/id-null", "every revision"),
+    ],
+)
+def test_a_rule_says_when_it_holds_and_who_is_to_blame(rule, words):
+    assert f"  {words}\n" in explanation(RULES[rule])
+
+
+def test_every_line_of_an_example_is_in_the_notation_that_is_explained():
+    marks = {line.split()[0] for line in NOTATION.partition("\n\n")[0].splitlines()}
+    for rule in RULES.values():
+        for example in (rule.fails, rule.passes):
+            assert {line.split()[0] for line in example.splitlines() if line.strip()} <= marks

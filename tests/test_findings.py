@@ -1,0 +1,76 @@
+"""Every golden capture gives exactly its stored findings; a migration report names what a migration has to change."""
+
+import difflib
+import json
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.protocol.revisions import Revision
+from mcpspy.record import Frame
+from mcpspy.report.checked import check
+from tests.findings import CAPTURES, MIGRATIONS, texts
+
+TEXTS = texts()
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_a_capture_has_its_stored_findings(path):
+    """After a change of the rules: `scripts/write-rules`, and a look at the difference."""
+    before, after = path.read_text(encoding="utf-8"), TEXTS[path]
+    difference = difflib.unified_diff(before.splitlines(), after.splitlines(), "stored", "found", n=0, lineterm="")
+    assert before == after, "\n".join(difference)
+
+
+def test_no_findings_are_left_of_a_capture_that_is_gone():
+    folder = next(iter(TEXTS)).parent
+    assert set(folder.glob("*.txt")) == set(TEXTS)
+
+
+DELIBERATE = {  # what the scenarios of tests/peers do on purpose
+    ("tools/unknown-tool", "the server lists no tool 'missing'"),
+    ("schema/unknown-method", "no revision has the method 'peer/unknown'"),
+    ("tools/arguments", 'get-sum was listed with another inputSchema: "b" is a required property'),
+}
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*-20*.jsonl")), ids=lambda path: path.stem)
+def test_a_session_between_official_sdks_has_nothing_above_info_but_what_is_wrong_on_purpose(path):
+    above = [finding for finding in check(str(path)).findings if finding.severity != "info"]
+    assert above
+    assert {(finding.rule, finding.message) for finding in above} <= DELIBERATE
+
+
+def messages(name):
+    for record in Capture(str(CAPTURES / f"{name}.jsonl")).records():
+        if isinstance(record, Frame) and record.ch < 3:
+            yield record.n, "client" if record.ch == 1 else "server", json.loads(record.raw)
+
+
+@pytest.mark.parametrize("name", MIGRATIONS)
+def test_a_migration_report_names_what_has_to_change(name):
+    """Each removed method, each request without `_meta`, each result without a type, each server request."""
+    found = {}
+    for finding in check(str(CAPTURES / f"{name}.jsonl"), Revision.R2026_07_28).findings:
+        found.setdefault(finding.frame, []).append(f"{finding.rule} {finding.message}")
+    removed = {"initialize", "notifications/initialized", "ping", "logging/setLevel"}
+    kept = {"tools/list", "tools/call", "resources/read", "prompts/get", "completion/complete"}
+    rounds = {"sampling/createMessage", "elicitation/create", "roots/list"}
+    methods, named = {}, set()
+    for n, sender, message in messages(name):
+        told = " ".join(found.get(n, ()))
+        method = message.get("method")
+        if sender == "client" and "id" in message:
+            methods[message["id"]] = method
+        if method in removed:
+            assert f"{method} was removed after 2025-11-25" in told
+        elif sender == "server" and method in rounds:
+            assert f"a server sends no requests; {method} is asked for by `input_required`" in told
+        elif sender == "client" and method in kept:
+            assert "lifecycle/meta-missing" in told
+        elif sender == "server" and "result" in message and methods[message["id"]] in kept:
+            method = "result"
+            assert 'expected the member "resultType"' in told
+        named.add(method)
+    expected = removed | rounds | kept | {"result"}
+    assert named >= (expected if name.startswith("features") else {"initialize", "notifications/initialized", "result"})
