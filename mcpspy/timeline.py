@@ -22,7 +22,7 @@ from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import ENDLESS, Exchange, Message, subject
 from mcpspy.protocol.web import Remark
-from mcpspy.record import End, Frame, Gap, Header, Open, Record
+from mcpspy.record import End, Gap, Header, Open, Record
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
 _REVISIONS = (None, *Revision)

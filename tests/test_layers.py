@@ -29,7 +29,13 @@ SIBLINGS = {
     ("report", "replay"),  # a report tells what a replay has compared
     ("redact", "capture"),  # the key lies in the user's directory, and `capture.place` knows where that is
 }
-PLACES = {"aiohttp": ("relay", "replay"), "mitmproxy": ("relay",), "ruamel": ("clients",), "textual": ("tui",)}
+PLACES = {
+    "aiohttp": ("relay", "replay"),
+    "mitmproxy": ("relay",),
+    "ruamel": ("clients",),
+    "textual": ("tui",),
+    "pytest": ("replay",),
+}
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
 POSIX_MODULES = {"child"}  # its interface for Windows is `child_windows`
 

@@ -156,7 +156,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     mock = commands.add_parser(
         "mock",
         help="be the server that a capture has recorded",
-        description="Be the server that captures have recorded, on stdin and stdout or over HTTP, for tests of a client.",
+        description="Be the server that captures have recorded, on stdin and stdout or over HTTP.",
         epilog="Exit status 1: the client asked what was not recorded, or answered otherwise.",
     )
     mock.add_argument("captures", nargs="+", metavar="CAPTURE")

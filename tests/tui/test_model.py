@@ -282,7 +282,7 @@ def test_a_row_without_a_method_says_the_same_before_the_fold_and_after_it(sessi
 # What the rules find.
 
 
-def test_a_row_has_the_worst_of_its_findings_and_late_ones_too(session, tmp_path):
+def test_a_row_has_the_worst_of_its_findings_and_late_ones_too(folded, tmp_path):
     said = """
         > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
         < debug

@@ -1,0 +1,53 @@
+"""`mcpspy mock`: be the server that a capture has recorded, on stdin and stdout or over HTTP."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from mcpspy.printable import printable
+from mcpspy.replay.differences import excerpt
+from mcpspy.replay.load import load
+from mcpspy.replay.mock import Mock, Wrong, serve
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until the client goes, or over HTTP until a signal comes; returns 1 if it said what was not recorded."""
+    scripts = [load(path, _say) for path in options.captures]
+
+    def make() -> Mock:
+        return Mock(scripts, recorded_pace=options.pace == "recorded", loose=options.loose)
+
+    mocks = _serve_web(make, options.listen) if options.listen else [_serve_stdio(make())]
+    for mock in mocks:
+        for miss in mock.misses:
+            _say(str(miss))
+        for wrong in mock.wrong:
+            _say(_told(wrong))
+    return 1 if any(mock.misses or mock.wrong for mock in mocks) else 0
+
+
+def _serve_stdio(mock: Mock) -> Mock:
+    sink = os.dup(1)
+    os.dup2(2, 1)  # nothing else may get among the messages
+    serve(mock, 0, sink, _say)
+    return mock
+
+
+def _serve_web(make: Callable[[], Mock], where: str) -> Sequence[Mock]:
+    from mcpspy.replay.web import serve_web  # aiohttp takes a fifth of a second
+
+    return serve_web(make, where, _say)
+
+
+def _told(wrong: Wrong) -> str:
+    asked = f"the client's answer to {wrong.asked.body.value['method']} (#{wrong.asked.n})"
+    if wrong.difference is None:
+        return f"{asked} did not come"
+    recorded, observed = excerpt(wrong.difference.recorded), excerpt(wrong.difference.observed)
+    where = f" at {wrong.difference.pointer}" if wrong.difference.pointer else ""
+    return f"{asked} is another: it has {observed}{where} instead of {recorded}"
+
+
+def _say(sentence: str) -> None:
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

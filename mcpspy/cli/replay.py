@@ -1,0 +1,129 @@
+"""`mcpspy replay`: say to a server what the client of a capture said, and compare what it answers."""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+from mcpspy.errors import Error, UsageError
+from mcpspy.printable import printable
+from mcpspy.replay import settings
+from mcpspy.replay.compare import FINE, Ignored, Rules
+from mcpspy.replay.link import Link
+from mcpspy.replay.load import load
+from mcpspy.replay.script import Script
+from mcpspy.replay.session import Replayed, learned, replay
+from mcpspy.report.differences import FORMATS, as_text
+
+if TYPE_CHECKING:
+    from mcpspy.replay.weblink import WebLink
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay and report; returns 1 if something differs."""
+    _refuse(options)
+    file = settings.place(options.capture)
+    chosen = settings.with_options(
+        settings.read(file),
+        options.ignore,
+        shape=options.shape,
+        strict=options.strict,
+        read_only=options.read_only,
+    )
+    if chosen.read_only and options.update and not options.learn:
+        raise UsageError("--update would lose the calls that --read-only leaves out; give one of them")
+    script = load(options.capture, _say)
+    with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
+        path = options.new or os.path.join(folder, "new.jsonl")
+        runs = [
+            replay(script, lambda: _connect(options, path, script), read_only=chosen.read_only)
+            for _ in range(options.learn or 1)
+        ]
+        rules = chosen.rules
+        if options.learn:
+            found = learned(runs, rules)
+            rules = Rules((*rules.ignore, *found), shape=rules.shape, strict=rules.strict)
+            _propose(found, file, write=options.update)
+        return _report(options, runs[-1], rules)
+
+
+def _connect(options: argparse.Namespace, path: str, script: Script) -> "Link | WebLink":
+    name = script.header.name if script.header else "server"
+    if options.url:
+        from mcpspy.replay.weblink import WebLink
+
+        return WebLink(options.url, options.header, name, path)
+    return Link(options.server, name, path, _say)
+
+
+def _refuse(options: argparse.Namespace) -> None:
+    if bool(options.server) == bool(options.url):
+        raise UsageError("replay needs a server: mcpspy replay CAPTURE -- COMMAND [ARG...], or --url URL")
+    if options.header and not options.url:
+        raise UsageError("--header belongs to --url: a command has no HTTP headers")
+    if options.learn is not None and options.learn < 2:
+        raise UsageError("--learn compares runs with each other: it needs 2 or more")
+    if options.new and os.path.realpath(options.new) == os.path.realpath(options.capture):
+        raise UsageError("-o would overwrite the capture before it is compared; --update accepts the new session")
+
+
+def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> int:
+    compared = replayed.compared(rules)
+    text = FORMATS[options.format](options.capture, compared)
+    if options.output:
+        _write(options.output, text)
+    else:
+        print(text, end="")
+    differs = any(it.outcome not in FINE for it in compared)
+    if options.update and not options.learn and differs:
+        if any(it.outcome == "missing" and it.reason for it in compared):
+            _say(f"{options.capture} stays as it is: the new session lacks answers")
+            return 1
+        _accept(replayed.path, options.capture)
+        _say(f"{options.capture} is the new session now")
+        return 0
+    if differs and options.output:
+        print(as_text(options.capture, compared).splitlines()[-1], file=sys.stderr)
+    return 1 if differs else 0
+
+
+def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
+    """Show what differed from run to run, and put it into the settings if that is wanted."""
+    patterns = [str(pattern) for pattern in found]
+    if not patterns:
+        _say("the runs were alike: there is nothing to ignore")
+        return
+    if write:
+        try:
+            with open(file, encoding="utf-8") as before:
+                text = before.read()
+        except FileNotFoundError:
+            text = ""
+        _write(file, settings.with_ignored(text, patterns))
+        _say(f"{file} ignores from now on:")
+    else:
+        _say(f"the runs differed; --update would put this into {file}:")
+    print(settings.with_ignored("", patterns), end="", file=sys.stderr)
+
+
+def _accept(new: str, capture: str) -> None:
+    beside = f"{capture}.new"
+    try:
+        shutil.copyfile(new, beside)
+        os.replace(beside, capture)
+    except OSError as error:
+        raise Error(f"cannot replace {capture}: {error.strerror}") from error
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise Error(f"cannot write {path}: {error.strerror}") from error
+
+
+def _say(sentence: str) -> None:
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

@@ -1,0 +1,175 @@
+"""A server that we talk to as its client: started, spoken to line by line, recorded as a relay would.
+
+The theory. The main thread starts the server and waits for its end, as `mcpspy.child` wants it. One thread writes, so
+that a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with the time at
+which it was read or was about to be written. A server that dies is an `Ended` among the lines that it said; one that
+does not end by itself is made to.
+"""
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mcpspy import __version__
+from mcpspy.capture.writer import Writer, create
+from mcpspy.errors import CaptureError
+from mcpspy.jsonrpc import Id
+from mcpspy.redact import Redactor
+from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.tap import Channel, Tap
+
+if sys.platform == "win32":
+    from mcpspy.child_windows import Child, environment, spawn
+else:
+    from mcpspy.child import Child, environment, spawn
+
+PATIENCE = 2.0  # seconds for a server to end by itself, then once more after SIGTERM
+_DRAIN = 0.25  # seconds to read what a server left in its pipes, should somebody else hold them
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but one way
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The server has ended; how."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A request cannot be answered; why."""
+
+    request: Id
+    how: str
+
+
+class Link:
+    """A running server and its capture."""
+
+    def __init__(self, argv: list[str], name: str, path: str, say: Callable[[str], None]) -> None:
+        """Start `argv`, and record in the file at `path`. Raises SpawnError or CaptureError.
+
+        Call it from the main thread, while that is the only one; `say` gets what goes wrong with the recording.
+        """
+        environ = environment()
+        self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
+        """The lines of the server, and then that it has ended."""
+        self._server = spawn(argv, environ)
+        self._started = time.monotonic_ns()
+        self._server.confirm()
+        try:
+            writer = _writer(argv, name, path, sorted(os.fsdecode(name) for name in environ), say)
+        except CaptureError:
+            _kill(self._server, _KILL)
+            self._server.wait()
+            raise
+        self.path = writer.path
+        self._tap = Tap(writer, say)
+        roles = (("client", "stdin"), ("server", "stdout"), ("server", "stderr"))
+        self._stdin, self._stdout, self._stderr = (self._tap.open(0, sender, role) for sender, role in roles)
+        self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._gone = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        for work in (self._write, self._read_aside):
+            threading.Thread(target=work, daemon=True).start()
+
+    def send(self, line: bytes) -> None:
+        """Have a line sent."""
+        self._to_send.put(line)
+
+    def close(self) -> None:
+        """Say no more, and see to it that the server ends: by itself, by SIGTERM, by SIGKILL."""
+        self._to_send.put(None)
+        for number in (signal.SIGTERM, _KILL):
+            if self._gone.wait(PATIENCE):
+                return
+            _kill(self._server, number)
+
+    def wait(self) -> None:
+        """Wait until the server has ended, in the main thread; what it left is heard before that is."""
+        code = self._server.wait()
+        self._gone.set()
+        self._reader.join(_DRAIN)
+        self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
+        for channel in (self._stdin, self._stdout, self._stderr):
+            channel.end(self._now(), "exit")
+        self._tap.end(self._now(), code, None)
+
+    def _now(self) -> int:
+        return time.monotonic_ns() - self._started
+
+    def _write(self) -> None:
+        sound = True
+        while (line := self._to_send.get()) is not None:
+            t = self._now()
+            sound = sound and send(self._server.stdin, line)
+            if sound:
+                self._stdin.feed(line + b"\n", t)
+        os.close(self._server.stdin)
+        self._stdin.end(self._now(), "eof")
+
+    def _read(self) -> None:
+        for line in lines(self._recorded(self._server.stdout, self._stdout)):
+            self.heard.put(line)
+
+    def _read_aside(self) -> None:
+        for _ in self._recorded(self._server.stderr, self._stderr):
+            pass
+
+    def _recorded(self, fd: int, channel: Channel) -> Iterator[bytes]:
+        for chunk in chunks(fd):
+            channel.feed(chunk, self._now())
+            yield chunk
+        channel.end(self._now(), "eof")
+        os.close(fd)
+
+
+@contextmanager
+def signals_restored() -> Iterator[None]:
+    """Undo what `Child` does to signals: neither a second server nor our caller is to inherit that."""
+    if sys.platform == "win32":
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _writer(argv: list[str], name: str, path: str, env: list[str], say: Callable[[str], None]) -> Writer:
+    header: dict[str, object] = {
+        "tool": f"mcpspy {__version__}",
+        "transport": "stdio",
+        "name": name,
+        "argv": Redactor().argv(argv),
+        "cwd": os.getcwd(),
+        "env": env,
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+    }
+    said: list[str] = []
+    writer = create(header, output=path, folder=None, environ={}, wall=time.time_ns(), say=said.append)
+    if writer is None:
+        raise CaptureError(said[-1].partition(";")[0])
+    for sentence in said:
+        say(sentence)
+    return writer
+
+
+def _kill(server: Child, number: int) -> None:
+    try:
+        os.kill(server.pid, number)
+    except ProcessLookupError:  # it has just ended
+        pass

@@ -1,0 +1,146 @@
+"""A pytest plugin: a capture as the server of the code under test, or as the client of the server under test.
+
+    def test_my_client(mcp_mock):
+        command = mcp_mock("weather.jsonl", [sys.executable, "server.py"])
+        assert my_client(command).forecast("Oslo") == "12 °C"
+
+    def test_my_server(mcp_replay):
+        mcp_replay("weather.jsonl", [sys.executable, "server.py"])
+
+Paths are relative to the test's file. `--mcpspy-record` tells whether captures are made:
+
+    none   never (the default where CI is set)
+    once   of what has no capture yet (the default elsewhere)
+    new    the real server is used, and what has been asked anew makes its session the capture
+    all    the real server is used, and its session is the capture; a replay is accepted
+
+It imports pytest and starts `mcpspy`; no SDK is needed. It knows what a mock could not answer from the session that
+`mcpspy wrap` has recorded around it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.record import End, Frame
+from mcpspy.replay.load import script_of
+from mcpspy.replay.match import Matcher, Miss
+
+MODES = ("none", "once", "new", "all")
+_MCPSPY = (sys.executable, "-m", "mcpspy")
+_PATIENCE = 5.0  # seconds for a session to end that the test has left
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    group = parser.getgroup("mcpspy", "captures of MCP sessions")
+    group.addoption("--mcpspy-record", choices=MODES, help="whether to record captures; see the plugin's documentation")
+
+
+def _mode(config: pytest.Config) -> str:
+    chosen: str | None = config.getoption("--mcpspy-record")
+    return chosen or ("none" if os.environ.get("CI") else "once")
+
+
+@pytest.fixture
+def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
+    """A function from a capture, and the command of the server that it is made of, to the command of a stdio server.
+
+    The test fails at its end if the server was asked what is not in the capture.
+    """
+    mode = _mode(request.config)
+    sessions: list[tuple[Path, Path, bool]] = []
+
+    def mock(capture: str | Path, command: Sequence[str] = ()) -> list[str]:
+        path = request.path.parent / capture
+        live = mode in ("new", "all") or (mode == "once" and not path.exists())
+        if live and not command:
+            pytest.fail(f"{path} cannot be recorded: the test names no server to record")
+        if not live and not path.exists():
+            pytest.fail(f"there is no {path}, and --mcpspy-record=none makes none")
+        session = tmp_path / f"mcpspy-{len(sessions)}.jsonl"
+        sessions.append((path, session, live))
+        served = list(command) if live else [*_MCPSPY, "mock", str(path)]
+        return [*_MCPSPY, "wrap", "-o", str(session), "--name", path.stem, "--", *served]
+
+    yield mock
+    for path, session, live in sessions:
+        if session.exists():
+            _await_end(session)
+            if live:
+                _keep(path, session, everything=mode == "all")
+            else:
+                _judge(session)
+
+
+def _await_end(session: Path) -> None:
+    """Wait until nobody writes to a session any more."""
+    deadline = time.monotonic() + _PATIENCE
+    while Capture(str(session)).live and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _keep(path: Path, session: Path, *, everything: bool) -> None:
+    """Let a session be the capture, if it has what the capture has not."""
+    if everything or not path.exists() or _has_more(path, session):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(session, path)
+
+
+def _has_more(path: Path, session: Path) -> bool:
+    known = Matcher(script_of(str(path)).turns)
+    bodies = [turn.cause.body for turn in script_of(str(session)).turns if turn.exchange]
+    return any(isinstance(known.find(body), Miss) for body in bodies)  # type: ignore[arg-type]  # they are requests
+
+
+def _judge(session: Path) -> None:
+    """Fail if the mock says that it was asked what is not in its capture."""
+    records = list(Capture(str(session)).records())
+    code = next((record.code for record in records if isinstance(record, End)), 0)
+    said = [record.raw.decode(errors="replace") for record in records if isinstance(record, Frame)]
+    told = [line.removeprefix("mcpspy: ") for line in said if line.startswith("mcpspy: ")]
+    if code:
+        pytest.fail("\n".join(["the client and the capture do not agree:", *told]), pytrace=False)
+
+
+@pytest.fixture
+def mcp_replay(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
+    """A function that replays a capture to a server's command, with options of `mcpspy replay`.
+
+    It returns the report (`docs/replay.md`), and fails the test if something differs.
+    """
+    accept = ["--update"] if _mode(request.config) == "all" else []
+
+    def replay(capture: str | Path, command: Sequence[str], *options: str) -> dict[str, Any]:
+        path = str(request.path.parent / capture)
+        argv = [*_MCPSPY, "replay", path, "--format", "json", *accept, *options, "--", *command]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            pytest.fail(done.stderr.strip(), pytrace=False)
+        report: dict[str, Any] = json.loads(done.stdout)
+        if done.returncode:
+            pytest.fail("\n".join(_told(path, report)), pytrace=False)
+        return report
+
+    return replay
+
+
+def _told(path: str, report: dict[str, Any]) -> Iterator[str]:
+    """A report as text."""
+    yield f"the server is not as in {path}:"
+    for it in report["exchanges"]:
+        if it["outcome"] not in ("same", "skipped"):
+            named = " ".join(filter(None, (it["method"], it["name"]))) or "a line that is no message"
+            yield f"#{it['request']} {named}: {it['outcome']}" + (f" ({it['reason']})" if it["reason"] else "")
+            for one in it["differences"]:
+                sides = [json.dumps(one[side])[:300] if side in one else "nothing" for side in ("recorded", "observed")]
+                yield f"    {one['pointer']}\n      recorded  {sides[0]}\n      observed  {sides[1]}"

@@ -1,0 +1,92 @@
+"""How to replay one capture: what stands beside it in `NAME.replay.toml`, and what the command line adds.
+
+    ignore = ["/result/content/*/text", "tools/call get_time", "tools/call add /result/structuredContent/took"]
+    shape = true
+    strict = true
+    read_only = true
+
+The command line can add to what the file says and take nothing away.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from mcpspy.errors import ConfigError
+from mcpspy.replay.compare import Ignored, Rules
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "ignore": (list, "an array of strings"),
+    "shape": (bool, "true or false"),
+    "strict": (bool, "true or false"),
+    "read_only": (bool, "true or false"),
+}
+_ARRAY = re.compile(r"^ignore\s*=\s*\[", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a replay goes by."""
+
+    rules: Rules = field(default_factory=Rules)
+    read_only: bool = False
+
+
+def place(capture: str) -> str:
+    """The file that belongs to a capture."""
+    return f"{os.path.splitext(capture)[0]}.replay.toml"
+
+
+def read(path: str) -> Settings:
+    """The settings in a file; the defaults where there is none. Raises ConfigError."""
+    try:
+        with open(path, "rb") as file:
+            found: dict[str, Any] = tomllib.load(file)
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    for name, value in found.items():
+        if name not in _KINDS:
+            near = get_close_matches(name, _KINDS, n=1) or list(_KINDS)
+            raise ConfigError(f"{path} has {name!r}, which is no setting; there is {', '.join(near)}")
+        kind, told = _KINDS[name]
+        if not isinstance(value, kind) or not all(isinstance(it, str) for it in found.get("ignore", [])):
+            raise ConfigError(f"{path}: {name} is {told}")
+    ignore = tuple(Ignored.parse(text) for text in found.get("ignore", []))
+    rules = Rules(ignore, shape=found.get("shape", False), strict=found.get("strict", False))
+    return Settings(rules, found.get("read_only", False))
+
+
+def with_options(
+    settings: Settings, ignore: Iterable[str], *, shape: bool = False, strict: bool = False, read_only: bool = False
+) -> Settings:
+    """The settings and what the command line adds. Raises UsageError."""
+    rules = settings.rules
+    ignored = (*rules.ignore, *map(Ignored.parse, ignore))
+    merged = Rules(ignored, shape=rules.shape or shape, strict=rules.strict or strict)
+    return Settings(merged, settings.read_only or read_only)
+
+
+def with_ignored(text: str, patterns: Iterable[str]) -> str:
+    """The text of a settings file with more to ignore, and everything else as it was."""
+    lines = "".join(f"\n    {_quoted(pattern)}," for pattern in patterns)
+    found = _ARRAY.search(text)
+    if found:
+        return f"{text[: found.end()]}{lines}{text[found.end() :]}"
+    return f"ignore = [{lines}\n]\n{text}"
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: literal where that can be."""
+    if "'" not in text and text.isprintable():
+        return f"'{text}'"
+    escaped = "".join(
+        character if character.isprintable() and character not in '"\\' else f"\\U{ord(character):08X}"
+        for character in text
+    )
+    return f'"{escaped}"'

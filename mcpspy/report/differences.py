@@ -1,0 +1,160 @@
+"""What a replay found, for people and for programs: text, JSON, JUnit, commands for GitHub.
+
+What servers say may hold anything: in all but JSON it goes through `printable`, which leaves one line without controls.
+"""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from mcpspy.printable import printable
+from mcpspy.replay.compare import FINE, OUTCOMES, Compared
+from mcpspy.replay.differences import ABSENT, Difference, excerpt
+from mcpspy.units import plural
+
+_WIDTH = 160  # characters of a value
+_CONTEXT = 30  # characters of what two values have in common before the place where they part
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
+
+Report = Callable[[str, Sequence[Compared]], str]
+"""A format: the path of the recorded capture, and what was compared."""
+
+
+def as_text(path: str, compared: Sequence[Compared]) -> str:
+    """For people: each difference with its two values, one above the other, and a line of totals."""
+    lines = []
+    for it in compared:
+        if it.outcome not in FINE:
+            lines.append(f"✗ {headline(it)}")
+            for difference in it.differences:
+                lines += value_lines(difference)
+    skipped = [it for it in compared if it.outcome == "skipped"]
+    lines += [f"- {headline(it)}" for it in skipped]
+    return "\n".join([*lines, f"{printable(path, 200)}: {_totals_text(compared)}"]) + "\n"
+
+
+def headline(it: Compared) -> str:
+    """What became of an exchange, on one line."""
+    line = f"#{it.request} " if it.request else ""
+    why = f" ({printable(it.reason, 200)})" if it.reason else ""
+    return f"{line}{subject(it)}: {it.outcome}{why}"
+
+
+def subject(it: Compared) -> str:
+    """The method and name."""
+    if it.method is None:
+        return "a line that is no message"
+    return printable(it.method, 60) + (f" {printable(it.name, 60)}" if it.name else "")
+
+
+def value_lines(difference: Difference) -> list[str]:
+    """The two values of a difference, from a little before they part."""
+    recorded, observed = sides(difference)
+    where = printable(difference.pointer, 200) or "(the whole message)"
+    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]
+
+
+def sides(difference: Difference) -> tuple[str, str]:
+    """The two values of a difference as JSON, each on one line and clipped."""
+    texts = [excerpt(value, 1 << 20) for value in (difference.recorded, difference.observed)]
+    common = next((n for n, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
+    if common > 2 * _CONTEXT and max(map(len, texts)) > _WIDTH:
+        texts = ["…" + text[common - _CONTEXT :] for text in texts]
+    return printable(texts[0], _WIDTH), printable(texts[1], _WIDTH)
+
+
+def totals(compared: Sequence[Compared]) -> dict[str, int]:
+    """How many there are of each outcome."""
+    found = Counter(it.outcome for it in compared)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
+
+
+def _totals_text(compared: Sequence[Compared]) -> str:
+    told = [f"{number:,} {outcome}" for outcome, number in totals(compared).items() if number]
+    return f"{plural(len(compared), 'comparison')}: {', '.join(told) or 'nothing to compare'}"
+
+
+def as_json(path: str, compared: Sequence[Compared]) -> str:
+    """Everything on one line (DESIGN section 5)."""
+    del path
+    exchanges = [exchange_fields(it) for it in compared]
+    return to_json({"exchanges": exchanges, "totals": totals(compared)}) + "\n"
+
+
+def exchange_fields(it: Compared) -> dict[str, Any]:
+    """What became of an exchange, as programs read it."""
+    fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
+    return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
+
+
+def difference_fields(difference: Difference) -> dict[str, Any]:
+    """A difference as programs read it: where there is no value there is no member."""
+    sides = {"recorded": difference.recorded, "observed": difference.observed}
+    return {"pointer": difference.pointer} | {name: value for name, value in sides.items() if value is not ABSENT}
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON of values that peers sent: a lone surrogate or a long number is one too."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"))
+
+
+def as_junit(path: str, compared: Sequence[Compared]) -> str:
+    """A suite with a case for each exchange."""
+    name = _xml(path, 4096)
+    failures = sum(it.outcome not in FINE for it in compared)
+    counts = {"tests": str(len(compared)), "failures": str(failures), "errors": "0"}
+    counts |= {"skipped": str(totals(compared)["skipped"])}
+    suites = ET.Element("testsuites", {"name": "mcpspy replay", **counts})
+    suite = ET.SubElement(suites, "testsuite", {"name": name, **counts})
+    for it in compared:
+        where = f" #{it.request}" if it.request else ""
+        case = ET.SubElement(suite, "testcase", name=_xml(f"{subject(it)}{where}", 200), classname=name)
+        if it.outcome == "skipped":
+            ET.SubElement(case, "skipped", message=_xml(it.reason or "", 200))
+        elif it.outcome not in FINE:
+            text = "\n".join(line for difference in it.differences for line in value_lines(difference))
+            failure = ET.SubElement(case, "failure", message=_xml(headline(it), 400), type=it.outcome)
+            failure.text = "\n" + _NOT_IN_XML.sub("\ufffd", text) + "\n"
+    ET.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, "unicode")}\n'
+
+
+def _xml(text: str, limit: int) -> str:
+    return _NOT_IN_XML.sub("\ufffd", printable(text, limit))
+
+
+def as_github(path: str, compared: Sequence[Compared]) -> str:
+    """A workflow command for each exchange that differs, which GitHub shows beside the line of the capture.
+
+    https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
+    """
+    return "".join(_command(path, it) for it in compared if it.outcome not in FINE)
+
+
+def _command(path: str, it: Compared) -> str:
+    place = {"file": printable(path, 4096)} | ({"line": str(it.request)} if it.request else {})
+    told = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in {**place, "title": headline(it)}.items())
+    return f"::error {told}::{_escaped('; '.join(_sentences(it)))}\n"
+
+
+def _sentences(it: Compared) -> Iterator[str]:
+    for difference in it.differences[:10]:
+        recorded, observed = sides(difference)
+        where = f"{printable(difference.pointer, 200)}: " if difference.pointer else ""
+        yield f"{where}recorded {recorded}, observed {observed}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    return "".join(f"%{ord(character):02X}" if character in f"%\r\n{more}" else character for character in text)
+
+
+FORMATS: dict[str, Report] = {"text": as_text, "json": as_json, "junit": as_junit, "github": as_github}
+"""By the name that `--format` takes."""

@@ -1,0 +1,77 @@
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy import cli
+from tests.cli.test_replay import SESSION
+from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
+from tests.transcript import capture
+
+LIMIT = 30  # seconds
+SAMPLE = '{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{}}'
+GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
+
+
+@pytest.fixture
+def mock(tmp_path):
+    """Serves a transcript to a client that says some lines, and returns exit status, stdout and stderr."""
+
+    def run(text, *lines, options=()):
+        paths = [capture(tmp_path / f"{n}.jsonl", it) for n, it in enumerate([text] if isinstance(text, str) else text)]
+        argv = [sys.executable, "-m", "mcpspy", "mock", *paths, *options]
+        said = "".join(f"{line}\n" for line in lines)
+        done = subprocess.run(argv, input=said, capture_output=True, text=True, timeout=LIMIT, check=False)
+        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+    return run
+
+
+def test_a_client_that_asks_what_was_recorded_is_served(mock):
+    code, out, err = mock(SESSION, INITIALIZE, call(7, "get_forecast", '{"city":"Bergen"}'))
+    assert (code, out, err) == (0, [INITIALIZED, result(7, "9 °C, rain")], [])
+
+
+def test_misses_are_listed_at_the_end(mock):
+    code, out, err = mock(SESSION, call(7, "get_forecast", '{"city":"Paris"}'), '{"id":8,"method":"prompts/list"}')
+    assert (code, len(out)) == (1, 2)
+    near = 'the nearest is #10, with "Oslo" at /params/arguments/city instead of "Paris"'
+    assert err == [
+        f"mcpspy: tools/call get_forecast was not recorded; {near}",
+        "mcpspy: prompts/list was not recorded; the nearest is #8, tools/list",
+    ]
+
+
+def test_an_answer_that_is_another_is_listed_at_the_end(mock):
+    text = f"> {call(1, 'a')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'A')}"
+    code, _, err = mock(text, call(1, "a"), GREEN.replace("green", "red"))
+    wrong = 'is another: it has "red" at /result/content instead of "green"'
+    assert (code, err) == (1, [f"mcpspy: the client's answer to sampling/createMessage (#6) {wrong}"])
+    code, _, err = mock(text, call(1, "a"))
+    assert (code, err) == (1, ["mcpspy: the client's answer to sampling/createMessage (#6) did not come"])
+
+
+def test_loosely_a_request_is_served_and_that_is_said(mock):
+    code, out, err = mock(SESSION, call(7, "get_forecast", '{"city":"Paris"}'), options=["--loose"])
+    assert (code, out) == (0, [result(7, "12 °C, light rain")])
+    assert [line.partition(":")[2].partition(":")[0] for line in err] == [" answered by name alone"]
+
+
+def test_at_the_recorded_pace_it_takes_as_long(mock):
+    text = f"@1 > {call(1, 'a')}\n@1.2 < {result(1, 'A')}\n@1.3 > {call(2, 'b')}\n@1.3 < {result(2, 'B')}"
+    _, out, _ = mock(text, call(1, "a"), call(2, "b"))
+    assert out == [result(1, "A"), result(2, "B")]
+
+
+def test_several_captures_are_one_server(mock):
+    texts = [f"> {call(1, name)}\n< {result(1, name)}" for name in "ab"]
+    assert mock(texts, call(1, "b"), call(2, "a"))[:2] == (0, [result(1, "b"), result(2, "a")])
+
+
+def test_a_capture_that_cannot_be_played_is_one_line_and_exit_status_2(mock, tmp_path, monkeypatch, capsys):
+    code, out, err = mock(f"< {result(1, 'A')}")
+    assert (code, out, len(err)) == (2, [], 1)
+    assert err[0].endswith("holds nothing that a client said: there is no session to play")
+    monkeypatch.setattr(sys, "argv", ["mcpspy", "mock", str(tmp_path / "none.jsonl")])
+    assert cli.main() == 2
+    assert "No such file" in capsys.readouterr().err

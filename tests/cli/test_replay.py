@@ -1,0 +1,223 @@
+"""The command line of `mcpspy replay`; the seven changes that a server may have gone through are stored texts."""
+
+import json
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.replay import drive, link
+from tests.relay.harness import python
+from tests.replay.scripts import INITIALIZE, INITIALIZED, SERVER, call, result
+from tests.replay.test_session import CLOCK
+from tests.transcript import capture
+
+GOLDENS = Path(__file__).parent.parent / "replay" / "goldens"
+TOOLS = (
+    '{"jsonrpc":"2.0","id":2,"result":{"tools":['
+    '{"name":"get_forecast","description":"The weather of a city","inputSchema":{"type":"object",'
+    '"properties":{"city":{"type":"string"}},"required":["city"]},"annotations":{"readOnlyHint":true}},'
+    '{"name":"report","description":"Take an observation","inputSchema":{"type":"object"}}]}}'
+)
+OSLO, BERGEN = '{"city":"Oslo"}', '{"city":"Bergen"}'
+SESSION = f"""
+    > {INITIALIZE}
+    < {INITIALIZED}
+    > {{"jsonrpc":"2.0","method":"notifications/initialized"}}
+    > {{"jsonrpc":"2.0","id":2,"method":"tools/list"}}
+    < {TOOLS}
+    > {call(3, "get_forecast", OSLO)}
+    < {result(3, "12 °C, light rain")}
+    > {call(4, "report", '{"city":"Oslo","sky":"blue"}')}
+    < {result(4, "thank you")}
+    > {call(5, "get_forecast", BERGEN)}
+    < {result(5, "9 °C, rain")}
+"""
+
+
+@pytest.fixture
+def mcpspy(tmp_path, monkeypatch, capsys):
+    """Runs the command line beside a capture of a session, and returns its exit status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(drive, "LEAST", 0.5)
+    monkeypatch.setattr(drive, "GRACE", 0.2)
+    monkeypatch.setattr(link, "PATIENCE", 0.5)
+    capture("weather.jsonl", SESSION)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", *arguments])
+        return cli.main(), *capsys.readouterr()
+
+    return run
+
+
+def replayed(mcpspy, change, *options):
+    return mcpspy("replay", "weather.jsonl", *options, "--", *SERVER, change)
+
+
+def test_a_server_that_has_not_changed_is_the_same(mcpspy):
+    code, out, err = replayed(mcpspy, "none")
+    assert (code, out, err) == (0, "weather.jsonl: 5 comparisons: 5 same\n", "")
+
+
+CHANGES = ["description", "removed", "result", "error", "hang", "crash", "extra", "garbage"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_told_with_method_name_pointer_and_both_values(mcpspy, change):
+    code, out, err = replayed(mcpspy, change)
+    assert (code, err) == (1, "")
+    assert out == (GOLDENS / f"{change}.txt").read_text(encoding="utf-8")
+
+
+def test_every_stored_text_is_of_a_change():
+    assert {path.stem for path in GOLDENS.iterdir()} == set(CHANGES)
+
+
+def test_json_has_the_outcome_of_each_exchange(mcpspy):
+    code, out, _ = replayed(mcpspy, "result", "--format", "json")
+    report = json.loads(out)
+    assert code == 1
+    assert report["totals"] == {"same": 4, "changed": 1, "error-changed": 0, "missing": 0, "extra": 0, "skipped": 0}
+    assert [it for it in report["exchanges"] if it["outcome"] != "same"] == [
+        {
+            "request": 10,
+            "method": "tools/call",
+            "name": "get_forecast",
+            "outcome": "changed",
+            "differences": [
+                {
+                    "pointer": "/result/content/0/text",
+                    "recorded": "12 °C, light rain",
+                    "observed": "13 °C, sun",
+                }
+            ],
+            "reason": None,
+        }
+    ]
+
+
+def test_junit_goes_to_a_file_and_the_totals_to_stderr(mcpspy):
+    code, out, err = replayed(mcpspy, "crash", "--format", "junit", "--output", "report.xml")
+    assert (code, out) == (1, "")
+    assert err == "weather.jsonl: 5 comparisons: 2 same, 3 missing\n"
+    suites = ET.parse("report.xml").getroot()  # noqa: S314 (our own)
+    assert (suites.get("tests"), suites.get("failures")) == ("5", "3")
+
+
+def test_github_gets_a_command_for_each_line(mcpspy):
+    _, out, _ = replayed(mcpspy, "error", "--format", "github")
+    assert out.startswith("::error file=weather.jsonl,line=10,title=#10 tools/call get_forecast%3A error-changed::")
+
+
+@pytest.mark.parametrize(
+    ("change", "ignored"),
+    [
+        ("result", "/result/content/*/text"),
+        ("description", "tools/list /result/tools/*/description"),
+        ("extra", "notifications/tools/list_changed"),
+    ],
+)
+def test_what_is_ignored_is_the_same(mcpspy, change, ignored):
+    assert replayed(mcpspy, change, "--ignore", ignored)[0] == 0
+
+
+def test_of_a_shape_other_words_are_the_same(mcpspy):
+    assert replayed(mcpspy, "result", "--shape")[0] == 0
+    assert replayed(mcpspy, "removed", "--shape")[0] == 1
+
+
+def test_settings_beside_the_capture_need_no_options(mcpspy):
+    Path("weather.replay.toml").write_text('ignore = ["tools/call get_forecast /result"]\n')
+    assert replayed(mcpspy, "result")[0] == 0
+
+
+def test_read_only_leaves_out_what_may_write_and_says_so(mcpspy):
+    code, out, _ = replayed(mcpspy, "none", "--read-only")
+    assert code == 0
+    assert out.splitlines() == [
+        "- #12 tools/call report: skipped (the tool has no readOnlyHint)",
+        "weather.jsonl: 5 comparisons: 4 same, 1 skipped",
+    ]
+
+
+def test_a_new_session_is_accepted(mcpspy):
+    code, _, err = replayed(mcpspy, "result", "--update")
+    assert (code, err) == (0, "mcpspy: weather.jsonl is the new session now\n")
+    assert replayed(mcpspy, "result")[0] == 0
+    assert replayed(mcpspy, "none")[0] == 1
+
+
+def test_a_session_without_answers_is_not_accepted(mcpspy):
+    before = Path("weather.jsonl").read_text()
+    code, _, err = replayed(mcpspy, "crash", "--update")
+    assert (code, err) == (1, "mcpspy: weather.jsonl stays as it is: the new session lacks answers\n")
+    assert Path("weather.jsonl").read_text() == before
+
+
+def test_the_new_session_is_kept_where_that_is_wanted(mcpspy):
+    assert replayed(mcpspy, "none", "-o", "new.jsonl")[0] == 0
+    assert mcpspy("diff", "weather.jsonl", "new.jsonl")[0] == 0
+    assert mcpspy("replay", "new.jsonl", "--", *SERVER)[0] == 0, "it is a capture like any other"
+
+
+def test_what_is_volatile_is_learned(mcpspy):
+    lines = f"> {call(1, 'now')}\n< {result(1, 'then')}".replace("}]", '},{"type":"text","text":"fixed"}]')
+    capture("clock.jsonl", lines)
+    command = ("--", *python(CLOCK))
+    code, out, err = mcpspy("replay", "clock.jsonl", "--learn", "2", *command)
+    proposed = "ignore = [\n    'tools/call now /result/content/0/text',\n]\n"
+    assert (code, out) == (0, "clock.jsonl: 1 comparison: 1 same\n")
+    assert err == f"mcpspy: the runs differed; --update would put this into clock.replay.toml:\n{proposed}"
+    assert mcpspy("replay", "clock.jsonl", *command)[0] == 1
+    assert mcpspy("replay", "clock.jsonl", "--learn", "2", "--update", *command)[0] == 0
+    assert Path("clock.replay.toml").read_text() == proposed
+    assert mcpspy("replay", "clock.jsonl", *command)[0] == 0
+
+
+def test_runs_that_are_alike_teach_nothing(mcpspy):
+    code, _, err = replayed(mcpspy, "result", "--learn", "2")
+    assert (code, err) == (1, "mcpspy: the runs were alike: there is nothing to ignore\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["weather.jsonl"], "replay needs a server: mcpspy replay CAPTURE -- COMMAND [ARG...], or --url URL"),
+        (["weather.jsonl", "--url", "http://127.0.0.1:9/", "--", "true"], "replay needs a server"),
+        (
+            ["weather.jsonl", "--url", "http://127.0.0.1:9/mcp"],
+            "cannot reach http://127.0.0.1:9/mcp: Connection refused",
+        ),
+        (["weather.jsonl", "--url", "weather"], "'weather' is no URL of a server"),
+        (["weather.jsonl", "--url", "http://127.0.0.1:9/", "--header", "x"], "--header takes 'Name: value', not 'x'"),
+        (["weather.jsonl", "--header", "a: b", "--", "true"], "--header belongs to --url"),
+        (["none.jsonl", "--", "true"], "cannot read none.jsonl: No such file or directory"),
+        (["weather.jsonl", "--", "/none"], "cannot start '/none': not found"),
+        (["weather.jsonl", "--learn", "1", "--", "true"], "--learn compares runs with each other: it needs 2 or more"),
+        (["weather.jsonl", "--ignore", "result/x", "--", "true"], "a JSON Pointer begins with a slash: '/result/x'"),
+        (["weather.jsonl", "--read-only", "--update", "--", "true"], "give one of them"),
+        (["weather.jsonl", "-o", "./weather.jsonl", "--", "true"], "--update accepts the new session"),
+        (["weather.jsonl", "-o", "none/new.jsonl", "--", "cat"], "cannot write a capture to none/new.jsonl"),
+        (["empty.jsonl", "--", "true"], "empty.jsonl holds nothing that a client said: there is no session to play"),
+        (["cut.jsonl", "--", "true"], "cut.jsonl is cut in mid-session: initialize (#5) has no answer"),
+        (["torn.jsonl", "--", "true"], "torn.jsonl is cut in mid-session (a damaged line): record it again"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_status_2(mcpspy, arguments, sentence):
+    lines = Path("weather.jsonl").read_text().splitlines(keepends=True)
+    Path("empty.jsonl").write_text("".join([*lines[:4], lines[-1]]))
+    Path("cut.jsonl").write_text("".join(lines[:5]))
+    Path("torn.jsonl").write_text("".join(lines[:9])[:-20])
+    code, out, err = mcpspy("replay", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("mcpspy: ")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_the_servers_own_options_are_left_to_it(mcpspy):
+    code, out, _ = mcpspy("replay", "weather.jsonl", "--", *SERVER, "none", "--ignore", "--shape")
+    assert (code, out) == (0, "weather.jsonl: 5 comparisons: 5 same\n")

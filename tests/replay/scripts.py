@@ -1,0 +1,56 @@
+"""Scripts out of transcripts, a link without a server, and the scripted server of the goldens."""
+
+import os
+import queue
+import sys
+
+from mcpspy.record import End
+from mcpspy.replay.script import Script, read
+from tests.transcript import records
+
+SERVER = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "server.py"))
+"""The command of the scripted server; append a change."""
+
+INITIALIZE = (
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    '"clientInfo":{"name":"scripted","version":"1.0.0"}}}'
+)
+INITIALIZED = (
+    '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},'
+    '"serverInfo":{"name":"weather","version":"1.0.0"}}}'
+)
+
+
+def script(text: str, *, ended: bool = True) -> Script:
+    """The script of a transcript; lines are counted from 1."""
+    return read(None, [*records(text), *([End(1000, 10**10, 0)] if ended else [])])
+
+
+def call(number: int, name: str, arguments: str = "{}", meta: str = "") -> str:
+    """A call of a tool."""
+    more = f',"_meta":{meta}' if meta else ""
+    params = f'{{"name":"{name}","arguments":{arguments}{more}}}'
+    return f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}'
+
+
+def result(number: object, text: str) -> str:
+    """The result of a call."""
+    return f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}'
+
+
+class FakeLink:
+    """A link to a server that is a function from a line to the lines that it says then."""
+
+    def __init__(self, server) -> None:
+        self.heard = queue.SimpleQueue()
+        self.sent: list[str] = []
+        self.closed = False
+        self._server = server
+
+    def send(self, line: bytes) -> None:
+        self.sent.append(line.decode())
+        for said in self._server(line.decode()):
+            self.heard.put(said.encode() if isinstance(said, str) else said)
+
+    def close(self) -> None:
+        self.closed = True

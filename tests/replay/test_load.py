@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import pytest
+
+from mcpspy.errors import CaptureError, NotACapture
+from mcpspy.replay.load import load, script_of
+from tests.replay.scripts import call, result
+from tests.transcript import begin, capture, finish, record
+
+WHOLE = f"> {call(1, 'a')}\n< {result(1, 'A')}"
+
+
+def test_a_whole_session_is_loaded_without_a_word(tmp_path):
+    script = load(capture(tmp_path / "c.jsonl", WHOLE), pytest.fail)
+    assert [turn.name for turn in script.turns] == ["a"]
+    assert script.header.name == "weather"
+
+
+def test_a_capture_without_a_client_cannot_be_played(tmp_path):
+    with pytest.raises(CaptureError, match="holds nothing that a client said: there is no session to play"):
+        load(capture(tmp_path / "c.jsonl", f"< {result(1, 'A')}\n! aside"), pytest.fail)
+
+
+def test_a_capture_with_a_gap_cannot_be_played(tmp_path):
+    path = capture(tmp_path / "c.jsonl", WHOLE)
+    Path(path).write_text(Path(path).read_text().replace('"kind":"end"', '"kind":"en'))
+    with pytest.raises(CaptureError, match=r"is cut in mid-session \(a damaged line\): record it again"):
+        load(path, pytest.fail)
+    assert script_of(path).turns, "it can be compared all the same"
+
+
+def cut(path, lines):
+    """A capture that ends after so many lines."""
+    Path(path).write_text("".join(Path(path).read_text().splitlines(keepends=True)[:lines]))
+    return path
+
+
+def test_a_capture_that_ends_in_mid_session_cannot_be_played(tmp_path):
+    path = cut(capture(tmp_path / "c.jsonl", WHOLE), 5)
+    with pytest.raises(CaptureError, match=r"cut in mid-session: tools/call \(#5\) has no answer, nor the capture an"):
+        load(path, pytest.fail)
+
+
+def test_a_capture_whose_relay_was_killed_is_taken_for_whole(tmp_path):
+    said = []
+    path = cut(capture(tmp_path / "c.jsonl", WHOLE), 6)
+    assert load(path, said.append).turns
+    assert said == [f"{path} has no end: its relay was killed; what is there is taken for all of it"]
+
+
+def test_a_live_capture_is_not_played(tmp_path):
+    path = str(tmp_path / "c.jsonl")
+    writer = begin(path)
+    record(writer, WHOLE)
+    with pytest.raises(CaptureError, match="is still being recorded"):
+        load(path, pytest.fail)
+    finish(writer)
+    assert load(path, pytest.fail)
+
+
+def test_what_is_no_capture_is_refused(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text("{}\n")
+    with pytest.raises(NotACapture):
+        load(str(path), pytest.fail)

@@ -1,0 +1,145 @@
+"""The plugin as its users have it: in a pytest of its own, beside captures of theirs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy.replay.load import script_of
+from tests.cli.test_replay import SESSION
+from tests.peers import prepare
+from tests.replay.scripts import SERVER
+from tests.timelines import CAPTURES
+from tests.transcript import capture
+
+LIMIT = 60  # seconds
+CLIENT = """
+import json, subprocess
+
+SERVER = {server!r}
+
+def call(number, city):
+    params = {{"name": "get_forecast", "arguments": {{"city": city}}}}
+    return {{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}}
+
+def ask(command, *cities):
+    lines = [call(number, city) for number, city in enumerate(cities)]
+    said = "".join(json.dumps(line) + "\\n" for line in lines)
+    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=30)
+    return [json.loads(line)["result"]["content"][0]["text"] for line in done.stdout.splitlines() if "result" in line]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Runs a test file in a pytest with the plugin; returns its exit status and output."""
+
+    def run(body, *options, ci=False):
+        source = CLIENT.format(server=list(SERVER)) + body
+        (tmp_path / "test_weather.py").write_text(source, encoding="utf-8")
+        environ = {name: value for name, value in os.environ.items() if name != "CI"}
+        environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **({"CI": "true"} if ci else {})}
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "mcpspy.replay.pytest_plugin", "-p", "no:cacheprovider"]
+        done = subprocess.run(
+            [*argv, *options], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=LIMIT, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def asked(path):
+    """The cities that a session has asked for."""
+    turns = script_of(str(path)).turns
+    return [turn.params["arguments"]["city"] for turn in turns if turn.method == "tools/call"]
+
+
+MOCK = """
+def test_forecast(mcp_mock):
+    assert ask(mcp_mock("weather.jsonl", SERVER), "Oslo") == ["12 °C, light rain"]
+"""
+MORE = MOCK.replace('"Oslo")', '"Oslo", "Bergen")').replace('rain"]', 'rain", "9 °C, rain"]')
+
+
+def test_a_capture_serves_a_client_and_what_it_lacks_fails_the_test(suite, tmp_path):
+    capture(tmp_path / "weather.jsonl", SESSION)
+    code, out = suite(MOCK, ci=True)
+    assert code == 0, out
+    code, out = suite(MOCK.replace('"Oslo") == ["12 °C, light rain"]', '"Paris") == []'), ci=True)
+    assert code == 1
+    assert "the client and the capture do not agree:" in out
+    assert 'with "Oslo" at /params/arguments/city instead of "Paris"' in out
+
+
+def test_in_ci_nothing_is_recorded(suite, tmp_path):
+    code, out = suite(MOCK, ci=True)
+    assert code == 1
+    assert "--mcpspy-record=none makes none" in out
+    assert not (tmp_path / "weather.jsonl").exists()
+
+
+def test_a_capture_is_recorded_once(suite, tmp_path):
+    assert suite(MOCK)[0] == 0
+    assert asked(tmp_path / "weather.jsonl") == ["Oslo"]
+    code, out = suite(MORE)
+    assert (code, "was not recorded" in out) == (1, True)
+    assert asked(tmp_path / "weather.jsonl") == ["Oslo"]
+
+
+def test_new_requests_make_a_new_capture_and_old_ones_do_not(suite, tmp_path):
+    path = Path(tmp_path / "weather.jsonl")
+    assert suite(MORE)[0] == 0
+    before = path.read_bytes()
+    assert suite(MOCK, "--mcpspy-record", "new")[0] == 0
+    assert path.read_bytes() == before
+    assert suite(MOCK, "--mcpspy-record", "all")[0] == 0
+    assert asked(path) == ["Oslo"]
+    assert suite(MORE, "--mcpspy-record", "new")[0] == 0
+    assert asked(path) == ["Oslo", "Bergen"]
+
+
+def test_without_a_server_nothing_can_be_recorded(suite):
+    code, out = suite(MOCK.replace(", SERVER", ""))
+    assert (code, "names no server to record" in out) == (1, True)
+
+
+REPLAY = """
+def test_server(mcp_replay):
+    report = mcp_replay("weather.jsonl", [*SERVER, "none"])
+    assert report["totals"]["same"] == 5
+"""
+
+
+def test_a_capture_tests_a_server(suite, tmp_path):
+    path = capture(tmp_path / "weather.jsonl", SESSION)
+    code, out = suite(REPLAY)
+    assert code == 0, out
+    code, out = suite(REPLAY.replace('"none"', '"result"'))
+    assert code == 1
+    for told in ("#10 tools/call get_forecast: changed", "/result/content/0/text", "light rain", "sun"):
+        assert told in out
+    before = Path(path).read_bytes()
+    assert suite(REPLAY.replace('"none"', '"result"'), "--mcpspy-record", "all")[0] == 1, "4 are the same"
+    assert Path(path).read_bytes() != before
+
+
+def test_a_server_that_cannot_be_started_fails_the_test(suite, tmp_path):
+    capture(tmp_path / "weather.jsonl", SESSION)
+    code, out = suite(REPLAY.replace('[*SERVER, "none"]', '["/nowhere"]'))
+    assert (code, "cannot start '/nowhere': not found" in out) == (1, True)
+
+
+def test_a_capture_of_this_project_tests_its_server_and_its_client(suite):
+    capture, field = str(CAPTURES / "field-stdio.jsonl"), prepare.HERE + "/field"
+    body = f"""
+def test_server(mcp_replay):
+    assert mcp_replay({capture!r}, ["python3", "{field}/server.py"])["totals"]["same"] == 17
+
+def test_client(mcp_mock):
+    client = ["python3", "{field}/client.py", "--", *mcp_mock({capture!r})]
+    assert subprocess.run(client, timeout=30).returncode == 0
+"""
+    code, out = suite(body.replace("python3", sys.executable), ci=True)
+    assert code == 0, out

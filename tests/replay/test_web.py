@@ -1,0 +1,134 @@
+import pytest
+
+from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
+from tests.replay.webs import events, served, told
+from tests.transcript import capture
+
+NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+DONE = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+PROGRESS = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
+TOKEN = '{"progressToken":1}'
+SESSION = f"""
+    > {INITIALIZE}
+    < {INITIALIZED}
+    > {DONE}
+    < {NOTE}
+    > {call(2, "quick")}
+    < {result(2, "quick")}
+    > {call(3, "slow", meta=TOKEN)}
+    < {PROGRESS}
+    < {result(3, "slow")}
+"""
+SAMPLE = '{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{}}'
+GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
+
+
+@pytest.fixture
+def mock(tmp_path):
+    with served(capture(tmp_path / "c.jsonl", SESSION)) as there:
+        yield there
+
+
+def initialized(mock):
+    """Begin a session; its header."""
+    response = mock.ask("POST", INITIALIZE)
+    assert response.read().decode() == INITIALIZED
+    assert response.getheader("Content-Type") == "application/json"
+    response.connection.close()
+    return {"Mcp-Session-Id": response.getheader("Mcp-Session-Id")}
+
+
+def test_an_answer_that_comes_alone_is_a_body_and_one_that_does_not_a_stream(mock):
+    session = initialized(mock)
+    assert mock.post(call(7, "quick"), session) == (200, result(7, "quick"))
+    status, text = mock.post(call(8, "slow", meta=TOKEN), session)
+    assert status == 200
+    assert [it.get("method", it.get("id")) for it in told(text)] == ["notifications/progress", 8]
+    assert mock.end() == (0, "")
+
+
+def test_what_belongs_to_no_request_goes_to_the_stream_of_the_session(mock):
+    session = initialized(mock)
+    assert mock.post(DONE, session) == (202, "")
+    stream = mock.ask("GET", headers=session)
+    assert events(stream, 1) == [("message", NOTE)]
+    stream.connection.close()
+
+
+def test_a_client_without_a_session_is_told_the_endpoint_and_hears_all_on_its_stream(mock):
+    stream = mock.ask("GET", headers={"Accept": "text/event-stream"})
+    ((kind, endpoint),) = events(stream, 1)
+    assert kind == "endpoint"
+    assert mock.post(INITIALIZE, target=endpoint) == (202, "")
+    assert mock.post(call(8, "slow", meta=TOKEN), target=endpoint)[0] == 202
+    assert events(stream, 3) == [("message", INITIALIZED), ("message", PROGRESS), ("message", result(8, "slow"))]
+    stream.connection.close()
+
+
+def test_each_session_has_a_mock_of_its_own(mock):
+    one, other = initialized(mock), initialized(mock)
+    assert one != other
+    for session in (one, other):
+        assert mock.post(DONE, session) == (202, "")
+        stream = mock.ask("GET", headers=session)
+        assert events(stream, 1) == [("message", NOTE)], "it is said once to each"
+        stream.connection.close()
+
+
+def test_the_server_asks_on_the_stream_of_its_cause(tmp_path):
+    text = f"> {call(1, 'ask')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"
+    with served(capture(tmp_path / "c.jsonl", text)) as mock:
+        stream = mock.ask("POST", call(5, "ask"))
+        assert events(stream, 1) == [("message", SAMPLE)]
+        assert mock.post(GREEN) == (202, "")
+        assert events(stream, 1) == [("message", result(5, "green"))]
+        assert stream.read() == b""
+        stream.connection.close()
+        assert mock.end() == (0, "")
+
+
+def test_what_is_not_there_has_the_status_that_says_so(mock):
+    session = {"Mcp-Session-Id": "another"}
+    assert mock.post(DONE, session)[0] == 404
+    for method, headers, status in (
+        ("GET", session, 404),
+        ("DELETE", session, 404),
+        ("DELETE", initialized(mock), 200),
+        ("PUT", {}, 405),
+        ("GET", {"MCP-Protocol-Version": "2026-07-28"}, 405),
+    ):
+        response = mock.ask(method, headers=headers)
+        assert response.status == status
+        response.connection.close()
+
+
+def test_what_is_no_message_is_refused(mock):
+    assert mock.post("nonsense") == (400, "mcpspy: this is not JSON at character 0\n")
+
+
+@pytest.mark.parametrize("headers", [{"Host": "rebound.example"}, {"Origin": "http://page.example"}])
+def test_a_web_page_cannot_use_it(mock, headers):
+    assert mock.post(call(7, "quick"), headers)[0] == 403
+
+
+def test_misses_of_all_clients_are_listed_at_the_end(mock):
+    session = initialized(mock)
+    status, text = mock.post(call(7, "other"), session)
+    assert (status, '"code":-32603' in text) == (200, True)
+    code, err = mock.end()
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith("mcpspy: tools/call other was not recorded; the nearest is #9")
+
+
+def test_loosely_a_request_is_served_and_that_is_said(tmp_path):
+    with served(capture(tmp_path / "c.jsonl", SESSION), options=["--loose"]) as mock:
+        assert mock.post(call(7, "quick", '{"x":1}'))[1] == result(7, "quick")
+        code, err = mock.end()
+    assert (code, "answered by name alone: tools/call quick" in err) == (0, True)
+
+
+def test_at_the_recorded_pace_lines_come_by_themselves(tmp_path):
+    text = f"@1 > {call(1, 'a', meta=TOKEN)}\n@1.05 < {PROGRESS}\n@1.1 < {result(1, 'A')}"
+    with served(capture(tmp_path / "c.jsonl", text), options=["--pace", "recorded"]) as mock:
+        _, text = mock.post(call(1, "a", meta=TOKEN))
+        assert [it.get("method", it.get("id")) for it in told(text)] == ["notifications/progress", 1]

@@ -1,0 +1,118 @@
+import json
+import socket
+import threading
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.jsonrpc import parse
+from mcpspy.record import Open
+from mcpspy.replay.compare import FINE, Rules
+from mcpspy.replay.link import Failed, signals_restored
+from mcpspy.replay.script import read
+from mcpspy.replay.session import replay
+from mcpspy.replay.weblink import WebLink, _heads_of
+from tests.replay.scripts import call, result
+from tests.replay.test_web import GREEN, SAMPLE, SESSION
+from tests.replay.webs import LIMIT, served
+from tests.transcript import capture
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    with signals_restored():
+        yield
+
+
+def replayed(path, url, new, *headers):
+    """Replay a capture over HTTP; what differs."""
+    script = read(None, Capture(path).records())
+    found = replay(script, lambda: WebLink(url, headers, "weather", str(new)), read_only=False).compared(Rules())
+    return [it for it in found if it.outcome not in FINE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SESSION, f"> {call(1, 'ask')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"],
+    ids=["a session with progress", "a question of the server"],
+)
+def test_a_capture_replayed_to_its_own_mock_is_the_same(tmp_path, text):
+    path = capture(tmp_path / "c.jsonl", text)
+    with served(path) as mock:
+        assert replayed(path, mock.url, tmp_path / "new.jsonl") == []
+        assert mock.end() == (0, "")
+    assert Capture(str(tmp_path / "new.jsonl")).header.transport == "http"
+
+
+def test_headers_are_sent_with_each_request_and_not_recorded(tmp_path):
+    path = capture(tmp_path / "c.jsonl", SESSION)
+    with served(path) as mock:
+        assert replayed(path, mock.url, tmp_path / "new.jsonl", "Authorization: Bearer s3cr3t", "X-Weather: fine") == []
+    heads = [it.head["headers"] for it in Capture(str(tmp_path / "new.jsonl")).records() if isinstance(it, Open)]
+    asked = [dict(map(tuple, head)) for head in heads if any(name == "Accept" for name, _ in head)]
+    assert len(asked) >= 4
+    assert {head["X-Weather"] for head in asked} == {"fine"}
+    assert "s3cr3t" not in (tmp_path / "new.jsonl").read_text()
+    session = [head.get("Mcp-Session-Id") for head in asked]
+    assert (session[0], len(set(session[1:]))) == (None, 1)
+
+
+def test_a_status_that_is_no_answer_is_why_there_is_none(tmp_path):
+    path = capture(tmp_path / "c.jsonl", f"> {call(1, 'quick')}\n< {result(1, 'quick')}")
+    with served(path) as mock:
+        (it,) = replayed(path, mock.url, tmp_path / "new.jsonl", "Mcp-Session-Id: another")
+    assert (it.outcome, it.reason) == ("missing", "HTTP 404 Not Found")
+
+
+def test_what_breaks_is_said_of_the_request(tmp_path):
+    """Whoever listens there hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        link = WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", str(tmp_path / "new.jsonl"))
+        server.accept()[0].close()  # the one that only looked whether somebody is there
+        link.send(call(1, "a").encode())
+        connection, _ = server.accept()
+        connection.recv(65536)
+        connection.close()
+        heard = link.heard.get(timeout=LIMIT)
+        threading.Thread(target=link.close).start()
+        link.wait()
+    said = heard.how if isinstance(heard, Failed) else json.loads(heard)["error"]["message"]
+    assert said
+
+
+def test_a_port_where_nobody_listens_is_said(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(UsageError, match=f"cannot reach http://127.0.0.1:{port}/mcp: Connection refused"):
+        WebLink(f"http://127.0.0.1:{port}/mcp", (), "weather", str(tmp_path / "new.jsonl"))
+
+
+@pytest.mark.parametrize("url", ["weather", "ftp://a/b", "http:///mcp", "http://[/"])
+def test_what_is_no_url_is_said(tmp_path, url):
+    with pytest.raises(UsageError, match="is no URL of a server"):
+        WebLink(url, (), "weather", str(tmp_path / "new.jsonl"))
+
+
+def test_a_capture_that_cannot_be_written_is_said(tmp_path):
+    path = str(tmp_path / "none" / "new.jsonl")
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(CaptureError, match="cannot write a capture"):
+        WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", path)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "heads"),
+    [
+        ("tools/list", {}, {"Mcp-Method": "tools/list"}),
+        ("tools/call", {"name": "a"}, {"Mcp-Method": "tools/call", "Mcp-Name": "a"}),
+        ("resources/read", {"uri": "x://y"}, {"Mcp-Method": "resources/read", "Mcp-Name": "x://y"}),
+        ("prompts/get", {"name": "žluť"}, {"Mcp-Method": "prompts/get", "Mcp-Name": "=?base64?xb5sdcWl?="}),
+    ],
+)
+def test_a_request_that_states_its_revision_says_in_its_head_what_it_is(method, params, heads):
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params | meta}
+    (body,) = parse(json.dumps(request).encode())
+    assert _heads_of(body) == {"MCP-Protocol-Version": "2026-07-28"} | heads
+    (body,) = parse(json.dumps(request | {"params": params}).encode())
+    assert _heads_of(body) == {}

@@ -1,0 +1,92 @@
+"""A mock over HTTP for the tests of its two ends: a process of its own, and plain requests."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+LIMIT = 30  # seconds that anything here may take
+
+
+class Served:
+    """A running `mcpspy mock --listen`."""
+
+    def __init__(self, process, url):
+        self.process = process
+        self.url = url
+        self.code = None
+        self.stderr = ""
+
+    def ask(self, method, body=None, headers=None, target=None):
+        """Make a request; the response is not read."""
+        there = urlsplit(self.url)
+        connection = http.client.HTTPConnection(there.hostname, there.port, timeout=LIMIT)
+        kind = {"Content-Type": "application/json"} if body else {}
+        connection.request(method, target or there.path, body and body.encode(), kind | (headers or {}))
+        response = connection.getresponse()
+        response.connection = connection
+        return response
+
+    def post(self, body, headers=None, target=None):
+        """POST a message; the status and the text that answers it."""
+        response = self.ask("POST", body, headers, target)
+        try:
+            return response.status, response.read().decode()
+        finally:
+            response.connection.close()
+
+    def end(self):
+        """Ctrl-C; returns the exit status and what stderr has."""
+        if self.code is None:
+            self.process.send_signal(signal.SIGINT)
+            _, self.stderr = self.process.communicate(timeout=LIMIT)
+            self.code = self.process.returncode
+        return self.code, self.stderr
+
+
+@contextmanager
+def served(*captures, options=()):
+    """Serve captures over HTTP."""
+    argv = [sys.executable, "-m", "mcpspy", "mock", *map(str, captures), "--listen", "127.0.0.1:0", *options]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    there = Served(process, process.stdout.readline().strip())
+    try:
+        yield there
+        there.end()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def listening(argv, **environ):
+    """A server program that prints its port; the URL of its origin."""
+    environment = os.environ | environ
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def events(response, count):
+    """The next events of a stream: type and data of each."""
+    found = []
+    for _ in range(count):
+        fields = {}
+        while line := response.readline().decode().rstrip("\n"):
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        found.append((fields["event"], fields["data"]))
+    return found
+
+
+def told(text):
+    """The data of the events in a whole body, decoded."""
+    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
