@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.protocol.session import ENDLESS
 from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.session import ENDLESS
 from mcpspy.record import FORMAT
 from mcpspy.timeline import final_rows, to_json
 from tests.timelines import CAPTURES, stored, timeline
