@@ -51,6 +51,11 @@ def everything(transport="stdio"):
     ]
 
 
+def mem0(*url):
+    """The argv of the scripted HTTP+SSE session: its server, which prints its port, or with a URL its client."""
+    return [sys.executable, os.path.join(HERE, "field", "mem0.py"), *url]
+
+
 def tap(folder):
     """The argv of the byte tap that writes into `folder`; append `--` and a command's argv."""
     return [sys.executable, os.path.join(HERE, "tap.py"), str(folder)]

@@ -53,7 +53,7 @@ async def serve(transport, server, options):
     """Serve over `http` or `sse` until a signal comes."""
     server.create_initialization_options = lambda *_, **__: options
     application = streamable(server) if transport == "http" else legacy(server, options)
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)  # without which asyncio leaves Nagle's algorithm on
     listener.bind(("127.0.0.1", 0))
     print(listener.getsockname()[1], flush=True)
     config = uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=0)

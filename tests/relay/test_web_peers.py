@@ -3,12 +3,9 @@
 SDK client ── mcpspy proxy ── SDK server        Streamable HTTP of both eras, and legacy HTTP+SSE
 """
 
-import contextlib
 import json
-import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 
@@ -19,9 +16,8 @@ from mcpspy.jsonrpc import Error, Request, Result, parse
 from mcpspy.record import Close, Frame, Open
 from mcpspy.wire.sse import parse_event
 from tests.peers import prepare
-from tests.relay.harness import LIMIT, until
+from tests.peers.serving import LIMIT, PATHS, running, serving
 
-PATHS = {"http": "/mcp", "sse": "/sse"}
 SESSIONS = [
     *(
         (client, server, transport)
@@ -32,39 +28,6 @@ SESSIONS = [
     ("node", "everything", "http"),
     ("node", "everything", "sse"),
 ]
-
-
-@contextlib.contextmanager
-def running(command, **popen):
-    """A process whose standard output is read."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(LIMIT)
-        process.stdout.close()
-
-
-@contextlib.contextmanager
-def serving(server, transport):
-    """The URL of a fresh server."""
-    if server == "everything":
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        kind = {"http": "streamableHttp", "sse": "sse"}[transport]
-        with running(prepare.everything(kind), env=os.environ | {"PORT": str(port)}):
-            until(lambda: _listens(port), f"a server on port {port}")
-            yield f"http://127.0.0.1:{port}{PATHS[transport]}"
-    else:
-        with running(prepare.server(server, f"--{transport}")) as process:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}{PATHS[transport]}"
-
-
-def _listens(port):
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", port)) == 0
 
 
 def session(client, transport, url, scenario):
