@@ -9,12 +9,14 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import ENDLESS
-from mcpspy.record import FORMAT
+from mcpspy.record import FORMAT, Close, Open
 from mcpspy.timeline import final_rows, to_json
 from tests.timelines import CAPTURES, stored, timeline
 
 PATHS = sorted(CAPTURES.glob("*.jsonl"))
+WEBS = [path for path in PATHS if Capture(str(path)).header.transport == "http"]
 EACH = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+EACH_WEB = pytest.mark.parametrize("path", WEBS, ids=lambda path: path.stem)
 
 METHODS = """
     initialize notifications/initialized server/discover ping tools/list tools/call notifications/tools/list_changed
@@ -34,6 +36,14 @@ def rows(path):
     return list(final_rows(Capture(str(path)).records, live=False))
 
 
+def records(path, kind):
+    return [record for record in Capture(str(path)).records() if isinstance(record, kind)]
+
+
+def opened_in(path):
+    return records(path, Open)
+
+
 def test_there_is_a_capture_of_every_format_number():
     numbers = {int(path.read_text().partition(",")[0].partition(":")[2]) for path in PATHS}
     assert numbers == set(range(1, FORMAT + 1))
@@ -44,9 +54,20 @@ def test_the_captures_hold_every_feature_and_every_revision():
     assert set(METHODS.split()) - {row.method for row in found} == set()
     assert {revision.value for revision in Revision} == {row.revision for row in found} - {None}
     assert {"ok", "error", "tool-error", "cancelled"} == {row.status for row in found} - {None}
-    assert {"stderr", "invalid"} < {row.kind for row in found}
+    assert {"stderr", "invalid", "http", "event"} < {row.kind for row in found}
     assert any(b'"input_required"' in row.raw for row in found)
     assert any(b'"inputResponses"' in row.raw for row in found)
+
+
+def test_the_captures_hold_what_http_has_and_pipes_have_not():
+    opens, raws = [opened for path in WEBS for opened in opened_in(path)], [row.raw for path in WEBS for row in rows(path)]
+    assert {"GET", "POST", "DELETE"} == {opened.head["method"] for opened in opens if opened.role == "request"}
+    assert {200, 202, 400} <= {opened.head["status"] for opened in opens if opened.role == "response"}
+    assert {"sse", "body"} == {opened.framing for opened in opens}
+    names = {name.lower() for opened in opens for name, _ in opened.head["headers"]}
+    assert {"mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"} <= names
+    assert all(any(raw.startswith(field) for raw in raws) for field in (b"id: ", b"event: endpoint\r\n", b": ping"))
+    assert {"eof", "abort"} == {record.how for path in WEBS for record in records(path, Close)}
 
 
 @EACH

@@ -13,13 +13,17 @@ The revision belongs to the exchange, not the connection: the request's own `_me
 else what the transport tells, else unknown (DESIGN section 4).
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
 from mcpspy.record import Frame
+
+if TYPE_CHECKING:
+    from mcpspy.protocol.web import Place
 
 HOLD = 1_000_000_000
 """Nanoseconds that a response waits for its request to be recorded."""
@@ -49,12 +53,17 @@ class Message:
     """Of an SSE event: with its data in place of the block."""
     body: Request | Notification | Result | Error | Invalid
     session: "Session"
-    http: "dict[str, Any] | None" = None
-    """Over HTTP: the method and target of the request that carried it or that it came in answer to, and the status."""
+    place: "Place | None" = None
+    """Over HTTP: the channel that it came on."""
     revision: Revision | None = None
     exchange: "Exchange | None" = None
     cancels: "Exchange | None" = None
     """Of `notifications/cancelled`: what it cancels, where that was still pending."""
+
+    @property
+    def http(self) -> dict[str, Any] | None:
+        """Over HTTP: the method and target of the request that carried or asked for it, and the status."""
+        return self.place.http if self.place else None
 
 
 @dataclass(slots=True)
@@ -72,6 +81,8 @@ class Exchange:
     cancelled: bool = False
     in_doubt: bool = False
     """Records were lost after the request: the answer may be among them."""
+    refused: bool = False
+    """Over HTTP: the answer was a status of failure, and no message."""
 
     @property
     def status(self) -> str:
@@ -79,7 +90,7 @@ class Exchange:
         if self.cancelled:
             return "cancelled"
         if self.response is None:
-            return "pending"
+            return "error" if self.refused else "pending"
         if isinstance(self.response.body, Error):
             return "error"
         result = self.response.body.value.get("result")
@@ -89,6 +100,17 @@ class Exchange:
     def latency(self) -> int | None:
         """Nanoseconds from the request to its answer."""
         return None if self.response is None else self.response.t - self.request.t
+
+
+@dataclass(slots=True)
+class Delivery:
+    """An SSE event that has an id."""
+
+    n: int
+    data: int
+    """What stands for its data."""
+    stream: int
+    """The channel of the request whose stream it belongs to, resumed or not."""
 
 
 class Session:
@@ -106,6 +128,10 @@ class Session:
         """By the sender and id of the request."""
         self.completed: dict[tuple[str, Id], tuple[int, int]] = {}
         """The last exchanges that were answered: the line numbers of request and response."""
+        self.refused: deque[Exchange] = deque(maxlen=REMEMBERED)
+        """Over HTTP: those that only a status answered."""
+        self.events: dict[str, Delivery] = {}
+        """Over HTTP: the last SSE events that have an id."""
         self._initialize: Exchange | None = None  # while it is not answered
         self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
         self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
@@ -127,8 +153,9 @@ class Session:
         if isinstance(body, Request):
             yield from self._request(message, body, ordinal, fallback)
         elif isinstance(body, _RESPONSES):
+            message.revision = fallback
             key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
-            if self._answer(message, key, carrier) or key[1].kind == "null":
+            if self._answer(message, key, carrier) or self._refusal(message, carrier) or key[1].kind == "null":
                 yield message
             else:
                 self._held.setdefault(key, []).append(message)
@@ -165,6 +192,23 @@ class Session:
         for exchanges in self.pending.values():
             yield from exchanges
 
+    def refuse(self, carrier: int) -> None:
+        """Take it that what an HTTP request has asked was refused by a status alone."""
+        for exchange in [it for it in self.exchanges() if it.request.ch == carrier]:
+            exchange.refused = True
+            self.refused.append(exchange)
+            self._settle(exchange)
+
+    def deliver(self, event_id: str, delivery: Delivery) -> Delivery | None:
+        """Remember an SSE event by its id; returns the one that had the id before, which stays."""
+        known = self.events.get(event_id)
+        if known is None:
+            self.events[event_id] = delivery
+            if len(self.events) > REMEMBERED:
+                for old in list(self.events)[:_FORGOTTEN]:
+                    del self.events[old]
+        return known
+
     def _release_early(self) -> Iterator[Message]:
         early, self._early = self._early, []
         for message in early:
@@ -188,26 +232,43 @@ class Session:
 
     def _answer(self, message: Message, key: tuple[str, Id], carrier: int | None) -> bool:
         """Join a response to its request, if that has been seen; `key` is the sender and id of the request."""
-        pending = self.pending.get(key, [])
-        exchange = _first_asked(pending, message.t, carrier)
+        exchange = _first_asked(self.pending.get(key, []), message.t, carrier)
         if exchange is None:
             return False
+        self._join(message, key, exchange)
+        return True
+
+    def _refusal(self, message: Message, carrier: int | None) -> bool:
+        """Join an error with another id, or none, to the one request of the POST that it refuses by its status."""
+        if not (isinstance(message.body, Error) and message.place and message.place.failed):
+            return False
+        asked = [exchange for exchange in self.exchanges() if exchange.request.ch == carrier]
+        if len(asked) != 1:
+            return False
+        self._join(message, _key(asked[0]), asked[0])
+        return True
+
+    def _settle(self, exchange: Exchange) -> None:
+        """Nobody waits for an answer any more."""
+        pending = self.pending[_key(exchange)]
         pending.remove(exchange)
         if not pending:
-            del self.pending[key]
+            del self.pending[_key(exchange)]
+        if exchange is self._initialize:
+            self._initialize = None
+
+    def _join(self, message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
+        self._settle(exchange)
         exchange.response = message
         message.exchange = exchange
         message.revision = exchange.revision
         self._complete(key, exchange, message.n)
-        if exchange is self._initialize:
-            self._initialize = None
         if exchange.method == "initialize" and isinstance(message.body, Result):
             message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
             self.negotiated = message.revision
             for early in self.exchanges():  # recorded before this answer, though sent after it
                 if early.request.t > message.t and not _stated(early.request):
                     early.revision = early.request.revision = message.revision
-        return True
 
     def _complete(self, key: tuple[str, Id], exchange: Exchange, n: int) -> None:
         """Remember an exchange as answered, for as long as its id is among the last."""
@@ -249,6 +310,12 @@ def _first_asked(pending: list[Exchange], t: int, carrier: int | None) -> Exchan
     asked = [exchange for exchange in pending if exchange.request.t <= t]
     carried = [exchange for exchange in asked if exchange.request.ch == carrier]
     return next(iter(carried or asked), None)
+
+
+def _key(exchange: Exchange) -> tuple[str, Id]:
+    """The sender and id of a request."""
+    body = exchange.request.body
+    return exchange.request.sender, body.id if isinstance(body, Request) else _NO_ID
 
 
 def _stated(request: Message) -> bool:

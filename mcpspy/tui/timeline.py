@@ -203,6 +203,7 @@ class TimelineScreen(Screen[None]):
                     shown = looked
                     self._grown()
                 await asyncio.sleep(BREATH if more else max(looked + _LOOK - time.monotonic(), BREATH))
+            self.query_one(TimelineRows).follow = False
             self._grown()
 
     def _grown(self) -> None:
