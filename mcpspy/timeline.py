@@ -127,7 +127,7 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     """The rows of one record out of a capture of which nothing else is known: nothing is paired."""
     conversation = Conversation()
     if channel:
-        yield from map(_row, conversation.feed(channel))
+        list(conversation.feed(channel))
     yield from map(_row, conversation.feed(record))
     yield from map(_row, conversation.end())
 
@@ -285,6 +285,8 @@ def _message_row(message: Message) -> Row:
 def _end_text(end: End) -> str:
     if end.signal is not None:
         return f"the server was killed by signal {end.signal}"
+    if end.code is None:
+        return end.why or "the recording ended"
     return end.why or f"the server exited with code {end.code}"
 
 

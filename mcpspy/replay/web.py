@@ -53,6 +53,8 @@ class _Session:
         for said in self.mock.due(time.monotonic_ns()):
             stream = None if self.legacy or said.request is None else self.streams.get(said.request)
             (stream or self.aside).put_nowait(said)
+            if said.answer and said.request is not None:
+                self.streams.pop(said.request, None)  # it ends with the answer: what comes later goes aside
         if self._timer:
             self._timer.cancel()
         if self.mock.next is not None:

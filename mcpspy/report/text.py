@@ -14,7 +14,7 @@ from mcpspy.capture.index import Index
 from mcpspy.printable import printable
 from mcpspy.protocol import schema
 from mcpspy.protocol.rules import Finding, Severity
-from mcpspy.record import Frame, Open, Record
+from mcpspy.record import Close, Frame, Open, Record
 from mcpspy.report.checked import Checked, totals
 from mcpspy.timeline import Row, Timeline
 from mcpspy.units import plural
@@ -69,9 +69,8 @@ def _row(index: Index, n: int, part: int, findings: list[Finding]) -> Row | None
     wanted = {n, *(number for finding in findings for number in finding.related[:_RELATED])}
     records = [index.record(number) for number in wanted if 1 < number <= index.lines]
     timeline = Timeline()
-    for channel in _channels(index, records):
-        list(timeline.feed(channel))
-    rows = [row for record in sorted(records, key=lambda record: (record.t, record.n)) for row in timeline.feed(record)]
+    told = sorted([*_channels(index, records), *records], key=lambda record: (record.t, record.n))
+    rows = [row for record in told for row in timeline.feed(record)]
     rows += timeline.end()
     found = next((row for row in rows if (row.n, row.part) == (n, part)), None)
     if found:
@@ -81,7 +80,7 @@ def _row(index: Index, n: int, part: int, findings: list[Finding]) -> Row | None
 
 def _channels(index: Index, records: list[Record]) -> list[Open]:
     """The channels of some records, and those that they answer, in the order of the file."""
-    own = [index.channel(ch) for ch in {record.ch for record in records if isinstance(record, Frame)}]
+    own = [index.channel(ch) for ch in {record.ch for record in records if isinstance(record, Open | Frame | Close)}]
     asked = [index.channel(it.answers) for it in own if it and it.answers is not None]
     return sorted({it.n: it for it in (*asked, *own) if it}.values(), key=lambda channel: channel.n)
 

@@ -1,13 +1,15 @@
 """The captures of real sessions, served to the clients and replayed to the servers that were recorded."""
 
 import json
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from tests.peers import prepare
-from tests.replay.webs import listening, served
+from tests.peers.serving import running, serving
+from tests.replay.webs import served
 from tests.timelines import CAPTURES
 
 LIMIT = 60  # seconds
@@ -21,18 +23,40 @@ SESSIONS = {  # the capture, its server, its client with the client's options: t
     "probe-node-2025-11-25": ("node", "python2 --scenario basic"),
     "features-python2-2026-07-28": ("python2", "python2 --scenario features"),
 }
+WEB_SESSIONS = {  # over HTTP: the capture, its server, the transport, its client
+    "http-python1-2025-11-25": ("python1", "http", "python1 --scenario features"),
+    "http-everything-2025-11-25": ("everything", "http", "node --scenario everything"),
+    "http-python2-2026-07-28": ("python2", "http", "python2 --scenario features"),
+    "sse-python1-2024-11-05": ("python1", "sse", "node --scenario features --revision 2024-11-05"),
+    "field-sse": ("mem0", "sse", "mem0"),
+}
 MCPSPY = (sys.executable, "-m", "mcpspy")
 EACH = pytest.mark.parametrize("name", SESSIONS)
+EACH_WEB = pytest.mark.parametrize("name", WEB_SESSIONS)
 
 
 def peers(name):
     """The commands of the server and of the client of a capture."""
     server, client = SESSIONS[name]
     sdk, *options = client.split()
-    for needed in {"node" if server == "everything" else server, sdk}:
+    needs(server, sdk)
+    return prepare.everything() if server == "everything" else prepare.server(server), prepare.client(sdk, *options)
+
+
+def needs(*sdks):
+    """Skip the test where the environment of a peer is missing."""
+    for needed in {"node" if sdk == "everything" else sdk for sdk in sdks} - {"mem0"}:
         if not prepare.ready(needed):
             pytest.skip(f"no environment of {needed}: run tests/peers/prepare.py")
-    return prepare.everything() if server == "everything" else prepare.server(server), prepare.client(sdk, *options)
+
+
+def web_client(name, url):
+    """Run the client of a capture against a URL; what it reports."""
+    _, transport, client = WEB_SESSIONS[name]
+    sdk, *options = client.split()
+    done = run(*(prepare.mem0(url) if sdk == "mem0" else prepare.client(sdk, *options, f"--{transport}", url)))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def run(*command):
@@ -87,15 +111,46 @@ def test_another_sdk_answers_otherwise():
     assert changed["tools/call", "later"]["differences"][0]["pointer"] == "/result/task/pollInterval"
 
 
-WEBS = [  # a capture, the transport, the path of a server's endpoint
-    ("features-python1-2025-11-25", "http", "/mcp"),
-    ("features-python2-2026-07-28", "http", "/mcp"),
-    ("full-python1-2025-06-18", "sse", "/sse"),
+@EACH_WEB
+def test_a_client_over_http_is_as_satisfied_with_the_mock_as_with_the_server(name, tmp_path):
+    """The scripted client compares every message that it hears; the others report what they heard."""
+    server, transport, client = WEB_SESSIONS[name]
+    needs(server, client.split()[0])
+    session = tmp_path / "session.jsonl"
+    with served(CAPTURES / f"{name}.jsonl") as mock:
+        proxy = [*MCPSPY, "proxy", "--listen", "127.0.0.1:0", "-o", str(session), mock.url]
+        with running(proxy) as process:
+            mocked = web_client(name, process.stdout.readline().strip())
+            process.send_signal(signal.SIGINT)
+            assert process.wait(LIMIT) == 0
+        assert mock.end() == (0, "")
+    with serving(server, transport) as url:
+        assert mocked == web_client(name, url)
+    told = run(*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session)
+    assert told.returncode == 0, told.stdout
+
+
+@EACH_WEB
+def test_the_server_over_http_that_was_recorded_is_still_the_same(name):
+    server, transport, client = WEB_SESSIONS[name]
+    needs(server, client.split()[0])
+    with serving(server, transport) as url:
+        done = run(*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--url", url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    totals = json.loads(done.stdout)["totals"]
+    assert totals.pop("same") >= 3
+    assert set(totals.values()) == {0}
+
+
+WEBS = [  # a capture of pipes, and a transport
+    ("features-python1-2025-11-25", "http"),
+    ("features-python2-2026-07-28", "http"),
+    ("full-python1-2025-06-18", "sse"),
 ]
 
 
-@pytest.mark.parametrize(("name", "transport", "path"), WEBS)
-def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport, path):
+@pytest.mark.parametrize(("name", "transport"), WEBS)
+def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport):
     _, client = peers(name)
     capture = CAPTURES / f"{name}.jsonl"
     with served(capture) as mock:
@@ -105,9 +160,9 @@ def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport, path)
     assert json.loads(done.stdout) == json.loads(run(*client, "--", *MCPSPY, "mock", capture).stdout)
 
 
-@pytest.mark.parametrize(("name", "transport", "path"), WEBS)
-def test_a_server_over_http_answers_as_it_did_on_pipes(name, transport, path):
-    server, _ = peers(name)
-    with listening([*server, f"--{transport}"]) as origin:
-        done = run(*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--url", origin + path)
+@pytest.mark.parametrize(("name", "transport"), WEBS)
+def test_a_server_over_http_answers_as_it_did_on_pipes(name, transport):
+    peers(name)
+    with serving(SESSIONS[name][0], transport) as url:
+        done = run(*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--url", url)
     assert done.returncode == 0, done.stdout + done.stderr

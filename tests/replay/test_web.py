@@ -55,6 +55,16 @@ def test_what_belongs_to_no_request_goes_to_the_stream_of_the_session(mock):
     stream.connection.close()
 
 
+def test_what_follows_the_answer_goes_to_the_stream_of_the_session(tmp_path):
+    text = f"> {INITIALIZE}\n< {INITIALIZED}\n> {call(2, 'touch')}\n< {result(2, 'touched')}\n< {NOTE}"
+    with served(capture(tmp_path / "c.jsonl", text)) as mock:
+        session = initialized(mock)
+        assert mock.post(call(7, "touch"), session) == (200, result(7, "touched"))
+        stream = mock.ask("GET", headers=session)
+        assert events(stream, 1) == [("message", NOTE)]
+        stream.connection.close()
+
+
 def test_a_client_without_a_session_is_told_the_endpoint_and_hears_all_on_its_stream(mock):
     stream = mock.ask("GET", headers={"Accept": "text/event-stream"})
     ((kind, endpoint),) = events(stream, 1)

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -61,18 +60,6 @@ def served(*captures, options=()):
         if process.returncode is None:
             process.kill()
             process.communicate()
-
-
-@contextmanager
-def listening(argv, **environ):
-    """A server program that prints its port; the URL of its origin."""
-    environment = os.environ | environ
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
-    try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def events(response, count):

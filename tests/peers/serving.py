@@ -1,0 +1,52 @@
+"""Servers of the real peers over HTTP, each a process with a port of its own, for as long as somebody needs them."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+
+from tests.peers import prepare
+
+PATHS = {"http": "/mcp", "sse": "/sse"}
+LIMIT = 30  # seconds until a process that ends, or a server that starts, is given up
+
+
+@contextlib.contextmanager
+def running(command, **popen):
+    """A process whose standard output is read."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(LIMIT)
+        process.stdout.close()
+
+
+@contextlib.contextmanager
+def serving(server, transport):
+    """The URL of a fresh server: that of an SDK, `everything`, or `mem0`, the scripted one."""
+    if server == "everything":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        kind = {"http": "streamableHttp", "sse": "sse"}[transport]
+        with running(prepare.everything(kind), env=os.environ | {"PORT": str(port)}):
+            _until_it_listens(port)
+            yield f"http://127.0.0.1:{port}{PATHS[transport]}"
+    else:
+        command = prepare.mem0() if server == "mem0" else prepare.server(server, f"--{transport}")
+        with running(command) as process:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}{PATHS[transport]}"
+
+
+def _until_it_listens(port):
+    """It says nowhere when it does."""
+    given_up = time.monotonic() + LIMIT
+    while time.monotonic() < given_up:
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise TimeoutError(f"no server came up on port {port}")
