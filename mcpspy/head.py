@@ -19,6 +19,12 @@ def header(head: Head | None, name: str) -> str | None:
     return None
 
 
+def status(head: Head | None) -> int:
+    """The status of a response, 0 where the head has none."""
+    found = head.get("status") if head else None
+    return found if type(found) is int else 0
+
+
 def media_type(head: Head | None) -> str:
     """The media type without its parameters; empty where the head has none."""
     return (header(head, "content-type") or "").partition(";")[0].strip().lower()

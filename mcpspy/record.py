@@ -90,6 +90,12 @@ class Close:
     how: How
     code: int | None = None
     reason: str | None = None
+    """Why a WebSocket was closed; with no code: why the content coding of a body could not be undone."""
+
+    @property
+    def undecoded(self) -> bool:
+        """Whether the content coding of the channel could not be undone."""
+        return self.reason is not None and self.code is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.head import header, media_type, query, stands_alone, title
+from mcpspy.head import header, media_type, query, stands_alone, status, title
 
 
 def response(status, kind=None, **headers):
@@ -20,6 +20,11 @@ def test_a_field_is_found_in_whatever_case_and_the_first_counts():
 def test_heads_that_are_none_have_no_fields(head):
     assert header(head, "a") is None
     assert media_type(head) == ""
+
+
+@pytest.mark.parametrize(("head", "found"), [({"status": 404}, 404), ({}, 0), (None, 0), ({"status": "404"}, 0)])
+def test_a_status_is_a_number_or_none_at_all(head, found):
+    assert status(head) == found
 
 
 def test_a_media_type_has_no_parameters():

@@ -13,7 +13,7 @@ ROOT = os.path.dirname(mcpspy.__file__)
 
 # A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
 LAYERS = {
-    0: "__init__ record errors printable units head",
+    0: "__init__ record errors printable units head ports",
     1: "capture wire jsonrpc redact child child_windows",
     2: "protocol tap",
     3: "timeline filters relay replay demo clients report",

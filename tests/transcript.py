@@ -16,6 +16,7 @@ from mcpspy.protocol.session import Message
 from mcpspy.record import Frame, Gap, Open, Record
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
+WEB = (">>", "<<", "<-", "<x")  # see `tests.protocol.rules.web`
 OPENS = (
     Open(0, 1, 0, "client", "stdin", "lines"),
     Open(0, 2, 0, "server", "stdout", "lines"),
@@ -35,7 +36,7 @@ def lines(text: str) -> list[tuple[str, int, str]]:
             seconds, _, rest = rest[1:].partition(" ")
             t = round(float(seconds) * 1e9)
         mark, _, rest = rest.lstrip().partition(" ")
-        assert mark in (*CHANNELS, "~", "="), f"a transcript has no line {line!r}"
+        assert mark in (*CHANNELS, *WEB, "~", "="), f"a transcript has no line {line!r}"
         found.append((mark, t, rest))
     return found
 

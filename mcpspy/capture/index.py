@@ -84,6 +84,11 @@ class Index:
             self._starts.append(self._starts[-1] + len(line) + 1)
         return True
 
+    def look(self) -> bool:
+        """Look at the file again without indexing more; tells whether its state has changed."""
+        before, self.state = self.state, self._look_at_file()
+        return self.state != before
+
     def read(self, start: int, limit: int) -> bytes:
         """At most `limit` bytes of the file from `start`; fewer at its end, none where it cannot be read."""
         try:
@@ -168,6 +173,8 @@ class Index:
                 self._opened[record.ch] = n
                 if record.head and stands_alone(record.head, self._asked(record)):
                     self.rows.append(n)
+            elif record.undecoded and record.ch in self._opened:
+                self.rows.append(n)
         elif record is not None:
             self._join_all()
             if isinstance(record, Gap) and record != _damage(n) and self._ends_in_damage():

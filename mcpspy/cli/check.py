@@ -33,7 +33,10 @@ def run(options: argparse.Namespace) -> int:
     if options.follow:
         return _follow(options, revision, ignored, threshold)
     accepted = waivers.read(options.waivers) if options.waivers else ()
-    captures: Sequence[Checked] = [check(path, revision) for path in _paths(options.captures)]
+    paths = list(_paths(options.captures))
+    if options.output:
+        _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
+    captures: Sequence[Checked] = [check(path, revision) for path in paths]
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [checked.without(ignored) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
@@ -82,6 +85,13 @@ def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output:
             file.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
+
+
+def _refuse_to_overwrite(output: str, read: Sequence[str]) -> None:
+    """Raises UsageError where the report would take the place of what it is about."""
+    for path in read:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise UsageError(f"--output {output} is the file {path} that is read here; the report needs another one")
 
 
 def _is_terminal() -> bool:

@@ -4,6 +4,7 @@ import argparse
 import os
 
 from mcpspy.capture.place import directory
+from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
 from mcpspy.tui.app import run as run_app
 
@@ -13,4 +14,6 @@ def run(options: argparse.Namespace) -> int:
     for target in options.targets:
         if not os.path.exists(target):
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures there are")
+        if not os.path.isdir(target):
+            Capture(target)  # says what is wrong with it
     return run_app(options.targets or [directory(None, os.environ)])

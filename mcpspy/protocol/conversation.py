@@ -39,7 +39,7 @@ class Conversation:
                 yield from self._web.open(record)
         elif isinstance(record, Close):
             if self._channels.pop(record.ch, None) is None:
-                self._web.close(record)
+                yield from self._web.close(record)
         else:
             if isinstance(record, Gap):
                 for exchange in self.pending():
@@ -52,9 +52,10 @@ class Conversation:
             yield from session.end()
 
     def pending(self) -> Iterator[Exchange]:
-        """The exchanges without an answer, oldest first within a session."""
+        """The exchanges without a message in answer, oldest first within a session."""
         for session in self._sessions():
             yield from session.exchanges()
+            yield from session.refused
 
     def _sessions(self) -> tuple[Session, ...]:
         return (self._stdio, *self._web.sessions) if self._web.sessions else (self._stdio,)
@@ -80,9 +81,12 @@ class Conversation:
 
     def _messages(self, frame: Frame, place: Place) -> Iterator[Message]:
         """The messages of a frame that came over HTTP."""
+        fallback = place.spoken
         for part, body in enumerate(parse(frame.raw)):
             session = self._web.session(place, body)
             sender = frame.sender or place.sender
-            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, session, http=place.http)
-            yield from session.feed(message, ordinal=self._requests, fallback=place.revision, carrier=place.answers)
+            message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, session, place)
+            if place.asked is None:
+                place.carried.append(message)
+            yield from session.feed(message, ordinal=self._requests, fallback=fallback, carrier=place.answers)
             self._requests += isinstance(body, Request)

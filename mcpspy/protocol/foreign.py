@@ -3,7 +3,7 @@
 The theory. A schema of a few hundred bytes can ask for a file of ours, for a web page, or for a year of computing. So
 nothing is ever fetched; patterns run on an engine that takes linear time; what is too large or too deep is not looked
 at; and what is more than so much work, or refers to itself, is judged by a process of its own, which is killed after a
-second. `jsonschema` never sees these schemas: its patterns cannot be bounded.
+second; all of them together have a budget. `jsonschema` never sees these schemas: its patterns cannot be bounded.
 
 A judgement is a value, whatever the schema and the instance are.
 """
@@ -11,6 +11,7 @@ A judgement is a value, whatever the schema and the instance are.
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -33,9 +34,19 @@ WORK = 10_000_000
 """The same, times the values of the instance: about a second."""
 SECONDS = 1.0
 """What the process for anything heavier may take, its own start included."""
+BUDGET = 5.0
+"""Seconds that all those processes together may take, of one capture."""
 
+_CPU_SECONDS = 2  # for a process whose parent is gone, and kills it no more
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _COMBINING = ("allOf", "anyOf", "oneOf", "prefixItems")
-_APPLYING = ("$ref", "$dynamicRef", "$recursiveRef", "not", "if", "contains", "dependentSchemas", "enum")
+_APPLYING = ("$ref", "not", "if", "contains", "dependentSchemas", "enum")
+_UNTOLD = ("$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems")
+"""Keywords whose cost only the library could tell: it may double at every level."""
+_RENAMING = ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
+"""Those that, below the root, change what a reference means."""
+_VALUES = ("const", "default", "examples")
+"""Keywords whose value is no schema."""
 _PATTERN = 20  # what a pattern weighs: compiling one takes up to a millisecond
 _DRAFTS = {
     DIALECT: jsonschema_rs.Draft202012Validator,
@@ -44,6 +55,8 @@ _DRAFTS = {
     "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
     "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
 }
+DIALECTS = tuple(_DRAFTS)
+"""Those that are known, the latest first."""
 
 
 class Outcome(Enum):
@@ -62,6 +75,8 @@ class Outcome(Enum):
     TOO_LARGE = "too large"
     TOO_COSTLY = "too costly"
     """Judging it took more than SECONDS, or broke the process that did."""
+    NOT_JUDGED = "not judged"
+    """It would take a process of its own, and BUDGET is spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +90,19 @@ class Judgement:
     """One sentence, clipped; empty where the outcome says all."""
 
 
-class Foreign:
-    """A schema of a peer, measured once and compiled when it is first needed."""
+@dataclass(slots=True)
+class Budget:
+    """What the processes for the schemas of one capture may still take, in seconds."""
 
-    def __init__(self, schema: Any) -> None:
+    left: float = BUDGET
+
+
+class Foreign:
+    """A schema of a peer, measured once and compiled when it is first needed; what is heavy takes from `budget`."""
+
+    def __init__(self, schema: Any, budget: Budget | None = None) -> None:
         self._raw = _raw(schema)
+        self._budget = budget or Budget()
         self._weight = inf if self._raw is None else _weight(self._raw)
         self._costly = False
 
@@ -102,13 +125,20 @@ class Foreign:
 
     def _apart(self, instance: Any) -> Judgement:
         assert self._raw is not None
-        found = _TOO_COSTLY if self._costly else _apart(self._raw, instance)
+        if self._costly:
+            return _TOO_COSTLY
+        if self._budget.left <= 0:
+            return _NOT_JUDGED
+        begun = time.monotonic()
+        found = _apart(self._raw, instance)
+        self._budget.left -= time.monotonic() - begun
         self._costly = found.outcome is Outcome.TOO_COSTLY
         return found
 
 
 _TOO_LARGE = Judgement(Outcome.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")
 _TOO_COSTLY = Judgement(Outcome.TOO_COSTLY, "", f"not judged within {SECONDS:g} s")
+_NOT_JUDGED = Judgement(Outcome.NOT_JUDGED, "", f"the schemas before it took {BUDGET:g} s")
 
 
 def _raw(schema: Any) -> bytes | None:
@@ -176,6 +206,11 @@ class _Weighing:
             return sum(map(self._of, node))
         own: float = 0
         for keyword, value in node.items():
+            if keyword in _VALUES:
+                continue
+            renames = keyword in _RENAMING and isinstance(value, str | bool) and node is not self._schema
+            if keyword in _UNTOLD or renames:
+                return inf
             own += keyword in _APPLYING
             own += _PATTERN * (keyword == "pattern")
             if isinstance(value, list) and keyword in (*_COMBINING, "enum"):
@@ -256,7 +291,12 @@ def _apart(raw: bytes, instance: Any) -> Judgement:
     """The judgement of a process of its own, which is killed when its time is over."""
     if _depth(instance) > DEPTH:
         return _TOO_COSTLY
-    question = json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode()
+    return _answered(json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode())
+
+
+@lru_cache(maxsize=64)
+def _answered(question: bytes) -> Judgement:
+    """The same question is asked again and again: a call without arguments, a listing for each session."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _WORKER, *sys.path],
@@ -273,7 +313,20 @@ def _apart(raw: bytes, instance: Any) -> Judgement:
 
 
 def work() -> None:
-    """What the process does: a question on stdin, a judgement on stdout."""
+    """What the process does: a question on stdin, a judgement on stdout. It must not outlive who asks."""
+    _bound()
     question = json.loads(sys.stdin.buffer.read())
     judgement = _judged(question["schema"].encode(), question["instance"])
     print(json.dumps([judgement.outcome.value, judgement.pointer, judgement.message]))
+
+
+def _bound() -> None:
+    """Let the kernel end this process with its parent, where it can, and when it has computed for too long."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))

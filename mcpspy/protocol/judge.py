@@ -1,8 +1,8 @@
 """The fold from records to messages and findings: the conversation, with every rule asked.
 
-The theory. Which rules look at a message depends on its kind, method, revision and sender, and on the aspects in which
-it is plain (`mcpspy.protocol.rules.plain`), so each such combination has its own short list. A rule that would need
-what is recorded next has its question asked a second later.
+The theory. Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method,
+revision and sender, and on the aspects in which it is plain (`mcpspy.protocol.rules.plain`), so each such combination
+has its own short list. A rule that would need what is recorded next has its question asked a second later.
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
 
@@ -14,18 +14,20 @@ from collections.abc import Iterator
 
 from mcpspy.jsonrpc import Notification, Request
 from mcpspy.protocol.conversation import Conversation, Event
+from mcpspy.protocol.foreign import Budget
 from mcpspy.protocol.methods import revisions_with_method
 from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import RULES, Finding, Rule, plain
+from mcpspy.protocol.rules import RULES, Finding, Rule, plain, streams
 from mcpspy.protocol.rules.rule import Aspect
-from mcpspy.protocol.rules.state import State, keep, learn
+from mcpspy.protocol.rules.state import REMEMBERED, State, keep, learn
 from mcpspy.protocol.session import Exchange, Message, Session
+from mcpspy.protocol.web import Remark
 from mcpspy.record import Gap, Record
 
-_Key = tuple[type, str | None, Revision | None, str, bool, bool, bool, bool, bool]
-_ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake")  # as at the end of a key
+_Key = tuple[type, str | None, Revision | None, str, bool, bool, bool, bool, bool, bool]
+_ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http")  # as at the end of a key
 _CALLS = (Request, Notification)
-_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch")
+_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name, void where another one is put in their place."""
 _lists: dict[bool, dict[_Key, tuple[Rule, ...]]] = {False: {}, True: {}}
 """Which rules look at what, made when they are first needed; by whether another revision is put in place."""
@@ -39,12 +41,15 @@ class Judge:
         self._lists = _lists[as_revision is not None]
         self._conversation = Conversation()
         self._states: dict[Session, State] = {}
+        self._budget = Budget()
         self._lossy = False
+        self._forgetful = False
+        """States were dropped: what seems to be a new session may be one of those."""
 
     def feed(self, record: Record) -> Iterator[Event | Finding]:
         """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
         for event in self._conversation.feed(record):
-            if isinstance(event, Message):
+            if isinstance(event, Message | Remark):
                 found = self._judged(event)
                 yield event
                 if found:
@@ -57,7 +62,7 @@ class Judge:
     def end(self) -> Iterator[Event | Finding]:
         """Yield what was waiting for more, when there is no more."""
         for event in self._conversation.end():
-            found = self._judged(event) if isinstance(event, Message) else []
+            found = self._judged(event) if isinstance(event, Message | Remark) else []
             yield event
             yield from found
         for state in self._states.values():
@@ -69,16 +74,18 @@ class Judge:
                 yield unanswered.finding(fault, request)
 
     def pending(self) -> Iterator[Exchange]:
-        """The exchanges without an answer, oldest first."""
+        """The exchanges without a message in answer, oldest first."""
         return self._conversation.pending()
 
-    def _judged(self, message: Message) -> list[Finding]:
+    def _judged(self, message: Message | Remark) -> list[Finding]:
         found: list[Finding] = []
         if self._as:
             message.revision = self._as
         state = self._states.get(message.session)
         if state is None:
-            state = State(lossy=self._lossy or message.session.partial)
+            lossy = self._lossy or message.session.partial or self._forgetful
+            state = State(lossy=lossy, budget=self._budget)
+            self._forgetful = len(self._states) >= REMEMBERED
             keep(self._states, message.session, state)
         if state.later:
             found += _late(state, message.t)
@@ -86,30 +93,19 @@ class Judge:
             for rule in self._rules(message, state):
                 for fault in rule.check(message, state):
                     found.append(rule.finding(fault, message))
-            learn(message, state)
+            if message.place:
+                streams.learn(message, message.place, state)
+            if isinstance(message, Message):
+                learn(message, state)
         except RecursionError:  # nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond
             pass
         return found
 
-    def _rules(self, message: Message, state: State) -> tuple[Rule, ...]:
-        body = message.body
-        if isinstance(body, _CALLS):
-            method: str | None = body.method
-        else:
-            method = message.exchange.method if message.exchange else None
-        key: _Key = (
-            type(body),
-            method,
-            message.revision,
-            message.sender,
-            plain.in_bytes(message),
-            plain.in_shape(message),
-            plain.in_meta(message),
-            plain.in_pairing(message),
-            plain.in_handshake(state),
-        )
+    def _rules(self, message: Message | Remark, state: State) -> tuple[Rule, ...]:
+        key = _key(message, state) if isinstance(message, Message) else _key_of_remark(message)
         rules = self._lists.get(key)
         if rules is None:
+            method = key[1]
             if method is not None and not revisions_with_method(method):
                 key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
             rules = self._lists.get(key)
@@ -126,6 +122,30 @@ class Judge:
             state.later.clear()
             state.early.clear()
             state.listing.complete = False
+
+
+def _key(message: Message, state: State) -> _Key:
+    body = message.body
+    if isinstance(body, _CALLS):
+        method: str | None = body.method
+    else:
+        method = message.exchange.method if message.exchange else None
+    return (
+        type(body),
+        method,
+        message.revision,
+        message.sender,
+        plain.in_bytes(message),
+        plain.in_shape(message),
+        plain.in_meta(message),
+        plain.in_pairing(message),
+        plain.in_handshake(state),
+        plain.in_http(message),
+    )
+
+
+def _key_of_remark(remark: Remark) -> _Key:
+    return Remark, None, remark.revision, remark.sender, True, True, True, True, True, False
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:

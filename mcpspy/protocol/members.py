@@ -19,6 +19,7 @@ from mcpspy.protocol.schema import excerpt, pointer
 from mcpspy.protocol.shapes import Schema
 
 Path = tuple[str | int, ...]
+_ENOUGH = 50  # members of other revisions in one message
 
 URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may have, `#` at most once
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
@@ -73,11 +74,17 @@ def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhe
     for path, value, shapes in _walk(revision, definition, message):
         if not isinstance(value, dict) or not _has_members(shapes):
             continue
-        for name in value:
-            if not any(name in shape.get("properties", ()) for shape in shapes):
-                others = tuple(other for other in Revision if _defines(other, definition, message, path, name))
-                if others:
-                    found.append(Elsewhere(pointer([*path, name]), name, others))
+        known: set[str] = set().union(*(shape.get("properties", ()) for shape in shapes))
+        unknown = [name for name in value if name not in known]
+        if not unknown:
+            continue
+        names = {other: _names(other, definition, message, path) for other in Revision}
+        for name in unknown:
+            others = tuple(other for other in Revision if name in names[other])
+            if others:
+                found.append(Elsewhere(pointer([*path, name]), name, others))
+        if len(found) > _ENOUGH:
+            break
     return found
 
 
@@ -108,13 +115,13 @@ def _is_base64(text: str) -> bool:
     return True
 
 
-def _defines(revision: Revision, definition: str, message: Any, path: Path, name: str) -> bool:
-    """Whether a revision knows the member `name` of what stands at `path`."""
+def _names(revision: Revision, definition: str, message: Any, path: Path) -> set[str]:
+    """The members that a revision knows of what stands at `path`."""
     shapes = _roots(revision, definition, message)
     value = message
     for step in path:
         shapes, value = _below(revision, shapes, step, value[step]), value[step]
-    return any(name in shape.get("properties", ()) for shape in shapes)
+    return set().union(*(shape.get("properties", ()) for shape in shapes))
 
 
 def _walk(revision: Revision, definition: str, message: Any) -> Iterator[tuple[Path, Any, list[Schema]]]:
@@ -179,6 +186,8 @@ def _may_be(revision: Revision, schema: Schema, value: Any) -> bool:
         schema = _target(revision, schema)
     if schema.get("type") in ("object", "array"):
         if not isinstance(value, dict if schema["type"] == "object" else list):
+            return False
+        if not set(schema.get("required", ())) <= set(value if isinstance(value, dict) else ()):
             return False
         members = schema.get("properties", {}).items()
         return not any(

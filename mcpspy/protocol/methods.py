@@ -99,15 +99,12 @@ def _revisions() -> dict[str, tuple[Revision, ...]]:
     return {name: tuple(revision for revision in Revision if name in methods(revision)) for name in names}
 
 
-def result_definition(method: Method, params: Any, result: Any, task: Method | None = None) -> str:
+def result_definition(method: Method, params: Any, result: Any) -> str:
     """The definition that judges the result of a request, `params` being those of the request.
 
-    A request for a task may be answered by one (2025-11-25, tasks), or as usual by who knows no tasks. `tasks/result`
-    is answered as the request would have been that began the task: `task`, where that is known. A `resultType` that
-    the revision does not know belongs to an extension (2026-07-28, basic): it is a Result, and more cannot be said.
+    A request for a task may be answered by one (2025-11-25, tasks), or as usual by who knows no tasks. A `resultType`
+    that the revision does not know belongs to an extension (2026-07-28, basic): a Result, and more cannot be said.
     """
-    if method.name == "tasks/result" and task is not None and task.result:
-        return task.result
     if method.as_task and _has(params, "task") and _has(result, "task"):
         return "CreateTaskResult"
     result_type = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
@@ -115,12 +112,6 @@ def result_definition(method: Method, params: Any, result: Any, task: Method | N
         return "InputRequiredResult"
     known = result_type in ("complete", "input_required") or not isinstance(result_type, str)
     return method.result if known and method.result else "Result"
-
-
-def response_definition(revision: Revision) -> str:
-    """The definition of a response with a result, whatever its request was."""
-    there = definitions(revision)
-    return "JSONRPCResultResponse" if "JSONRPCResultResponse" in there else "JSONRPCResponse"
 
 
 def error_definition(revision: Revision, code: Any) -> str:

@@ -150,10 +150,10 @@ class Session:
         channel of the HTTP request that it came in answer to.
         """
         body = message.body
+        message.revision = fallback
         if isinstance(body, Request):
             yield from self._request(message, body, ordinal, fallback)
         elif isinstance(body, _RESPONSES):
-            message.revision = fallback
             key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
             if self._answer(message, key, carrier) or self._refusal(message, carrier) or key[1].kind == "null":
                 yield message
@@ -162,7 +162,6 @@ class Session:
             if self._early and self._initialize is None:
                 yield from self._release_early()
         elif isinstance(body, Notification):
-            message.revision = fallback
             if message.sender == "client" and self._initialize:
                 self._early.append(message)
             else:

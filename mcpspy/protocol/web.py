@@ -8,32 +8,39 @@ the head of its response tells its id. What has no id belongs to the client that
 it to be. In 2026-07-28 there are no sessions: a "session" there is no more than one client, of which nothing is called
 missing.
 
+Resumption. A client whose stream broke asks for the rest of it by GET and the id of the last event that it received
+(`Last-Event-ID`); what it is sent again was recorded when it was sent first, and is no second message.
+
 OAuth, health checks and pages also pass here: a body is taken for a message only if it looks like one, or was asked for
 as one. What is no message is a `Remark`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
-from mcpspy.head import header, media_type, query, stands_alone, title
+from mcpspy.head import Head, header, media_type, query, stands_alone, status, title
 from mcpspy.jsonrpc import Body, Request
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Revision
-from mcpspy.protocol.session import Session
+from mcpspy.protocol.session import Delivery, Message, Session
 from mcpspy.record import Close, Frame, Open
-from mcpspy.wire.sse import parse_event
+from mcpspy.wire.sse import Event, parse_event
 
 _LEGACY_ID = ("session_id", "sessionId")
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+_FAILURE = 400  # and above: the statuses of failure
 _UPGRADED = 101  # the status of a response after which a WebSocket begins
 _KEPT = 4096  # sessions that are remembered
+_ENDPOINTS = 64  # paths of legacy SSE that are remembered
+_REPEATED = 100  # events of a stream with an id that was used before
 
 
 @dataclass(slots=True)
 class Remark:
-    """What is worth a row and no message: an HTTP head without one, an SSE event or WebSocket frame without one."""
+    """What is worth a row and no message: an HTTP head, body, SSE event or WebSocket frame without one."""
 
     n: int
     t: int
@@ -42,9 +49,30 @@ class Remark:
     kind: str
     """http or event."""
     text: str
-    raw: bytes
-    session: Session | None
-    http: dict[str, Any] | None
+    place: "Place"
+    revision: Revision | None
+    frame: Frame | None = None
+    """None of a head, and of the end of a channel."""
+    damage: str | None = None
+    """At the end of a channel: why its content coding could not be undone."""
+
+    part = 0
+    exchange = None
+
+    @property
+    def raw(self) -> bytes:
+        """The frame; empty where there is none."""
+        return self.frame.raw if self.frame else b""
+
+    @property
+    def session(self) -> Session:
+        """The session that the channel belongs to."""
+        return self.place.session
+
+    @property
+    def http(self) -> dict[str, Any]:
+        """As of a message."""
+        return self.place.http
 
 
 @dataclass(slots=True)
@@ -57,11 +85,36 @@ class Place:
     sender: str
     revision: Revision | None = None
     """What the transport tells of the revision."""
-    answers: int | None = None
+    asked: "Place | None" = None
+    """Of a response: its request."""
     named: bool = False
     """The request names its session."""
-    asked: bool = False
-    """A request channel: a message came over it, so that its answer is one."""
+    legacy: bool = False
+    """It belongs to the HTTP+SSE of 2024-11-05, whatever revision is spoken over it."""
+    carried: list[Message] = field(default_factory=list)
+    """The messages that came over a request."""
+    first: int | None = None
+    """The line number of the first that came out of it: a message or a remark."""
+    resumes: Delivery | None = None
+    """The event after which the client wants a stream to go on, where one had that id."""
+    repeated: dict[int, Delivery] = field(default_factory=dict)
+    """By line number: events that have the id of an earlier one."""
+
+    @property
+    def answers(self) -> int | None:
+        """The channel of the request."""
+        return self.asked.opened.ch if self.asked else None
+
+    @property
+    def failed(self) -> bool:
+        """It is an answer with a status of failure."""
+        return status(self.opened.head) >= _FAILURE
+
+    @property
+    def spoken(self) -> Revision | None:
+        """The revision as far as the transport and what was asked tell."""
+        asked = self.asked.carried if self.asked else self.carried
+        return (asked[0].revision if asked else None) or self.session.negotiated or self.revision
 
 
 class Web:
@@ -73,6 +126,7 @@ class Web:
         self._places: dict[int, Place] = {}
         self._named: dict[str, Session] = {}  # by session id
         self._clients: dict[str, Session] = {}  # by what tells clients without one apart
+        self._endpoints: dict[str, None] = {}  # the paths that legacy SSE posts to
 
     def place(self, ch: int) -> Place | None:
         """What is known of a channel; None for one that is not HTTP."""
@@ -84,14 +138,24 @@ class Web:
         place = self._answer(opened, asked) if asked else self._request(opened)
         self._places[opened.ch] = place
         if opened.head and stands_alone(opened.head, asked.opened.head if asked else None):
-            text = title(opened.head)
-            yield Remark(opened.n, opened.t, opened.ch, place.sender, "http", text, b"", place.session, place.http)
+            place.first = opened.n
+            yield _remark(opened, place, place.sender, "http", title(opened.head))
 
-    def close(self, closed: Close) -> None:
-        """Take the end of a channel: a client that leaves a response has cancelled what it was for (2026-07-28)."""
+    def close(self, closed: Close) -> Iterator[Remark]:
+        """Take the end of a channel; yield why what came over it could not be decoded, where that is so.
+
+        A client that leaves a response has cancelled what it was for (2026-07-28); a status of failure refuses it.
+        """
         place = self._places.get(closed.ch)
-        if place is None or place.answers is None:
+        if place is None:
+            return
+        if closed.undecoded:
+            text = f"not decoded: {closed.reason}"
+            yield replace(_remark(closed, place, place.sender, "http", text), damage=closed.reason)
+        if place.answers is None:
             return  # a request is remembered until it is answered
+        if place.failed:
+            place.session.refuse(place.answers)
         if closed.how == "abort":
             for exchange in place.session.exchanges():
                 if exchange.request.ch == place.answers and exchange.revision is Revision.R2026_07_28:
@@ -103,17 +167,17 @@ class Web:
     def read(self, frame: Frame, place: Place) -> Iterator[Frame | Remark]:
         """What a frame is: a message's bytes as a frame, or a remark."""
         framing = place.opened.framing
+        place.first = place.first or frame.n
         if framing == "sse":
             yield self._event(frame, place)
         elif framing == "message":
             control = frame.op in ("ping", "pong")
-            yield self._remark(frame, place, "event", frame.op or "") if control else frame
+            yield _of_frame(frame, place, "event", frame.op or "") if control else frame
         elif self._is_message(frame, place):
-            place.asked = True
             yield frame
         else:
             text = f"{title(place.opened.head or {})}: {frame.raw[:200].decode(errors='replace')}"
-            yield self._remark(frame, place, "http", text)
+            yield _of_frame(frame, place, "http", text)
 
     def session(self, place: Place, body: Body) -> Session:
         """The session that a message on a channel belongs to."""
@@ -133,13 +197,21 @@ class Web:
         target = str(head.get("target", ""))
         http = {"method": head.get("method"), "target": target, "status": None}
         name = header(head, "mcp-session-id")
-        legacy = query(target, *_LEGACY_ID)
+        legacy = None if name else query(target, *_LEGACY_ID) or self._endpoint(target, head)
         stated = Revision.of(header(head, "mcp-protocol-version"))
-        if name or legacy:
-            session = self._session_named(str(name or legacy))
-            fallback = Revision.R2025_03_26 if name else Revision.R2024_11_05
-            return Place(opened, session, http, opened.sender, stated or fallback, named=True)
-        return Place(opened, self._client(_client(opened)), http, opened.sender, stated)
+        if not (name or legacy):
+            return Place(opened, self._client(_client(opened)), http, opened.sender, stated)
+        session = self._session_named(str(name or legacy))
+        fallback = Revision.R2024_11_05 if legacy else Revision.R2025_03_26
+        place = Place(opened, session, http, opened.sender, stated or fallback, named=True, legacy=legacy is not None)
+        place.resumes = session.events.get(header(head, "last-event-id") or "")
+        return place
+
+    def _endpoint(self, target: str, head: Head) -> str | None:
+        """The path of legacy SSE that a request goes to; a client of Streamable HTTP would take events in answer."""
+        path = target.partition("?")[0]
+        streamable = "text/event-stream" in (header(head, "accept") or "")
+        return None if streamable else next((known for known in self._endpoints if path.endswith(known)), None)
 
     def _answer(self, opened: Open, asked: Place) -> Place:
         """A response, or a direction of a WebSocket."""
@@ -152,27 +224,54 @@ class Web:
         if opened.role == "ws" and asked.session in self._clients.values():
             asked.session = self._add(Session())  # a connection is a session
         sender = "client" if opened.sender == "client" else "server"
-        return Place(opened, asked.session, http, sender, asked.revision, opened.answers)
+        place = Place(opened, asked.session, http, sender, asked.revision, asked, asked.named, asked.legacy)
+        place.resumes = asked.resumes
+        return place
 
     def _event(self, frame: Frame, place: Place) -> Frame | Remark:
         """The message of an SSE event, if it has one; a client discards an event that is cut."""
         event = parse_event(frame.raw)
+        sent_before = self._delivered(frame, event, place)
+        if sent_before:
+            data = (event.data or b"").decode(errors="replace")
+            return _of_frame(frame, place, "event", f"#{sent_before.n} again: {data}")
         if event.data and event.name == "message" and not frame.cut:
             return replace(frame, raw=event.data)
         data = (event.data or b"").decode(errors="replace")
         if event.name == "endpoint":
-            name = query(data, *_LEGACY_ID)
-            if name and name not in self._named:
-                session = self._add(Session(name))
-                self._named[name] = place.session = session
-                place.revision = Revision.R2024_11_05
+            self._take_endpoint(data, place)
         comments = "".join(f": {comment}" for comment in event.comments)
         text = f"{event.name}: {data}" if data or event.name != "message" else comments or "an event without data"
-        return self._remark(frame, place, "event", f"{text} (cut)" if frame.cut else text)
+        return _of_frame(frame, place, "event", f"{text} (cut)" if frame.cut else text)
+
+    def _take_endpoint(self, url: str, place: Place) -> None:
+        """A client of legacy SSE learns where to post: by an id in the query, or a path, its session is known there."""
+        place.legacy = True
+        path = urlsplit(url).path.rpartition("./")[2]
+        name = query(url, *_LEGACY_ID)
+        if name is None and path.strip("/") and len(self._endpoints) < _ENDPOINTS:
+            self._endpoints[path] = None
+            self._named.pop(path, None)  # that of a client before
+            name = path
+        if name and name not in self._named:
+            session = self._add(Session(name))
+            self._named[name] = place.session = session
+            place.revision = Revision.R2024_11_05
+
+    def _delivered(self, frame: Frame, event: Event, place: Place) -> Delivery | None:
+        """Remember an event that has an id; returns the one that it repeats, if it does so for a stream resumed."""
+        if not event.id or frame.cut or place.legacy or place.session.name is None:
+            return None
+        stream = place.resumes.stream if place.resumes else place.answers or frame.ch
+        data = hash(event.data)
+        known = place.session.deliver(event.id, Delivery(frame.n, data, stream))
+        if known and len(place.repeated) < _REPEATED:
+            place.repeated[frame.n] = known
+        return known if known and known.data == data and is_resumed(place) else None
 
     def _is_message(self, frame: Frame, place: Place) -> bool:
         """Whether a body is one or more messages, or was meant to be."""
-        asked = self._places.get(place.answers) if place.answers is not None else None
+        asked = place.asked
         try:
             value = orjson.loads(frame.raw)
         except orjson.JSONDecodeError:
@@ -181,13 +280,9 @@ class Web:
             return True
         head = place.opened.head
         if asked:
-            return asked.asked and place.http.get("status") == 200 and media_type(head) == "application/json"
+            return bool(asked.carried) and place.http.get("status") == 200 and media_type(head) == "application/json"
         accepts = header(head, "accept") or ""
         return place.session.name is not None or ("text/event-stream" in accepts and "application/json" in accepts)
-
-    def _remark(self, frame: Frame, place: Place, kind: str, text: str) -> Remark:
-        sender = frame.sender or place.sender
-        return Remark(frame.n, frame.t, frame.ch, sender, kind, text, frame.raw, place.session, place.http)
 
     def _session_named(self, name: str) -> Session:
         session = self._named.get(name)
@@ -211,6 +306,19 @@ class Web:
                 for key in [key for key, known in table.items() if known is gone]:
                     del table[key]
         return session
+
+
+def is_resumed(place: Place) -> bool:
+    """Whether a response is a stream that its client has asked to go on after an event (2025-03-26)."""
+    return place.asked is not None and header(place.asked.opened.head, "last-event-id") is not None
+
+
+def _of_frame(frame: Frame, place: Place, kind: str, text: str) -> Remark:
+    return replace(_remark(frame, place, frame.sender or place.sender, kind, text), frame=frame)
+
+
+def _remark(record: Open | Frame | Close, place: Place, sender: str, kind: str, text: str) -> Remark:
+    return Remark(record.n, record.t, record.ch, sender, kind, text, place, place.spoken)
 
 
 def _client(opened: Open) -> str:

@@ -16,11 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Whatever else we inherited is not for the companion to hold. Our own place comes last in its path, for a checkout.
+# Whatever else we inherited is not for the companion to hold. Ours is the package to run, whatever else is installed.
 _PROGRAM = """\
 import os, sys
 os.closerange(3, 4096)
-sys.path.append(sys.argv.pop())
+sys.path.insert(0, sys.argv.pop())
 from mcpspy.report.companion import main
 main()
 """

@@ -21,6 +21,17 @@ NOTATION = """\
 < |x9000 text                         filled up with spaces to so many bytes
 < |nest90                             an array in an array, so many times
 < |deep-schema 2                      the result 2 of tools/list, with a schema of 70 levels
+@5 > 3 ping                           something that is said five seconds after the beginning
+
+= 2025-06-18 http                     the handshake over Streamable HTTP, in a session
+>> 2 tools/list                       a POST of the client's request 2, with the headers that belong to it
+>> [accept: text/html] 2 tools/list   the same with another header; [accept:] without it
+>> GET [last-event-id: 7]             a request without a body
+<< 200 2 = {"tools":[]}               the answer to the last request: status, headers if any, body
+<< 202                                an answer without a body
+<< 200 events                         an answer that is a stream of events
+<- [id: 7] 2 = {"tools":[]}           an event of the last stream
+<x text                               the content coding of the last body could not be undone, and why
 
 `{META …}` stands for params with the `_meta` that every request of 2026-07-28 has; `{META logLevel info …}` asks for
 log messages as well.
@@ -29,7 +40,8 @@ log messages as well.
 
 _HOW_TO_READ = (
     "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error.\n"
-    "'= REVISION' stands for a handshake. docs/rules.md has the whole notation."
+    ">> is an HTTP request, << its answer, <- an event of a stream; '= REVISION' stands for a handshake.\n"
+    "docs/rules.md has the whole notation."
 )
 
 
@@ -87,10 +99,10 @@ def document() -> str:
             "## How to read the examples",
             "",
             "```",
-            NOTATION.partition("\n\n")[0],
+            NOTATION.rpartition("\n\n")[0],
             "```",
             "",
-            NOTATION.partition("\n\n")[2],
+            NOTATION.rpartition("\n\n")[2],
             *(line for group, rules in _groups() for line in _section(group, rules)),
         ]
     )

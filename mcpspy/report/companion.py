@@ -33,12 +33,17 @@ def main() -> None:
     path, relay = sys.argv[1], int(sys.argv[2])
     _die_with(relay)
     from mcpspy.errors import CaptureError
+    from mcpspy.printable import printable
     from mcpspy.report.machine import sentence
 
     try:
         for finding in _errors(path):
             _say(f"mcpspy: #{finding.frame} {sentence(finding)} [{finding.rule}]\n", relay)
     except (CaptureError, OSError):  # the capture is gone, or stderr: there is nobody to tell
+        os._exit(1)
+    except Exception as error:  # a fault of our own concerns the check alone
+        what = printable(f"{type(error).__name__}: {error}", 200)
+        _say(f"mcpspy: the check has ended ({what}); traffic goes on\n", relay)
         os._exit(1)
 
 

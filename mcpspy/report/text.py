@@ -53,28 +53,31 @@ def _frames(checked: Checked, line: Callable[[Row], str], *, colour: bool) -> It
         last = max(max(finding.frame, *finding.related, 0) for finding in checked.findings)
         while index.lines < last and index.grow():
             pass
-        for (n, part), group in groupby(checked.findings, lambda finding: (finding.frame, finding.part)):
+        for n, group in groupby(checked.findings, lambda finding: finding.frame):
             findings = list(group)
-            row = _row(index, n, part, findings)
-            yield ""
-            yield line(row) if row else f"#{n} is no longer there"
-            for finding in findings:
-                yield from _finding(finding, row, colour=colour)
+            rows = _rows(index, n, findings)
+            for part, found in groupby(findings, lambda finding: finding.part):
+                row = rows.get(part)
+                yield ""
+                yield line(row) if row else f"#{n} is no longer there"
+                for finding in found:
+                    yield from _finding(finding, row, colour=colour)
     finally:
         index.close()
 
 
-def _row(index: Index, n: int, part: int, findings: list[Finding]) -> Row | None:
-    """The row that findings are about, None where the capture has been cut short meanwhile."""
+def _rows(index: Index, n: int, findings: list[Finding]) -> dict[int, Row]:
+    """The rows of a frame by their part in it; none where the capture has been cut short meanwhile."""
     wanted = {n, *(number for finding in findings for number in finding.related[:_RELATED])}
     records = [index.record(number) for number in wanted if 1 < number <= index.lines]
     timeline = Timeline()
     told = sorted([*_channels(index, records), *records], key=lambda record: (record.t, record.n))
     rows = [row for record in told for row in timeline.feed(record)]
     rows += timeline.end()
-    found = next((row for row in rows if (row.n, row.part) == (n, part)), None)
-    if found:
-        found.revision = findings[0].revision
+    found = {row.part: row for row in rows if row.n == n}
+    for finding in findings:
+        if finding.part in found:
+            found[finding.part].revision = finding.revision
     return found
 
 

@@ -91,6 +91,8 @@ def _waiver(where: str, entry: Any) -> Waiver:
                 raise UsageError(f"{where}: expires is a date, such as 2027-01-31")
         elif not isinstance(value, str):
             raise UsageError(f"{where}: {name} is a string")
+    if not PurePath(entry["capture"]).parts:
+        raise UsageError(f"{where}: capture {entry['capture']!r} names no capture; such as '*.jsonl'")
     if entry["rule"] not in RULES:
         raise UsageError(f"{where}: {no_rule(entry['rule'])}")
     return Waiver(**entry)

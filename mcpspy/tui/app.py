@@ -18,6 +18,7 @@ class Spy(App[None]):
 
     CSS_PATH = "app.tcss"
     TITLE = "mcpspy"
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "quit", "quit", show=False)]
 
     def __init__(self, targets: list[str]) -> None:

@@ -15,7 +15,7 @@ from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Records
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import SEVERITIES, Finding
-from mcpspy.record import Frame
+from mcpspy.record import Close, Frame, Open
 from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
 from mcpspy.units import plural
 
@@ -83,6 +83,7 @@ class Session:
         self.counts = Counts()
         self.complete = False
         """The file has ended, and all of it is folded."""
+        self._ended = False  # in order, by a record that says so
         self.found = dict.fromkeys(SEVERITIES, 0)
         """How often something was found, by severity."""
         self._findings: dict[int, list[Finding]] = {}  # by line number
@@ -103,6 +104,12 @@ class Session:
     def __len__(self) -> int:
         """How many rows there are so far."""
         return len(self.index.rows)
+
+    @property
+    def state(self) -> str:
+        """That of the index; or `killed`, where a relay ended without a word."""
+        killed = self.complete and not self._ended and self.index.state == "ended"
+        return "killed" if killed else self.index.state
 
     @property
     def progress(self) -> float:
@@ -166,7 +173,9 @@ class Session:
     def _rows(self, n: int, limit: int) -> list[Row]:
         """The messages on line `n`, of a large frame out of about its first `limit` bytes."""
         record = self.index.record(n, limit)
-        channel = self.index.channel(record.ch) if isinstance(record, Frame) else None
+        channel = self.index.channel(record.ch) if isinstance(record, Frame | Close) else None
+        if isinstance(record, Open) and record.answers is not None:
+            channel = self.index.channel(record.answers)
         found = list(rows_alone(record, channel))
         if len(found) == 1 and self._columns.kind[n]:
             self._add_what_is_known(found[0])
@@ -177,6 +186,8 @@ class Session:
 
     def _add_what_is_known(self, row: Row) -> None:
         columns, n = self._columns, row.n
+        if row.kind == "gap" != _KINDS[columns.kind[n]]:
+            return  # what was there when it was folded is gone
         row.findings = tuple(self._findings.get(n, ()))
         kind, method = _KINDS[columns.kind[n]], self._texts[columns.method[n]] or None
         row.t, row.size = columns.t[n], columns.size[n]
@@ -226,6 +237,7 @@ class Session:
             for record in self._records.feed(chunk):
                 for row in self._timeline.feed(record):
                     self._fill(row)
+                    yield True  # a batch may have thousands
                 self._take_findings()
                 yield True
 
@@ -259,6 +271,7 @@ class Session:
 
     def _fill(self, row: Row) -> None:
         columns, n = self._columns, row.n
+        self._ended = row.kind == "end"
         self.counts.add(row)
         for finding in row.findings:
             self._find(finding)

@@ -205,6 +205,10 @@ class TimelineScreen(Screen[None]):
                 await asyncio.sleep(BREATH if more else max(looked + _LOOK - time.monotonic(), BREATH))
             self.query_one(TimelineRows).follow = False
             self._grown()
+            while self.is_attached:  # it may still be deleted, or replaced
+                await asyncio.sleep(_PROGRESS)
+                if self._session.index.look():
+                    self._grown()
 
     def _grown(self) -> None:
         rows = self.query_one(TimelineRows)
@@ -216,7 +220,7 @@ class TimelineScreen(Screen[None]):
 
     def _title(self, *, following: bool) -> str:
         session, header = self._session, self._session.header
-        state = _STATES.get(session.index.state) or session.index.state
+        state = _STATES.get(session.state) or session.state
         parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
         if session.counts.errors:
             parts.append(plural(session.counts.errors, "error"))

@@ -215,3 +215,15 @@ def test_findings_in_a_live_capture_come_as_they_are_made(tmp_path):
 def test_a_finished_capture_is_followed_to_its_end(tmp_path, check):
     status, out, _ = check(faulty(tmp_path / "a"), "--follow", "--ignore", "schema/*", "--as", "2025-06-18")
     assert (status, len(out.splitlines())) == (1, 2)
+
+
+def test_a_report_never_takes_the_place_of_what_it_is_about(check, tmp_path):
+    path = faulty(tmp_path / "a.jsonl")
+    accepted = waiver(tmp_path / "waivers.toml")
+    (tmp_path / "link.jsonl").symlink_to(path)
+    before = Path(path).read_bytes(), accepted.read_bytes()
+    for output in (path, tmp_path / "link.jsonl", accepted):
+        status, out, err = check(path, "--waivers", accepted, "--output", output)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert f"--output {output} is the file " in err
+    assert (Path(path).read_bytes(), accepted.read_bytes()) == before

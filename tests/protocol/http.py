@@ -22,7 +22,8 @@ class Exchange:
         ch = next(self._channels)
         fields = {"accept": f"{JSON}, {SSE}", "content-type": JSON} if message is not None else {"accept": SSE}
         fields |= {name.replace("_", "-"): value for name, value in headers.items()}
-        head = {"method": method, "target": target, "version": "1.1", "headers": [[*pair] for pair in fields.items()]}
+        given = [[*pair] for pair in fields.items() if pair[1] is not None]
+        head = {"method": method, "target": target, "version": "1.1", "headers": given}
         self._add(Open, ch, sender="client", role="request", framing="body", peer=peer, head=head)
         if message is not None:
             self._frame(ch, message)
@@ -47,8 +48,12 @@ class Exchange:
         """An SSE event on a stream that is open."""
         self._frame(ch, raw if raw is not None else b"event: message\ndata: " + _bytes(message) + b"\n")
 
-    def close(self, ch, how="eof"):
-        self._add(Close, ch, how=how)
+    def close(self, ch, how="eof", reason=None):
+        self._add(Close, ch, how=how, reason=reason)
+
+    def wait(self, t):
+        """Let time pass until `t` nanoseconds after the beginning."""
+        self._t = max(self._t, t)
 
     def websocket(self, peer="127.0.0.1:6000"):
         """An upgrade; returns the channels of the client and of the server."""

@@ -1,8 +1,11 @@
 import json
 import socket
 import subprocess
+import sys
 import time
 
+import jsonschema_rs
+import orjson
 import pytest
 
 from mcpspy.jsonrpc import Number
@@ -22,11 +25,15 @@ OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}, "required":
 
 
 @pytest.fixture(autouse=True)
-def no_sockets(monkeypatch):
+def no_sockets(monkeypatch, request):
+    if "listener" in request.fixturenames:
+        return
+
     def forbidden(*_, **__):
         raise AssertionError("a socket was opened")
 
     monkeypatch.setattr(socket, "socket", forbidden)
+    foreign._answered.cache_clear()
 
 
 @pytest.fixture
@@ -193,3 +200,126 @@ def test_much_to_judge_is_judged_apart(monkeypatch):
 @pytest.mark.parametrize("schema", [{"type": "object"}, TREE, {"title": "\ud800"}, {"maximum": 10**400}, {}])
 def test_no_instance_makes_a_judge_stumble(schema, instance):
     assert isinstance(judge(schema, instance), Judgement)
+
+
+def test_a_question_that_was_answered_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(foreign, "SECONDS", 30)
+    asked = []
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: asked.append(args) or run(*args, **options))
+    assert [judge(TREE, {"of": []}).outcome for _ in range(5)] == [Outcome.VALID] * 5
+    assert len(asked) == 1
+
+
+def test_a_budget_that_is_spent_ends_what_would_take_a_process(monkeypatch):
+    spent = foreign.Budget(0)
+    monkeypatch.setattr(foreign, "_apart", lambda *_: pytest.fail("a process was started"))
+    assert Foreign(TREE, spent).judge({"of": []}).outcome is Outcome.NOT_JUDGED
+    assert Foreign(TREE, spent).check().outcome is Outcome.NOT_JUDGED
+    assert Foreign(OBJECT, spent).judge({}).outcome is Outcome.INVALID
+
+
+def test_judging_apart_takes_from_the_budget(monkeypatch):
+    monkeypatch.setattr(foreign, "_apart", lambda *_: Judgement(Outcome.VALID))
+    budget = foreign.Budget(1)
+    Foreign(TREE, budget).judge({})
+    Foreign(OBJECT, budget).judge({})
+    assert 0.5 < budget.left < 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel as Linux does")
+def test_the_process_is_bounded_before_it_reads_what_to_judge():
+    """It is left alone when its parent is killed, and must end all the same."""
+    program = "from mcpspy.protocol import foreign; foreign._bound(); import ctypes, resource; signal = ctypes.c_int();"
+    program += "ctypes.CDLL(None).prctl(2, ctypes.byref(signal)); print(signal.value, *resource.getrlimit(0))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["9", "2", "2"]
+    program = """
+from mcpspy.protocol import foreign
+
+def endless(*_):
+    while True:
+        pass
+
+foreign._judged = endless
+foreign.work()
+"""
+    asked = b'{"schema":"{}","instance":1}'
+    done = subprocess.run([sys.executable, "-c", program], input=asked, check=False, timeout=60)
+    assert done.returncode < 0
+
+
+def chain(levels, **link):
+    """Definitions each of which asks twice for the one before."""
+    found = {"l0": {"type": "object"} | {key: value.format(0) for key, value in link.items() if "Anchor" in key}}
+    for level in range(1, levels + 1):
+        reference = {key: value.format(level - 1) for key, value in link.items() if "Ref" in key}
+        anchor = {key: value.format(level) for key, value in link.items() if "Anchor" in key}
+        found[f"l{level}"] = anchor | {"allOf": [reference, reference]}
+    return found
+
+
+def nested(levels):
+    schema = {"type": "object"}
+    for _ in range(levels):
+        schema = {"if": schema, "then": True, "unevaluatedProperties": False}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$defs": chain(30, **{"$dynamicAnchor": "l{}", "$dynamicRef": "#l{}"}), "$dynamicRef": "#l30"},
+        {
+            "$defs": {f"l{level}": True for level in range(31)},
+            "allOf": [{"$id": "http://x/y", "$defs": chain(30, **{"$ref": "#/$defs/l{}"}), "$ref": "#/$defs/l30"}],
+        },
+        nested(25),
+    ],
+    ids=["dynamic references", "another root", "unevaluated"],
+)
+def test_what_only_the_library_could_weigh_is_judged_apart(schema):
+    assert judge(schema, {"a": 1}).outcome in (Outcome.TOO_COSTLY, Outcome.VALID, Outcome.INVALID)
+    assert foreign._weight(orjson.dumps(schema)) == float("inf")
+
+
+def test_values_in_a_schema_weigh_nothing():
+    schema = {"type": "object", "default": {"id": "x", "$ref": "#"}, "examples": [{"$id": "y"}], "const": {"id": "z"}}
+    assert foreign._weight(orjson.dumps(schema)) == 0
+
+
+@pytest.fixture
+def listener():
+    """A local port; `hits()` is how many have connected to it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+
+        def hits():
+            count = 0
+            while True:
+                try:
+                    server.accept()[0].close()
+                except BlockingIOError:
+                    return count
+                count += 1
+
+        yield server.getsockname()[1], hits
+
+
+def test_nothing_is_fetched_by_whatever_code(listener):
+    """jsonschema_rs connects natively, out of Python's sight, and the worker is another process: so a port counts."""
+    port, hits = listener
+    url = f"http://127.0.0.1:{port}/schema"
+    for schema in (
+        {"$ref": url},
+        {"$schema": url},
+        {"$id": url, "$ref": "other"},
+        {"properties": {"a": {"$ref": url}}, "$dynamicRef": url},
+        {"$ref": "#", "$defs": {"a": {"$ref": url}}},
+    ):
+        check(schema)
+        judge(schema, {"a": 1})
+    assert hits() == 0
+    with pytest.raises((ValueError, jsonschema_rs.ValidationError)):
+        jsonschema_rs.Draft202012Validator({"$ref": url})  # without our retriever, for comparison
+    assert hits() == 1

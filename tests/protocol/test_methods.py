@@ -4,7 +4,6 @@ from mcpspy.protocol.definitions import definitions
 from mcpspy.protocol.methods import (
     error_definition,
     methods,
-    response_definition,
     result_definition,
     revisions_with_method,
 )
@@ -75,9 +74,8 @@ def test_a_method_knows_its_revisions(name, revisions):
     assert list(revisions_with_method(name)) == revisions
 
 
-def chosen(revision, name, params, result, task=None):
-    there = methods(revision)
-    return result_definition(there[name], params, result, there[task] if task else None)
+def chosen(revision, name, params, result):
+    return result_definition(methods(revision)[name], params, result)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +96,6 @@ def test_a_request_for_a_task_may_be_answered_by_one(params, result, definition)
 def test_only_some_requests_can_be_tasks():
     assert chosen(R2025_11_25, "prompts/get", {"task": {}}, {"task": {}}) == "GetPromptResult"
     assert chosen(R2026_07_28, "tools/call", {"task": {}}, {"task": {}}) == "CallToolResult"
-
-
-def test_the_result_of_a_task_is_that_of_its_request():
-    """2025-11-25, tasks."""
-    assert chosen(R2025_11_25, "tasks/result", {"taskId": "1"}, {}) == "GetTaskPayloadResult"
-    assert chosen(R2025_11_25, "tasks/result", {"taskId": "1"}, {}, "tools/call") == "CallToolResult"
-    assert chosen(R2025_11_25, "tasks/get", {"taskId": "1"}, {}, "tools/call") == "GetTaskResult"
 
 
 @pytest.mark.parametrize(
@@ -145,9 +136,3 @@ def test_the_result_type_decides(name, result, definition):
 def test_the_code_decides_what_an_error_is_judged_by(revision, code, definition):
     assert error_definition(revision, code) == definition
     assert definition in definitions(revision)
-
-
-def test_a_response_has_a_definition_in_every_revision():
-    assert response_definition(R2025_06_18) == "JSONRPCResponse"
-    assert response_definition(R2025_11_25) == "JSONRPCResultResponse"
-    assert all(response_definition(revision) in definitions(revision) for revision in Revision)

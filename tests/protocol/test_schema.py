@@ -22,7 +22,7 @@ SMALL = [(revision, definition, value) for revision, definition, value, _ in SPO
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_every_message_of_a_real_session_has_its_shape(path):
     found = list(spoken(path))
-    assert len(found) > 10
+    assert len(found) >= 7
     refused = [f"{where} {explain(revision, name, value)}" for revision, name, value, where in found
                if not verdict(revision, name, value)]  # fmt: skip
     assert refused == []

@@ -1,5 +1,7 @@
 """MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
 
+import pytest
+
 from mcpspy.jsonrpc import Invalid
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.session import Message
@@ -198,7 +200,7 @@ def test_what_is_not_mcp_is_a_remark():
         "http 200 text/plain: ok",
         "http POST /token: grant_type=refresh_token",
         'http 200 application/json: {"access_token":"x"}',
-        "request tools/list 1 pending",
+        "request tools/list 1 error",
         'http 401 application/json: {"error":"invalid_token"}',
         "http DELETE /mcp",
     ]
@@ -209,6 +211,91 @@ def test_what_was_asked_for_as_a_message_and_is_none_is_judged_as_one():
     http.answer(http.ask(request(1, "tools/list")), b'{"tools":[]}')
     http.ask(b"{not json}")
     assert [type(message.body) for message in messages(http)][1:] == [Invalid, Invalid]
+
+
+def test_a_request_that_a_status_refuses_waits_for_no_answer_and_may_be_asked_again():
+    """What a client does when it has to log in: the same request again, with a token."""
+    http = Exchange()
+    initialize(http, "one")
+    for _ in range(2):
+        refused = http.ask(request(1, "tools/list"), mcp_session_id="one")
+        http.answer(refused, b'{"error":"invalid_token"}', status=401)
+    http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), result(1, tools=[]))
+    assert [text for text in told(http)[2:] if text.startswith("re")] == [
+        "request tools/list 1 error",
+        "request tools/list 1 error",
+        "request tools/list 1 ok",
+        "result tools/list 1 ok",
+    ]
+    conversation = Conversation()
+    for record in http.records:
+        list(conversation.feed(record))
+    assert [exchange.refused for exchange in conversation.pending()] == [True, True]
+
+
+@pytest.mark.parametrize("number", [None, "server-error"])
+def test_an_error_that_refuses_a_request_answers_it_whatever_id_it_has(number):
+    """What SDK servers send with 400: `"id": null`, or an id that nobody has asked with."""
+    http = Exchange()
+    initialize(http, "one")
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
+    error = {"jsonrpc": "2.0", "id": number, "error": {"code": -32600, "message": "no"}}
+    http.answer(asked, error, status=400)
+    assert told(http)[2:] == ["request tools/list 1 error", "error tools/list 1 error"]
+
+
+def test_an_error_with_another_id_that_refuses_nothing_answers_nothing():
+    http = Exchange()
+    initialize(http, "one")
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
+    http.answer(asked, {"jsonrpc": "2.0", "id": "x", "error": {"code": -32600, "message": "no"}})
+    assert told(http)[2:] == ["request tools/list 1 pending", "error"]
+
+
+def test_an_event_that_is_sent_again_after_a_resumption_is_no_second_message():
+    """H-12."""
+    http = Exchange()
+    initialize(http, "one")
+    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
+    http.event(stream, raw=b"id: 1\ndata: \n")
+    http.event(stream, raw=b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n')
+    http.close(stream, "abort")
+    again = http.answer(http.ask(method="GET", mcp_session_id="one", last_event_id="1"), kind=SSE, end=False)
+    http.event(again, raw=b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n')
+    http.event(again, raw=b'id: 3\ndata: {"jsonrpc":"2.0","method":"notifications/progress"}\n')
+    found = told(http)[-2:]
+    assert found == [
+        'event #13 again: {"jsonrpc":"2.0","id":1,"result":{}}',
+        "notification notifications/progress",
+    ]
+
+
+def test_an_endpoint_without_a_session_id_is_known_by_its_path():
+    http = Exchange()
+    streams = []
+    for number in (1, 2):
+        streams.append(http.answer(http.ask(method="GET", target="/sse"), kind=SSE, end=False))
+        http.event(streams[-1], raw=b"event: endpoint\ndata: /messages/%d\n" % number)
+    for number in (1, 2):
+        posted = http.ask(request(0, "initialize"), target=f"/api/messages/{number}", accept="*/*")
+        http.answer(posted, b"Accepted", status=202, kind="text/plain")
+    for stream in streams:
+        http.event(stream, result(0, protocolVersion="2024-11-05"))
+    assert [message.session.name for message in messages(http)] == [
+        "/messages/1", "/messages/2", "/messages/1", "/messages/2",
+    ]  # fmt: skip
+    assert [message.exchange.status for message in messages(http)] == ["ok"] * 4
+
+
+def test_a_body_that_could_not_be_decoded_says_so_at_its_end():
+    """H-11."""
+    http = Exchange()
+    initialize(http, "one")
+    answer = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), b"\x1f\x8b", end=False)
+    http.close(answer, reason="the coded body ends too early")
+    remark = [event for event in http.events() if isinstance(event, Remark)][-1]
+    assert (remark.n, remark.text) == (http.records[-1].n, "not decoded: the coded body ends too early")
+    assert remark.damage == "the coded body ends too early"
 
 
 def test_a_websocket_is_a_session_in_both_directions():

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -251,3 +252,16 @@ def test_the_capture_of_a_checked_session_is_like_any_other(checked):
     lines = wrapped.path.read_text().splitlines()
     assert json.loads(lines[0])["argv"] == ["cat"]
     assert json.loads(lines[-1])["exit"] == {"code": 0}
+
+
+def test_the_package_that_wrap_belongs_to_is_run_whatever_else_is_installed(tmp_path):
+    for name in ("ours", "theirs"):
+        folder = tmp_path / name / "mcpspy" / "report"
+        folder.mkdir(parents=True)
+        for package in (folder, folder.parent):
+            (package / "__init__.py").touch()
+        (folder / "companion.py").write_text(f"def main(): print({name!r})")
+    command = [sys.executable, "-P", "-c", companion._PROGRAM, "capture", "1", str(tmp_path / "ours")]
+    environ = os.environ | {"PYTHONPATH": str(tmp_path / "theirs")}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=LIMIT)
+    assert done.stdout == "ours\n"

@@ -14,10 +14,13 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.jsonrpc import Error, Request, Result, parse
 from mcpspy.record import Close, Frame, Open
+from mcpspy.report.checked import check
 from mcpspy.wire.sse import parse_event
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, PATHS, running, serving
 
+# What every client's program does wrong, to see what comes of it.
+ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}
 SESSIONS = [
     *(
         (client, server, transport)
@@ -85,6 +88,8 @@ def judge(path, transport):
         if channel.role == "response":
             assert opens[channel.answers].role == "request"
         assert channel.ch in closes
+    wrong = {finding.rule for finding in check(str(path)).findings if finding.severity != "info"}
+    assert wrong <= ON_PURPOSE
     streams = [channel for channel in opens.values() if channel.framing == "sse"]
     assert streams
     if transport == "sse":

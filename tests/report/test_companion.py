@@ -108,3 +108,21 @@ def test_a_companion_whose_relay_is_gone_waits_for_nobody(monkeypatch, stderr):
         companion._die_with(1 << 30)
     os.close(read)
     os.close(write)
+
+
+def test_a_fault_of_our_own_is_one_line(tmp_path, monkeypatch, stderr):
+    class Ended(Exception):
+        pass
+
+    def end(code):
+        raise Ended(code)
+
+    def break_(*_):
+        raise KeyError("a\nb")
+
+    monkeypatch.setattr(companion, "_errors", break_)
+    monkeypatch.setattr(companion.os, "_exit", end)
+    with pytest.raises(Ended):
+        said(fine(tmp_path / "a"), monkeypatch, stderr, tmp_path)
+    told = (tmp_path / "said").read_text()
+    assert (told.count("\n"), "the check has ended (KeyError" in told) == (1, True)

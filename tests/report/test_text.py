@@ -4,11 +4,13 @@ import pytest
 
 from mcpspy.cli.show import line
 from mcpspy.record import Frame, Open
+from mcpspy.report import text
 from mcpspy.report.checked import check
 from mcpspy.report.text import report
+from mcpspy.timeline import Timeline
 from tests.protocol.http import Exchange
 from tests.report.captures import faulty, fine, hostile
-from tests.transcript import begin, finish
+from tests.transcript import begin, capture, finish
 
 
 def told(*paths, colour=False):
@@ -111,3 +113,13 @@ def test_a_finding_over_http_is_told_with_the_request_that_it_answers(tmp_path):
     titles = [" ".join(text.split()) for text in told(str(path)) if text.startswith("#")]
     assert len(titles) == 3
     assert all("← tools/list id" in text and " ok " in text for text in titles)
+
+
+def test_a_frame_is_folded_once_for_all_the_findings_in_it(tmp_path, monkeypatch):
+    batch = ",".join(['{"jsonrpc":"2.0","method":"no/such"}'] * 50)
+    path = capture(str(tmp_path / "a"), f"< [{batch}]")
+    folded = []
+    monkeypatch.setattr(text, "Timeline", lambda: folded.append(1) or Timeline())
+    lines = told(path)
+    assert sum("no/such" in it for it in lines) >= 50
+    assert len(folded) == 1

@@ -65,6 +65,10 @@ def test_a_file_of_waivers_is_read(tmp_path):
             '[[waiver]]\nrule="tools/arguments"\ncapture="*"\nreason="x"\nreasons="y"',
             "waiver 1 has the unknown key 'reasons'; did you mean 'reason'?",
         ),
+        (
+            '[[waiver]]\nrule="tools/arguments"\ncapture="."\nreason="x"',
+            "waiver 1: capture '.' names no capture; such as '*.jsonl'",
+        ),
         ('[[waiver]]\nrule="tools/arguments"\ncapture=5\nreason="x"', "waiver 1: capture is a string"),
         (
             '[[waiver]]\nrule="tools/arguments"\ncapture="*"\nreason="x"\nexpires="soon"',

@@ -59,7 +59,7 @@ def test_a_session_whose_relay_is_killed_is_no_longer_live(wrap):
         await until(pilot, on_screen(pilot, "live · 3 rows"))
         await until(pilot, lambda: slow(pilot).split()[-3] == "pending")
         server.send_signal(signal.SIGKILL)
-        await until(pilot, on_screen(pilot, "· ended · 3 rows"))
+        await until(pilot, on_screen(pilot, "· killed · 3 rows"))
         await until(pilot, lambda: slow(pilot).split()[-3] == "unanswered")
 
     def slow(pilot):

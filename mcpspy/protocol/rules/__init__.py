@@ -3,10 +3,25 @@
 `judge` in `mcpspy.protocol.judge` asks them; `RULES` is what `mcpspy rules` and `docs/rules.md` show.
 """
 
-from mcpspy.protocol.rules import framing, lifecycle, messages, pairing, plain, security, sequences, shape, tools
+from mcpspy.protocol.rules import (
+    framing,
+    headers,
+    http,
+    lifecycle,
+    messages,
+    oauth,
+    pairing,
+    plain,
+    security,
+    sequences,
+    shape,
+    streams,
+    tools,
+)
 from mcpspy.protocol.rules.rule import RULES, SEVERITIES, Fault, Finding, Rule, Severity
 
 __all__ = [
     "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "framing", "lifecycle", "messages", "pairing", "plain", "security", "sequences", "shape", "tools",
+    "framing", "headers", "http", "lifecycle", "messages", "oauth", "pairing", "plain", "security", "sequences",
+    "shape", "streams", "tools",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ class Spread:
     """Lines that may be one message spread over several."""
 
     lines: list[Message]
+    """Of one that is told the closing line alone."""
     depth: int
     """Brackets that are still open, those inside strings counted too."""
     size: int
@@ -51,8 +52,12 @@ class Spread:
 )
 def multiline_json(message: Message, state: State) -> Iterator[Fault]:
     """Collects lines from an opening bracket on, and tries them together when as many brackets are closed."""
+    if message.place or message.part:
+        return  # of what comes over HTTP, and has no lines, see `http/not-json`
     raw = message.frame.raw
     spread = state.spreads.get(message.ch)
+    if spread and spread.whole:
+        spread = None
     depth = sum(raw.count(bracket) for bracket in (b"{", b"[")) - sum(raw.count(bracket) for bracket in (b"}", b"]"))
     if spread is None:
         if not (_is_not_json(message) and raw.lstrip()[:1] in (b"{", b"[") and depth > 0):
@@ -75,6 +80,7 @@ def multiline_json(message: Message, state: State) -> Iterator[Fault]:
         spread.lines.pop()  # which is judged by itself now
         return
     spread.whole = True
+    state.spreads[message.ch] = Spread([message], 0, 0, whole=True)
     yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=tuple(it.n for it in rest))
 
 
@@ -93,10 +99,12 @@ def _unfinished(spread: Spread, state: State) -> Iterator[Fault]:
 def is_spread(message: Message, state: State) -> bool:
     """Whether a line belongs to a message that may be spread over several, and so is not judged by itself."""
     spread = state.spreads.get(message.ch)
-    return (spread is not None and spread.lines[-1] is message) or message.frame.raw.strip() in (b"}", b"]")
+    return spread is not None and spread.lines[-1] is message
 
 
 def _is_not_json(message: Message) -> bool:
+    if message.place or message.frame.cut:  # of a line that was cut see `framing/unterminated`
+        return False
     return isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
 
 
@@ -133,8 +141,8 @@ def not_json(message: Message, state: State) -> Iterator[Fault]:
 )
 def null_byte(message: Message, state: State) -> Iterator[Fault]:
     """NULs, which no JSON has."""
-    place = message.frame.raw.find(b"\0")
-    if place >= 0:
+    place = -1 if message.part else message.frame.raw.find(b"\0")
+    if place >= 0 and not message.place:
         yield Fault(f"there is a NUL at byte {place}, where JSON cannot have one")
 
 
@@ -149,7 +157,7 @@ def null_byte(message: Message, state: State) -> Iterator[Fault]:
 )
 def blank_line(message: Message, state: State) -> Iterator[Fault]:
     """Empty lines, once a session and side."""
-    blank = isinstance(message.body, Invalid) and message.body.reason == "a blank line"
+    blank = not message.place and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
     if blank and state.once(f"blank-line {message.sender}"):
         yield Fault("this line is blank")
 
@@ -165,7 +173,7 @@ def blank_line(message: Message, state: State) -> Iterator[Fault]:
 )
 def crlf(message: Message, state: State) -> Iterator[Fault]:
     """Carriage returns, once a session and side."""
-    if message.frame.raw.endswith(b"\r") and state.once(f"crlf {message.sender}"):
+    if message.frame.raw.endswith(b"\r") and not message.place and state.once(f"crlf {message.sender}"):
         yield Fault("the line ends with CR LF")
 
 
@@ -181,7 +189,7 @@ def crlf(message: Message, state: State) -> Iterator[Fault]:
 )
 def unterminated(message: Message, state: State) -> Iterator[Fault]:
     """The last line of a channel, when it has no end; after a gap that may be ours."""
-    if message.frame.cut and not state.lossy and not message.part:
+    if message.frame.cut and not message.place and not state.lossy and not message.part:
         yield Fault("the stream ended before the newline of this line")
 
 
@@ -196,7 +204,7 @@ def unterminated(message: Message, state: State) -> Iterator[Fault]:
 )
 def oversize(message: Message, state: State) -> Iterator[Fault]:
     """Frames over 10 MiB."""
-    if len(message.frame.raw) > _OVERSIZE and not message.part:
+    if len(message.frame.raw) > _OVERSIZE and not message.place and not message.part:
         yield Fault(
             f"the frame has {len(message.frame.raw):,} bytes, more than the {_OVERSIZE:,} that every client takes"
         )

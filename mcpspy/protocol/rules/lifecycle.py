@@ -10,7 +10,7 @@ from mcpspy.jsonrpc import Notification, Request, Result
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
-from mcpspy.protocol.rules.state import State, becomes_round, capabilities, missing_meta, stated_revision
+from mcpspy.protocol.rules.state import State, becomes_round, capabilities, extended, missing_meta, stated_revision
 from mcpspy.protocol.session import Message
 
 _HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
@@ -24,7 +24,8 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     "lifecycle/before-initialize",
     "warning",
     """Before the server has answered `initialize` the client should send nothing but pings, and before the client has
-    sent `notifications/initialized` the server nothing but pings and log messages.""",
+    sent `notifications/initialized` the server nothing but pings and log messages. Without `initialize`, only requests
+    that state a revision themselves mean anything (2026-07-28).""",
     spec="basic/lifecycle#initialization",
     about="handshake",
     fails="""
@@ -50,6 +51,7 @@ def before_initialize(message: Message, state: State) -> Iterator[Fault]:
         modern = message.revision is not None and message.revision.era is Era.PER_REQUEST
         if not modern and (message.sender == "server" or state.agreed is None) and len(state.early) < _MOST_EARLY:
             state.early.append(message)
+            yield from _ask_whether_initialized(message, state)
         return
     agreed = isinstance(body, Result) and message.exchange is not None and message.exchange.method == "initialize"
     if agreed or (isinstance(body, Notification) and body.method == "notifications/initialized"):
@@ -59,6 +61,22 @@ def before_initialize(message: Message, state: State) -> Iterator[Fault]:
             state.early.remove(early)
             if early.t < message.t and isinstance(early.body, Request):
                 yield Fault(f"{early.body.method} was sent before {awaited}", at=early, related=(message.n,))
+
+
+def _ask_whether_initialized(message: Message, state: State) -> Iterator[Fault]:
+    """Whether the first request of a client stays without an `initialize`; once a session."""
+    method = message.body.method if isinstance(message.body, Request) else ""
+    modern = message.session.stated is not None or method == "server/discover"
+    if message.sender == "server" or modern or state.initialize or not state.once("not initialized"):
+        return
+
+    def question() -> Iterator[Fault]:
+        if state.initialize is None and message.session.stated is None:
+            state.early.clear()
+            yield Fault(f"{method[:60]} was sent, and the session is not initialized", "/method")
+
+    state.ask_later(RULES["lifecycle/before-initialize"], message, question)
+    yield from ()
 
 
 @rule(
@@ -393,5 +411,5 @@ def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
 def result_type_unknown(message: Message, state: State) -> Iterator[Fault]:
     """Result types that no core definition has."""
     found = member(message.body.value, "result", "resultType")
-    if isinstance(found, str) and found not in ("complete", "input_required"):
+    if isinstance(found, str) and found not in ("complete", "input_required") and not extended(message, state):
         yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")

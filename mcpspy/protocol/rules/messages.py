@@ -6,6 +6,7 @@ others (see `mcpspy.protocol.judge`); those that need the bytes look at every fr
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -179,8 +180,8 @@ def _doubled(raw: bytes) -> list[str]:
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = dict(pairs)
         if len(seen) < len(pairs):
-            keys = [key for key, _ in pairs]
-            found.update(dict.fromkeys(key for key in seen if keys.count(key) > 1))
+            counts = Counter(key for key, _ in pairs)
+            found.update(dict.fromkeys(key for key, count in counts.items() if count > 1))
         return seen
 
     try:

@@ -6,6 +6,7 @@ for nothing; it must never keep one from it that a rule would find something in.
 """
 
 import re
+from typing import Any
 
 import orjson
 
@@ -34,6 +35,8 @@ def in_bytes(message: Message) -> bool:
     """One object of ASCII text, not large, whole, with nothing in it that a rule looks for."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
+    if message.part:  # with the first of a batch the whole frame was looked at
+        return _is_ascii(value)
     if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:
         return False
     for byte, beginnings in _SECRETS:
@@ -48,6 +51,13 @@ def in_bytes(message: Message) -> bool:
     if raw[:1] != b"{" or raw[-1:] != b"}" or _UNUSUAL.search(raw):
         return False
     return raw.count(b'":') == written.count(b'":')
+
+
+def _is_ascii(value: Any) -> bool:
+    try:
+        return orjson.dumps(value).isascii()
+    except TypeError:
+        return False
 
 
 def in_shape(message: Message) -> bool:
@@ -74,6 +84,11 @@ def in_pairing(message: Message) -> bool:
 def in_handshake(state: State) -> bool:
     """The session has begun in order."""
     return state.initialized and state.agreed is not None and not state.early
+
+
+def in_http(message: Message) -> bool:
+    """It came over something else."""
+    return message.place is None
 
 
 def in_direction(revision: Revision | None, method: str | None, sender: str) -> bool:

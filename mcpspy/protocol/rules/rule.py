@@ -1,8 +1,9 @@
 """What a rule is, and what it finds.
 
-A rule is a row of a table with a function beside it. The function takes a message and what is known of its session
-before that message, and yields a `Fault` for each thing that is wrong; the table says how bad that is and where the
-specification says so. Nothing here ever raises on account of a message: peers send anything.
+A rule is a row of a table with a function beside it. The function takes a message (or over HTTP a remark: a head or an
+SSE event without one) and what is known of its session before that, and yields a `Fault` for each thing that is wrong;
+the table says how bad that is and where the specification says so. Nothing here ever raises on account of a message:
+peers send anything.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Message
+from mcpspy.protocol.web import Remark
 
 if TYPE_CHECKING:
     from mcpspy.protocol.rules.state import State
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
-Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "direction"]
+Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
 """What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.protocol.judge`).
 
 - bytes: the frame holds something unusual, whatever it means;
@@ -28,6 +30,7 @@ Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "direction"]
 - meta: it carries `_meta`, or is an `initialize`;
 - pairing: it is a response that belongs to no request, or to one that was cancelled;
 - handshake: the session has not begun in order yet;
+- http: it came over HTTP;
 - direction: its sender may not send it.
 """
 
@@ -35,14 +38,42 @@ EVERY = (Request, Notification, Result, Error, Invalid)
 """The kinds of messages, for a rule that looks at all of them."""
 
 _SPECIFICATION = "https://modelcontextprotocol.io/specification"
+_HTTP = "basic/transports/streamable-http"
+_SCHEMA = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
+_NO_DIALECTS = {"basic#json-schema-usage": "server/tools#tool", "server/tools#tool-names": "server/tools#tool"}
+_NO_REFERENCE = _NO_DIALECTS | {"basic#_meta": "basic"}
 _MOVED = {
-    "basic": "basic/index",
-    "basic/lifecycle": "basic/versioning",
-    "basic/transports": "basic/transports/stdio",
-    "basic/utilities/progress": "basic/patterns/progress",
-    "basic/utilities/cancellation": "basic/patterns/cancellation",
+    Revision.R2024_11_05: _NO_REFERENCE
+    | {
+        "basic#messages": "basic/messages",
+        "basic#requests": "basic/messages#requests",
+        "basic#responses": "basic/messages#responses",
+        "basic/transports#streamable-http": "basic/transports#http-with-sse",
+        "changelog": "basic/messages",
+        "schema": f"{_SCHEMA}/2024-11-05/schema.ts",
+    },
+    Revision.R2025_03_26: _NO_REFERENCE | {"schema": f"{_SCHEMA}/2025-03-26/schema.ts"},
+    Revision.R2025_06_18: _NO_DIALECTS,
+    Revision.R2026_07_28: {
+        "basic": "basic/index",
+        "basic/lifecycle": "basic/versioning",
+        "basic/transports": "basic/transports/stdio",
+        "basic/transports#streamable-http": _HTTP,
+        "basic/transports#sending-messages-to-the-server": f"{_HTTP}#sending-messages",
+        "basic/transports#protocol-version-header": f"{_HTTP}#protocol-version-header",
+        "basic/transports#standard-request-headers": f"{_HTTP}#standard-request-headers",
+        "basic/transports#server-validation": f"{_HTTP}#server-validation",
+        "basic/utilities/progress": "basic/patterns/progress",
+        "basic/utilities/cancellation": "basic/patterns/cancellation",
+        "basic/transports#stdio": "basic/transports/stdio",
+        "basic/lifecycle#initialization": (
+            "basic/versioning#backward-compatibility-with-initialization-based-versions"
+        ),
+        "basic/lifecycle#version-negotiation": "basic/versioning#protocol-version-negotiation",
+        "basic/lifecycle#capability-negotiation": "server/discover",
+    },
 }
-"""Pages that stand elsewhere in 2026-07-28."""
+"""By revision: pages, and sections of pages, that stand elsewhere than in 2025-11-25."""
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -77,13 +108,14 @@ class Fault:
     related: tuple[int, ...] = ()
     blame: str | None = None
     """Who is to blame, where that is not the sender."""
-    at: Message | None = None
+    at: Message | Remark | None = None
     """The message that is wrong, where it is an earlier one."""
     severity: Severity | None = None
     """Where it is less than the rule's."""
 
 
-Check = Callable[[Message, "State"], Iterator[Fault]]
+Check = Callable[[Any, "State"], Iterator[Fault]]
+"""Takes a message, or a remark, of a kind that the rule looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +134,7 @@ class Rule:
     """The same, done right."""
     about: Aspect | None
     on: tuple[type, ...]
-    """The kinds of messages that it looks at."""
+    """The kinds of messages that it looks at; `Remark` for what has none."""
     methods: tuple[str, ...]
     """The methods that it looks at (of a response: its request's); none for all."""
     revisions: tuple[Revision, ...]
@@ -113,7 +145,7 @@ class Rule:
         """The first sentence of the explanation."""
         return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
 
-    def finding(self, fault: Fault, message: Message) -> Finding:
+    def finding(self, fault: Fault, message: Message | Remark) -> Finding:
         """The finding that a fault in a message makes; one in a response names the request as well."""
         message = fault.at or message
         asked = message.exchange.request.n if message.exchange else message.n
@@ -138,10 +170,10 @@ class Rule:
         if page.startswith("jsonrpc"):
             return _JSON_RPC + page.removeprefix("jsonrpc")
         known = revision if revision in self.revisions else self.revisions[-1]
-        if known is Revision.R2026_07_28:
-            path, _, section = page.partition("#")
-            page = "#".join(filter(None, (_MOVED.get(path, path), section)))
-        return f"{_SPECIFICATION}/{known.value}/{page}"
+        moved = _MOVED.get(known, {})
+        path, _, section = page.partition("#")
+        page = moved.get(page) or "#".join(filter(None, (moved.get(path, path), section)))
+        return page if page.startswith("https:") else f"{_SPECIFICATION}/{known.value}/{page}"
 
 
 RULES: dict[str, Rule] = {}

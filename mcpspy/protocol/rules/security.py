@@ -11,8 +11,11 @@ from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
 
 _MESSAGES = (Request, Notification, Result, Error)
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
-_INVISIBLE = frozenset("\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u180e")
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_MARKS = frozenset("\u200e\u200f\u061c")  # of direction, which text with letters from right to left needs
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_BREAKS = frozenset("\u00ad\u200b")  # between letters they say where a line may be broken
+_INVISIBLE = frozenset("\u2060\u2061\u2062\u2063\u2064\ufeff\u180e")
 _JOINERS = frozenset("\u200c\u200d")
 _VARIATION = "\ufe0f"
 ESCAPED = re.compile(rb"\\u(?:20[026]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE]|[dD][bB]40)")
@@ -21,7 +24,8 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
             "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "NKO", "MANDAIC")  # fmt: skip
 SECRET = re.compile(
     rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}"
-    rb"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}\b|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
+    rb"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}\b|(?<!-)eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+"
+    rb"\.[A-Za-z0-9_-]{10,})"
 )
 
 
@@ -29,8 +33,8 @@ SECRET = re.compile(
     "security/hidden-text",
     "warning",
     """The message holds characters that people do not see and models read: Unicode tags, controls of writing direction,
-    zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences and
-    joiners in scripts that need them are not meant.""",
+    zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences,
+    joiners and marks of direction in scripts that need them, and hyphenation are not meant.""",
     spec="server/tools#security-considerations",
     about="bytes",
     fails=r"""
@@ -48,7 +52,7 @@ SECRET = re.compile(
 def hidden_text(message: Message, state: State) -> Iterator[Fault]:
     """Strings with hidden characters, the first of a message."""
     raw = message.frame.raw
-    if raw.isascii() and not ESCAPED.search(raw):
+    if not message.part and raw.isascii() and not ESCAPED.search(raw):
         return
     for path, text in _strings(message.body.value):
         found = None if text.isascii() else _hidden(text)
@@ -59,23 +63,31 @@ def hidden_text(message: Message, state: State) -> Iterator[Fault]:
 
 def _hidden(text: str) -> str | None:
     """The first character that is hidden without need."""
+    right_to_left = _RIGHT_TO_LEFT.search(text) is not None
+    in_flag = False  # of England, say: a black flag, and then tags only
     for place, character in enumerate(text):
-        if character in _BIDI or character in _INVISIBLE:
-            if not (character == "\ufeff" and place == 0):
+        if 0xE0000 <= ord(character) <= 0xE007F:
+            if not in_flag:
                 return character
-        elif 0xE0000 <= ord(character) <= 0xE007F:
-            if not _is_flag(text, place):
+            continue
+        in_flag = character == "\U0001f3f4"
+        if character in _MARKS:
+            if not right_to_left:
+                return character
+        elif character in _BREAKS:
+            if not (_is_letter(text[place - 1 : place]) and _is_letter(text[place + 1 : place + 2])):
+                return character
+        elif character in _BIDI or character in _INVISIBLE:
+            if not (character == "\ufeff" and place == 0):
                 return character
         elif character in _JOINERS and not _joins(text, place):
             return character
     return None
 
 
-def _is_flag(text: str, place: int) -> bool:
-    """Whether a tag character belongs to an emoji flag (of England, say): after a black flag, tags only."""
-    while place > 0 and 0xE0000 <= ord(text[place]) <= 0xE007F:
-        place -= 1
-    return text[place] == "\U0001f3f4"
+def _is_letter(character: str) -> bool:
+    """A letter, or a vowel sign that is part of one."""
+    return bool(character) and unicodedata.category(character)[0] in "LM"
 
 
 def _joins(text: str, place: int) -> bool:
@@ -93,7 +105,7 @@ def _joins(text: str, place: int) -> bool:
     "info",
     """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. Frames are recorded as
     they are: mind that before the capture is shared.""",
-    spec="basic/security_best_practices",
+    spec="https://modelcontextprotocol.io/docs/2026-07-28/tutorials/security/security_best_practices",
     about="bytes",
     fails="""
         = 2025-06-18

@@ -38,11 +38,11 @@ def unknown_token(message: Message, state: State) -> Iterator[Fault]:
     """Tokens that no request has; asked again later, when the request may have been recorded."""
     token = member(message.body.value, "params", "progressToken")
     key = (other(message.sender), Id.of(token))
-    if key in state.progress or state.lossy or token is None:
+    if key in state.progress or state.lossy or state.progress_forgotten or token is None:
         return
 
     def question() -> Iterator[Fault]:
-        if key not in state.progress:
+        if key not in state.progress and not state.progress_forgotten:
             yield Fault(f"no request gave the progress token {str(Id.of(token))[:60]}", "/params/progressToken")
 
     state.ask_later(RULES["progress/unknown-token"], message, question)

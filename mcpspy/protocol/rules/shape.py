@@ -15,7 +15,7 @@ from mcpspy.protocol.members import bad_formats, elsewhere, outdated
 from mcpspy.protocol.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, rule
-from mcpspy.protocol.rules.state import State, becomes_round, missing_meta
+from mcpspy.protocol.rules.state import State, becomes_round, extended, missing_meta
 from mcpspy.protocol.schema import explain, verdict
 from mcpspy.protocol.session import Message
 
@@ -42,7 +42,7 @@ def subject(message: Message) -> tuple[str, Any, str] | None:
         if method and method.name != "tasks/result":
             params = message.exchange.request.body.value.get("params") if method.as_task else None
             return result_definition(method, params, body.result), body.result, "/result"
-    if isinstance(body, Error):
+    if isinstance(body, Error) and body.id and body.id.kind != "null":  # of one that names no request, nobody knows
         code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
         return error_definition(revision, code), body.value, ""
     return None
@@ -108,7 +108,7 @@ def invalid(message: Message, state: State) -> Iterator[Fault]:
 def unknown_method(message: Message, state: State) -> Iterator[Fault]:
     """Methods that do not exist."""
     body = message.body
-    if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
+    if not isinstance(body, Request | Notification) or revisions_with_method(body.method) or extended(message, state):
         return
     known = [name for revision in Revision for name in methods(revision)]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
@@ -135,7 +135,7 @@ def unknown_method(message: Message, state: State) -> Iterator[Fault]:
 def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     """Methods of other revisions."""
     body = message.body
-    if not isinstance(body, Request | Notification) or message.revision is None:
+    if not isinstance(body, Request | Notification) or message.revision is None or extended(message, state):
         return
     having = revisions_with_method(body.method)
     if having and message.revision not in having and not becomes_round(message):  # `lifecycle/wrong-direction` says it

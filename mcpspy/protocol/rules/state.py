@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.jsonrpc import Id, Notification, Request, Result
-from mcpspy.protocol.foreign import Foreign
+from mcpspy.protocol.foreign import Budget, Foreign
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import Fault, Rule, member
 from mcpspy.protocol.session import HOLD, Message
@@ -41,7 +41,6 @@ class Progress:
 
     request: int
     """Its line number."""
-    method: str
     last: float | None = None
     """The value of the latest report."""
     ended: int | None = None
@@ -71,8 +70,18 @@ class Listing:
     tools: dict[str, Tool] = field(default_factory=dict)
     complete: bool = False
     """All pages were seen, and the list has not changed since."""
+    begun: int = 0
+    """The line number of the latest first page."""
+    t: int = 0
+    """When the latest page came."""
     changed: int | None = None
-    """The line number of the notification that it has."""
+    """The line number of the notification that it has, until all pages were seen again."""
+
+    def now(self, name: Any, t: int) -> Tool | None:
+        """The tool as its callers knew it at `t`, None where that is uncertain."""
+        if not isinstance(name, str) or self.changed is not None or self.t > t:
+            return None
+        return self.tools.get(name)
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +96,7 @@ class State:
     """When `initialize` was answered."""
     initialized: bool = False
     discovered: bool = False
-    """`server/discover` was answered by a result."""
+    """By the answer to `server/discover` the server speaks 2026-07-28."""
     early: list[Message] = field(default_factory=list)
     """Requests that may have come before their time."""
     client: dict[str, Any] | None = None
@@ -96,10 +105,18 @@ class State:
     said: set[str] = field(default_factory=set)
     """What is to be said once a session, and was."""
     listing: Listing = field(default_factory=Listing)
+    called: dict[tuple[int, int], Tool] = field(default_factory=dict)
+    """By the line number and part of a call that is not answered: the tool as it was listed then."""
+    budget: Budget = field(default_factory=Budget)
+    """What judging by schemas may still cost, of all sessions of the capture."""
+    answered: int = 0
+    """When the latest answer came."""
     cursors: dict[str, dict[str, None]] = field(default_factory=dict)
     """By method: the cursors that the server has issued."""
     progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
     """By the side that asked, and token."""
+    progress_forgotten: bool = False
+    """There were so many that some are not known any more."""
     rounds: dict[str, deque["Round"]] = field(default_factory=dict)
     """By method and params: the latest answers `input_required`."""
     log_levels: bool = False
@@ -109,6 +126,10 @@ class State:
     """Acknowledgements of subscriptions that are not recorded yet."""
     checked: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """What checking the schemas of the latest listing gave, by their identity."""
+    given: "Given | None" = None
+    """Over HTTP: how the session got its id."""
+    over: "Over | None" = None
+    """Over HTTP: how the session ended."""
     spreads: dict[int, "Spread"] = field(default_factory=dict)
     """By channel: lines that may be one message."""
     later: deque[tuple[int, Rule, Message, Question]] = field(default_factory=deque)
@@ -123,6 +144,26 @@ class State:
     def ask_later(self, rule: Rule, message: Message, question: Question) -> None:
         """Put a question that only what is recorded next can answer."""
         self.later.append((message.t + HOLD, rule, message, question))
+
+
+@dataclass(slots=True)
+class Given:
+    """The answer to `initialize` that gave a session its id."""
+
+    n: int
+    t: int
+    peer: str | None
+    """The address that the client asked from."""
+
+
+@dataclass(slots=True)
+class Over:
+    """The answer by which a session ended."""
+
+    n: int
+    t: int
+    by_client: bool
+    """To a DELETE; else 404 to something else."""
 
 
 @dataclass(slots=True)
@@ -143,7 +184,6 @@ class Listen:
     """A subscription (2026-07-28)."""
 
     request: int
-    wanted: dict[str, Any]
     acknowledged: bool = False
 
 
@@ -172,6 +212,11 @@ def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | 
     return state.client
 
 
+def extended(message: Message, state: State) -> bool:
+    """Whether a side declared extensions, which may add methods and results of their own."""
+    return any(member(capabilities(side, message, state), "extensions") for side in ("client", "server"))
+
+
 def learn(message: Message, state: State) -> None:
     """Add a message to what is known."""
     body = message.body
@@ -182,6 +227,9 @@ def learn(message: Message, state: State) -> None:
         if known:
             known(message, state)
     elif message.exchange:
+        state.answered = max(state.answered, message.t)
+        request = message.exchange.request
+        state.called.pop((request.n, request.part), None)
         if state.progress:
             _end_progress(message, state)
         if isinstance(body, Result):
@@ -201,15 +249,20 @@ def _learn_request(message: Message, body: Request, state: State) -> None:
         if before:
             before.before = None
         before = before if before and before.ended is None else None
-        keep(state.progress, key, Progress(message.n, body.method, before=before))
-    if body.method == "initialize" and message.sender == "client":
+        keep(state.progress, key, Progress(message.n, before=before))
+        if len(state.progress) == REMEMBERED:
+            _forget_progress(state)
+    if body.method == "tools/call":
+        tool = state.listing.now(member(body.params, "name"), message.t)
+        if tool:
+            keep(state.called, (message.n, message.part), tool)
+    elif body.method == "initialize" and message.sender == "client":
         state.initialize = state.initialize or message.n
         found = member(body.params, "capabilities")
         state.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
-        wanted = member(body.params, "notifications")
         acknowledged = state.acknowledged.pop(body.id, False) is None
-        keep(state.listens, body.id, Listen(message.n, wanted if isinstance(wanted, dict) else {}, acknowledged))
+        keep(state.listens, body.id, Listen(message.n, acknowledged))
     elif body.method == "tools/list" and member(body.params, "cursor") is None:
         state.listing.complete = False
     if member(meta, "io.modelcontextprotocol/logLevel") is not None:
@@ -223,7 +276,8 @@ def _learn_initialize(message: Message, result: Any, state: State) -> None:
 
 
 def _learn_discover(message: Message, result: Any, state: State) -> None:
-    state.discovered = True
+    versions = member(result, "supportedVersions")
+    state.discovered = isinstance(versions, list) and Revision.R2026_07_28.value in versions
     found = member(result, "capabilities")
     state.server = found if isinstance(found, dict) else {}
 
@@ -250,16 +304,25 @@ def _learn_tools(message: Message, result: Any, state: State) -> None:
             if known is None or known.definition != tool:
                 keep(listing.tools, name, Tool(tool, message.n))
     assert message.exchange
-    first = member(message.exchange.request.body.value, "params", "cursor") is None
-    whole = first or listing.changed is None
-    listing.complete = member(result, "nextCursor") is None and whole and len(listing.tools) < REMEMBERED
-    if first:
-        listing.changed = None
+    listing.t = message.t
+    if member(message.exchange.request.body.value, "params", "cursor") is None:
+        listing.begun = message.n
+    if member(result, "nextCursor") is None:
+        if listing.changed is not None and listing.changed < listing.begun:
+            listing.changed = None
+        listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
 
 
 def _forget_tools(message: Message, state: State) -> None:
     state.listing.complete = False
     state.listing.changed = message.n
+
+
+def _forget_progress(state: State) -> None:
+    """Make room for more, at the cost of those that have ended, where there are any."""
+    state.progress_forgotten = True
+    for old in sorted(state.progress, key=lambda key: state.progress[key].ended is None)[:_FORGOTTEN]:
+        del state.progress[old]
 
 
 def _end_progress(message: Message, state: State) -> None:

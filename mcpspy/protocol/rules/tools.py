@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpspy.jsonrpc import Request, Result
-from mcpspy.protocol.foreign import Foreign, Judgement, Outcome
+from mcpspy.protocol.foreign import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State, Tool
@@ -16,6 +16,7 @@ from mcpspy.protocol.session import Message
 
 _TOOLS = "server/tools"
 _MODERN = (Revision.R2026_07_28,)
+_WITH_DEFAULT = (Revision.R2025_11_25, Revision.R2026_07_28)  # in which a schema without a dialect is of 2020-12
 _STRUCTURED = tuple(
     revision for revision in Revision if revision not in (Revision.R2024_11_05, Revision.R2025_03_26)
 )  # those in which a tool has an output schema
@@ -42,7 +43,9 @@ _LISTED = """
 def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
     """Calls of what is not listed; only after a complete listing."""
     name = message.exchange.name if message.exchange else None
-    if name is not None and state.listing.complete and not state.lossy and name not in state.listing.tools:
+    listing = state.listing
+    known = listing.complete and listing.t <= message.t and not state.lossy
+    if name is not None and known and name not in listing.tools:
         yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
 
 
@@ -59,11 +62,11 @@ def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
 )
 def arguments(message: Message, state: State) -> Iterator[Fault]:
     """Arguments that the tool did not ask for."""
-    tool = _called(message, state)
+    tool = state.listing.now(message.exchange.name if message.exchange else None, message.t)
     given = member(message.body.value, "params").get("arguments", {}) if tool else None
     if tool is None or not isinstance(given, dict):
         return  # what is no object is a matter of the message's shape
-    found = _judge(tool, "inputSchema", given)
+    found = _judge(tool, "inputSchema", given, state)
     if found and found.outcome is Outcome.INVALID:
         why = found.message or "the arguments are refused"
         sentence = f"{tool.definition['name'][:60]} was listed with another inputSchema: {why}"
@@ -90,7 +93,7 @@ def structured_content(message: Message, state: State) -> Iterator[Fault]:
         return
     result = member(message.body.value, "result")
     if isinstance(result, dict) and "structuredContent" in result:
-        found = _judge(tool, "outputSchema", result["structuredContent"])
+        found = _judge(tool, "outputSchema", result["structuredContent"], state)
         if found and found.outcome is Outcome.INVALID:
             sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
             yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
@@ -122,19 +125,19 @@ def structured_missing(message: Message, state: State) -> Iterator[Fault]:
 
 
 def _called(message: Message, state: State) -> Tool | None:
-    """The tool that is called, or that a result comes from, unless the list has changed meanwhile."""
-    name = message.exchange.name if message.exchange else None
-    return state.listing.tools.get(name) if name is not None and not state.listing.changed else None
+    """The tool that a result comes from, as it was when it was called."""
+    request = message.exchange.request if message.exchange else message
+    return state.called.get((request.n, request.part))
 
 
-def _judge(tool: Tool, which: str, value: Any) -> Judgement | None:
+def _judge(tool: Tool, which: str, value: Any, state: State) -> Judgement | None:
     """What a schema of a tool says; None where there is no schema."""
     schema = tool.definition.get(which)
     if not isinstance(schema, dict):
         return None
     known = tool.schemas.get(which)
     if known is None:
-        known = tool.schemas[which] = Foreign(schema)
+        known = tool.schemas[which] = Foreign(schema, state.budget)
     return known.judge(value)
 
 
@@ -154,15 +157,24 @@ def _schemas(message: Message, state: State) -> Iterator[tuple[str, str, Judgeme
             continue  # said when it was listed first
         for which in ("inputSchema", "outputSchema"):
             if isinstance(tool.get(which), dict):
-                yield f"/result/tools/{place}/{which}", str(name)[:60], _checked(tool[which], state)
+                yield f"/result/tools/{place}/{which}", str(name)[:60], _checked(tool[which], message, state)
 
 
-def _checked(schema: dict[str, Any], state: State) -> Judgement:
+def _checked(schema: dict[str, Any], message: Message, state: State) -> Judgement:
     """Several rules ask for the same schema: each is checked once."""
     known = state.checked.get(id(schema))
     if known is None or known[0] is not schema:
-        known = state.checked[id(schema)] = (schema, Foreign(schema).check())
+        known = state.checked[id(schema)] = (schema, _check(schema, message, state))
     return known[1]
+
+
+def _check(schema: dict[str, Any], message: Message, state: State) -> Judgement:
+    """What its dialect says of a schema; before there was a default, any dialect may be meant."""
+    found = Foreign(schema, state.budget).check()
+    if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in _WITH_DEFAULT:
+        others = (Foreign(schema | {"$schema": dialect}, state.budget).check() for dialect in DIALECTS)
+        return next((other for other in others if other.outcome is not Outcome.NO_SCHEMA), found)
+    return found
 
 
 @rule(
@@ -196,8 +208,8 @@ def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
 @rule(
     "tools/schema-invalid",
     "error",
-    """The schema is none: its own dialect refuses it, it refers to what it does not hold, or a pattern in it cannot be
-    run. Clients that compile it refuse the tool, or the whole list.""",
+    """The schema is none: its own dialect refuses it, or it refers to what it does not hold. Clients that compile it
+    refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect.""",
     spec="basic#json-schema-usage",
     fails="""
         = 2025-11-25
@@ -215,7 +227,7 @@ def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
 def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
     """Schemas that nobody can use."""
     for pointer, name, found in _schemas(message, state):
-        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.UNSUPPORTED):
+        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED):
             what = pointer.rpartition("/")[2]
             yield Fault(f"the {what} of {name} cannot be used: {found.message}", pointer + found.pointer)
 
@@ -270,6 +282,8 @@ def schema_too_costly(message: Message, state: State) -> Iterator[Fault]:
     for pointer, name, found in _schemas(message, state):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
             yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", pointer)
+        elif found.outcome is Outcome.NOT_JUDGED:
+            yield Fault(f"the schema of {name} was not evaluated: {found.message}", pointer, severity="info")
 
 
 @rule(

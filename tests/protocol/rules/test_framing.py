@@ -90,3 +90,23 @@ def test_lines_are_not_collected_for_ever():
     [list(judge.feed(record)) for record in (*OPENS, *frames)]
     (state,) = judge._states.values()
     assert state.spreads == {}
+
+
+def test_a_line_that_was_cut_is_called_unterminated_alone():
+    assert told('= 2025-06-18\n< |… {"jsonrpc":"2.0","id":2,"re') == ["#4 framing/unterminated"]
+
+
+def test_the_closing_line_of_a_spread_message_may_close_several_brackets():
+    text = """
+        = 2025-06-18
+        > 2 ping
+        < | {
+        < |   "jsonrpc": "2.0", "id": 2, "result": {"a": {
+        < |   "b": 1}}}
+    """
+    assert told(text, "framing/") == ["#5 framing/multiline-json"]
+    assert told(text + "< | nonsense", "framing/") == ["#5 framing/multiline-json", "#8 framing/not-json"]
+
+
+def test_a_bracket_that_closes_nothing_is_not_json():
+    assert told("< | }") == ["#1 framing/not-json"]

@@ -99,3 +99,24 @@ def test_a_fault_elsewhere_in_a_request_without_meta_is_still_told():
     text = '> 2 tools/call {"name":5,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}'
     rules = told(text, "lifecycle/meta", "schema/invalid")
     assert "#1 lifecycle/meta-missing" in rules
+
+
+def test_a_server_that_is_discovered_to_speak_no_newer_revision_may_be_initialized():
+    text = """
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2025-11-25"],"capabilities":{},"ttlMs":0,\
+"cacheScope":"public"}
+        > 2 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """
+    assert told(text, "lifecycle/era-mixed") == []
+
+
+def test_a_session_that_is_never_initialized_is_told_once():
+    text = """
+        > 1 tools/list
+        > 2 prompts/list
+        @3 > 3 ping
+    """
+    assert told(text, "lifecycle/") == ["#1 lifecycle/before-initialize"]
+    assert told(text.replace("tools/list", "tools/list {META}"), "lifecycle/before") == []
+    assert told("> 1 ping", "lifecycle/") == []

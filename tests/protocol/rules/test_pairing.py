@@ -28,9 +28,10 @@ def test_both_sides_may_use_one_id():
     assert told("= 2025-06-18\n> 2 ping\n< 2 ping\n< 2 = {}\n> 2 = {}", "pairing/") == []
 
 
-def test_a_request_without_an_answer_is_a_warning_only_where_others_were_answered():
+def test_a_request_without_an_answer_is_a_warning_only_where_the_session_went_on_for_a_minute():
     """F-07."""
-    for rest, severity in (("", "info"), ("\n> 3 ping\n< 3 = {}", "warning")):
+    later = "\n> 3 ping\n@{} < 3 = {{}}"
+    for rest, severity in (("", "info"), (later.format(59), "info"), (later.format(61), "warning")):
         (finding,) = [it for it in findings(f"= 2025-06-18\n> 2 ping{rest}") if it.rule == "pairing/unanswered"]
         assert (finding.severity, finding.blame) == (severity, "server")
 

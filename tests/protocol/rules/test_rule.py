@@ -43,3 +43,18 @@ def test_a_rule_explains_itself(rule):
     assert not rule.explanation[0].islower()
     for revision in Revision:
         assert rule.url(revision).startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("rule", "revision", "page"),
+    [
+        ("framing/not-json", Revision.R2026_07_28, "specification/2026-07-28/basic/transports/stdio"),
+        ("jsonrpc/id-null", Revision.R2024_11_05, "specification/2024-11-05/basic/messages#requests"),
+        ("jsonrpc/id-null", Revision.R2025_03_26, "specification/2025-03-26/basic#requests"),
+        ("schema/invalid", Revision.R2025_03_26, "blob/main/schema/2025-03-26/schema.ts"),
+        ("tools/schema-invalid", Revision.R2025_06_18, "specification/2025-06-18/server/tools#tool"),
+        ("tools/schema-invalid", Revision.R2025_11_25, "specification/2025-11-25/basic#json-schema-usage"),
+    ],
+)
+def test_a_link_leads_to_where_its_revision_says_so(rule, revision, page):
+    assert RULES[rule].url(revision).endswith(page)

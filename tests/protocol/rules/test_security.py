@@ -29,13 +29,14 @@ def test_what_scripts_and_emoji_need_is_no_finding(text):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("a\u200bb", "U+200B"),
+        ("a \u200bb", "U+200B"),
         ("a\u202eb", "U+202E"),
         ("a\u2066b", "U+2066"),
         ("a\u200db", "U+200D"),
         ("a\U000e0041", "U+E0041"),
         ("a\ufeffb", "U+FEFF"),
-        ("a\u00adb", "U+00AD"),
+        ("a\u00ad b", "U+00AD"),
+        ("a\u200eb", "U+200E"),
         ("a\u2063b", "U+2063"),
     ],
 )
@@ -72,3 +73,13 @@ def test_a_secret_of_a_known_form_is_for_information_and_not_repeated(secret):
 @pytest.mark.parametrize("text", ["sk-short", "task-" + "a" * 30, "ghp_short", "AKIA", "eyJ.eyJ.x", "a tight sketch"])
 def test_what_only_resembles_a_secret_is_no_finding(text):
     assert told(listing(text), "security/") == []
+
+
+@pytest.mark.parametrize("text", ["מחיר: 5\u200e$", "Donau\u00addampf", "ភាសា\u200bខ្មែរ", "مرحبا\u061c"])
+def test_marks_of_direction_and_breaks_between_letters_are_no_finding(text):
+    assert told(listing(text), "security/") == []
+
+
+def test_a_token_in_parts_is_found_wherever_it_begins():
+    token = ".".join(("eyJ" + "a" * 20, "eyJ" + "b" * 5000, "c" * 20))
+    assert told(listing(f"Bearer {token}"), "security/") == ["#5 security/secret-in-frame"]

@@ -112,3 +112,13 @@ def test_a_subscription_is_told_of_by_the_exact_id():
         < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":"1"}}
     """
     assert told(text, "subscription/") == ["#2 subscription/unknown-id"]
+
+
+def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten():
+    others = "".join(
+        f'> {n} tools/call {{"name":"a","_meta":{{"progressToken":{n}}}}}\n< {n} = {{"content":[]}}\n'
+        for n in range(3, 4400)
+    )
+    assert told(SLOW + others + report(1), "progress/") == []
+    assert told(SLOW + others + report(2) + report(1), "progress/") == ["#8800 progress/not-increasing"]  # still known
+    assert told(SLOW + others + report(1, token='"never"'), "progress/") == []

@@ -71,3 +71,19 @@ def test_a_member_of_another_revision_is_told_once_a_message():
     tools = ",".join(f'{{"name":"t{n}","title":"T","inputSchema":{{"type":"object"}}}}' for n in range(5))
     text = f'= 2025-03-26\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}'
     assert told(text, "schema/")[1:] == ["#5 schema/member-not-in-revision"]  # the first is in the handshake
+
+
+def test_what_a_declared_extension_may_add_is_no_finding():
+    """The Tasks extension of 2026-07-28."""
+    for declared, found in (("", True), (', "extensions":{"io.modelcontextprotocol/tasks":{}}', False)):
+        text = f"""
+            > 1 server/discover {{META}}
+            < 1 = {{"resultType":"complete","supportedVersions":["2026-07-28"],\
+"capabilities":{{"tools":{{}}{declared}}},"ttlMs":0,"cacheScope":"public"}}
+            > 2 tasks/get {{META "taskId":"1"}}
+            > 3 tasks/extra {{META}}
+            > 4 tools/call {{META "name":"a"}}
+            < 4 = {{"resultType":"task","taskId":"1","content":[]}}
+        """
+        rules = {"schema/method-not-in-revision", "schema/unknown-method", "lifecycle/result-type-unknown"}
+        assert {it.rule for it in findings(text)} & rules == (rules if found else set())

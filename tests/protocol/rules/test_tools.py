@@ -92,3 +92,44 @@ def test_a_result_keeps_what_the_output_schema_promises(result, rules):
     )
     text = BEGIN + listed(promise) + call(3, text="x") + f"< 3 = {json.dumps(result)}"
     assert [finding.rule for finding in findings(text) if finding.rule.startswith("tools/")] == rules
+
+
+def test_a_result_is_judged_by_the_tool_as_it_was_when_it_was_called():
+    promised = tool(outputSchema={"type": "object", "required": ["x"]})
+    again = tool(outputSchema={"type": "object", "required": ["y"]})
+    relisted = CHANGED + listed(again, number=4)
+    answer = '< 3 = {"content":[],"structuredContent":{"x":1}}\n'
+    text = BEGIN + listed(promised) + call(3, text="a") + relisted
+    assert told(text + answer, "tools/structured") == []
+    assert told(text + answer.replace('"x"', '"y"'), "tools/structured") == ["#10 tools/structured-content"]
+    assert told(BEGIN + listed(tool()) + call(3, text="a") + relisted + '< 3 = {"content":[]}', "tools/str") == []
+
+
+def test_a_listing_that_came_after_a_call_does_not_count_although_it_is_recorded_before():
+    strict = tool(schema={"type": "object", "required": ["words"]})
+    answer = f"> 2 tools/list\n@0.5 < 2 = {json.dumps({'tools': [strict]})}\n"
+    for name in ("echo", "other"):
+        late = call(3, name, text="a").replace("> 3", "@0.4 > 3")
+        assert told(BEGIN + answer + late, "tools/") == []
+        assert told(BEGIN + answer + late.replace("@0.4", "@0.6"), "tools/") != []
+
+
+def test_a_change_lasts_until_the_last_page():
+    strict = tool("b", schema={"type": "object", "required": ["words"]})
+    text = BEGIN + listed(tool("a"), strict) + CHANGED + listed(tool("a"), number=3, more="2")
+    assert told(text + call(4, "b"), "tools/") == []
+    assert told(text + listed(strict, number=5, cursor="2") + call(4, "b"), "tools/") == ["#11 tools/arguments"]
+    changed = text + CHANGED + listed(strict, number=5, cursor="2")
+    assert told(changed + call(4, "b") + call(6, "c"), "tools/") == []
+
+
+def test_a_pattern_that_only_our_engine_refuses_is_no_fault():
+    schema = {"type": "object", "properties": {"p": {"type": "string", "pattern": "^(?!x).*$"}}}
+    assert told(BEGIN + listed(tool(schema=schema)), "tools/") == []
+
+
+def test_a_schema_without_a_dialect_may_be_of_any_before_there_was_a_default():
+    schema = {"type": "object", "properties": {"p": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}}
+    assert told("= 2025-06-18\n" + listed(tool(schema=schema)), "tools/") == []
+    assert told(BEGIN + listed(tool(schema=schema)), "tools/") == ["#5 tools/schema-invalid"]
+    assert told("= 2025-06-18\n" + listed(tool(schema={"type": "objet"})), "tools/schema-inv") != []

@@ -2,20 +2,28 @@
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 _LISTEN = "0A"
 
 
-def holder(port: int) -> str | None:
-    """The command and pid of a process of ours that listens on a TCP port; None if there is none to be seen."""
+class Holder(NamedTuple):
+    """A process, and its command line."""
+
+    pid: int
+    words: list[str]
+
+
+def holder(port: int) -> Holder | None:
+    """The process of ours that listens on a TCP port; None if there is none to be seen."""
     inodes = set(_listening(port))
-    for pid in filter(str.isdecimal, _names("/proc")):
+    for pid in filter(str.isdecimal, _names("/proc") if inodes else ()):
         for fd in _names(f"/proc/{pid}/fd"):
             try:
                 if os.readlink(f"/proc/{pid}/fd/{fd}") in inodes:
-                    with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
-                        return f"{comm.read().strip()} (pid {pid})"
-            except OSError:
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:
+                        return Holder(int(pid), [os.fsdecode(word) for word in file.read().split(b"\0") if word])
+            except OSError:  # ended, or somebody else's
                 continue
     return None
 
