@@ -1,6 +1,7 @@
 """`mcpspy doctor`: why nothing appears."""
 
 import argparse
+import signal
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -15,6 +16,9 @@ from mcpspy.units import plural
 
 def run(options: argparse.Namespace) -> int:
     """Print what was looked at; exit status 1 if there is a problem."""
+    for name in ("SIGTERM", "SIGHUP"):  # no server that we started may outlive us
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     machine = Machine.here()
     problems = _print(of_captures(machine), "")
     for found, own, broken in _chosen(options.target, machine):
@@ -25,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         problems += _print(of_config(found), "  ")
         for server in own:
             print(f"  {printable(server.name, 100)}")
-            problems += _print(of_server(server, machine), "    ")
+            problems += _print(of_server(server, machine, named=server.name == options.target), "    ")
     print(plural(problems, "problem") if problems else "no problems found")
     return 1 if problems else 0
 

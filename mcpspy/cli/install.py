@@ -4,17 +4,22 @@ import argparse
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from mcpspy.clients import routes
+from mcpspy.clients.checks import resolves
 from mcpspy.clients.drafts import Draft, installs, write
+from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
 from mcpspy.clients.plan import AS_IT_WAS, ROUTED, SKIPPED
 from mcpspy.clients.table import PROJECT, SCOPES, Client, Found, Machine, candidates, client, find, sharing
+from mcpspy.clients.withheld import withheld
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.printable import printable
 from mcpspy.units import plural
+
+_WIDEST = 10_000  # characters of a line of the diff
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,23 +28,28 @@ def run(options: argparse.Namespace) -> int:
     places = existing(chosen, machine, options.scope)
     drafts, needed = installs(places, machine, options.servers, words, routes.load())
     check_servers(drafts, options.servers, chosen)
+    print_plan(drafts)
     if options.dry_run:
         print_changes(drafts)
         return 0
-    print_plan(drafts)
     if fleeting(words):
         print(f"note: {printable(words[0], 4096)} lies in a cache and will vanish; 'uv tool install mcpspy' stays")
     if not any(draft.changes for draft in drafts):
+        _save(needed)
         print("nothing to change")
         return 0
     if not options.servers and not _agreed():
         print("nothing was changed")
         return 0
-    if needed != routes.load():
-        routes.save(needed)  # first, for the way back of a URL is nowhere else
+    _save(needed)  # first, for the way back of a URL is nowhere else
     write(drafts)
     _print_advice(chosen, drafts, places, machine)
     return 0
+
+
+def _save(needed: Mapping[str, routes.Route]) -> None:
+    if needed != routes.load():
+        routes.save(needed)
 
 
 def existing(chosen: Client, machine: Machine, scope: str | None) -> list[Found]:
@@ -81,17 +91,21 @@ def print_plan(drafts: Sequence[Draft]) -> None:
         print(printable(draft.config.path, 4096))
         for step in draft.steps:
             said = step.detail if step.done == AS_IT_WAS else f"{step.done}: {step.detail}".removesuffix(": ")
+            behind = wrapped(step.becomes) if step.done == AS_IT_WAS else None
+            if behind and not resolves(behind.launcher[0]):
+                said += f" by {behind.launcher[0]}, which is gone: uninstall it, then install it again"
             print(f"  {printable(step.server, 24):<24}  {printable('; '.join((said, *step.notes)), 400)}")
         if not draft.steps:
             print("  no servers")
 
 
 def print_changes(drafts: Sequence[Draft]) -> None:
-    """The changes as a unified diff, without lines around them: those of a configuration hold secrets."""
+    """The changes as a unified diff, without secrets, and without lines around them, which may hold more."""
     for draft in drafts:
-        old, new = (content.decode().splitlines(keepends=True) for content in (draft.config.raw, draft.content))
-        for line in difflib.unified_diff(old, new, draft.config.path, draft.config.path, n=0):
-            print(line.rstrip("\r\n"))
+        path = draft.config.path
+        old, new = (withheld(content.decode(), draft.form).split("\n") for content in (draft.config.raw, draft.content))
+        for line in difflib.unified_diff(old, new, path, path, n=0, lineterm=""):
+            print(printable(line.removesuffix("\r").replace("\t", "    "), _WIDEST))
 
 
 def _agreed() -> bool:

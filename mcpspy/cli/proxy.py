@@ -15,11 +15,11 @@ from mcpspy.capture.writer import create
 from mcpspy.clients.routes import routes_of
 from mcpspy.clients.table import client
 from mcpspy.errors import UsageError
+from mcpspy.ports import holder
 from mcpspy.printable import printable
 from mcpspy.redact import Redactor
 from mcpspy.relay.heads import Address
 from mcpspy.relay.http import Relay, Route
-from mcpspy.relay.ports import holder
 from mcpspy.relay.security import Guard, is_loopback
 from mcpspy.relay.upstream import Upstream
 from mcpspy.tap import Tap
@@ -85,7 +85,10 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
     if options.client:
         chosen = client(options.client)
         for name, origin in routes_of(chosen.id):
-            found[name] = Address(origin, f"/{name}", preserve_host=options.preserve_host)
+            try:
+                found[name] = Address(origin, f"/{name}", preserve_host=options.preserve_host)
+            except UsageError:  # which may name a password
+                _say(f"the route {name!r} cannot be relayed, and is left out; 'mcpspy uninstall {chosen.id}' undoes it")
         if not found:
             advice = f"'mcpspy install {chosen.id}' makes them where the client has remote servers"
             raise UsageError(f"{chosen.name} has no routes; {advice}")
@@ -116,7 +119,7 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             who = holder(port)
-            taken = f"{host}:{port} is taken" + (f" by {who}" if who else "")
+            taken = f"{host}:{port} is taken" + (f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else "")
             raise UsageError(f"{taken}: end that, or choose another port with --listen") from None
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     return listener
@@ -129,7 +132,7 @@ def _refuse_to_relay_to_ourselves(addresses: dict[str, Address], host: str, port
             continue
         try:
             there = {str(found[4][0]) for found in socket.getaddrinfo(upstream, port, type=socket.SOCK_STREAM)}
-        except OSError:
+        except (OSError, UnicodeError):
             continue
         everywhere = host in ("0.0.0.0", "::") and any(is_loopback(name) for name in there)  # noqa: S104
         if host in there or everywhere:

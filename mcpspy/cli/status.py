@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shutil
 import time
 from collections.abc import Sequence
 
@@ -11,11 +10,13 @@ import orjson
 from mcpspy.capture.library import Listed, captures
 from mcpspy.capture.place import directory
 from mcpspy.clients import routes
-from mcpspy.clients.checks import stale
+from mcpspy.clients.checks import resolves, stale
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import CLIENTS, Found, Machine, find
 from mcpspy.errors import ConfigError
 from mcpspy.printable import printable
+from mcpspy.record import Header
+from mcpspy.redact import Redactor
 from mcpspy.units import age_text, plural
 
 
@@ -41,16 +42,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of(server: Server, recorded: Sequence[Listed]) -> list[Listed]:
-    """The captures of a server, newest first: those of its name."""
-    named = [listed for listed in recorded if listed.capture.header.name == server.label]
-    return sorted(named, key=lambda listed: -listed.started)
+    """The captures of a server, newest first."""
+    own = [listed for listed in recorded if _wrote(server, listed.capture.header)]
+    return sorted(own, key=lambda listed: -listed.started)
+
+
+def _wrote(server: Server, header: Header) -> bool:
+    """Whether a capture is of a server: its name, and its command line or its route, are those in the header."""
+    if server.url or server.route:
+        return header.transport == "http" and header.name == server.route
+    if header.name != server.label or len(header.argv) != len(server.words):
+        return False
+    words = zip(server.words, Redactor().argv(server.words), header.argv, strict=True)
+    return all("${" in word or clean == recorded for word, clean, recorded in words)
 
 
 def _resolves(server: Server) -> bool | None:
     """Whether the server's own command is found here; None where that cannot be told."""
     if not server.words or "${" in server.words[0]:
         return None
-    return shutil.which(server.words[0]) is not None
+    return resolves(server.words[0])
 
 
 def _json(server: Server, recorded: Sequence[Listed]) -> str:

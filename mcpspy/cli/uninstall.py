@@ -13,13 +13,13 @@ def run(options: argparse.Namespace) -> int:
     chosen, machine = client(options.client), Machine.here()
     drafts = uninstalls(existing(chosen, machine, options.scope), machine, options.servers, routes.load())
     check_servers(drafts, options.servers, chosen)
+    print_plan(drafts)
     if options.dry_run:
         print_changes(drafts)
         return 0
-    print_plan(drafts)
+    write(drafts)
     if not any(draft.changes for draft in drafts):
         print("nothing to change")
         return 0
-    write(drafts)
     print(f"\nnow {chosen.advice.format(name=chosen.name)}")
     return 0

@@ -6,6 +6,7 @@ else can read, for configurations hold secrets. So a kill at any point leaves th
 to be, and the way back is there before it is needed. What somebody else wrote meanwhile is never overwritten.
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 
 from mcpspy.capture.place import home, make_directory
 from mcpspy.errors import ConfigError
+
+_LARGEST = 64 << 20  # bytes; what is larger is no configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Memory:
     """What is remembered of a configuration that we changed."""
 
     original: bytes
-    """Its bytes without any edit of ours."""
+    """Its bytes before our first edit."""
     left: str
     """A hash of its bytes as we left them."""
 
@@ -47,6 +50,11 @@ def load(path: str) -> Config:
     """Read a configuration; raises ConfigError."""
     real = os.path.realpath(path)
     try:
+        status = os.stat(real)
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # of a directory the system says more
+            raise ConfigError(f"cannot read {path}: it is no file")
+        if status.st_size > _LARGEST:
+            raise ConfigError(f"cannot read {path}: it is larger than 64 MB")
         with open(real, "rb") as file:
             raw = file.read()
         return Config(path, real, raw, raw.decode())
@@ -76,9 +84,8 @@ def check_writable(config: Config) -> None:
 
 def replace(config: Config, content: bytes) -> None:
     """Put `content` in the place of the configuration; raises ConfigError if it has changed since it was read."""
-    draft = f"{config.real}.mcpspy-{os.getpid()}"
     try:
-        _write(draft, content)
+        draft = _write(config.real, content)
         try:
             _like(draft, config.real)
             if load(config.path).raw != config.raw:
@@ -119,28 +126,48 @@ def forget(config: Config) -> None:
 
 def write_private(path: str, content: bytes) -> None:
     """Put `content` at `path` at once, readable by the user alone, new directories included; raises ConfigError."""
-    draft = f"{path}-{os.getpid()}"
     try:
         make_directory(os.path.dirname(path))
-        _write(draft, content)
+        draft = _write(path, content)
         os.replace(draft, path)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _write(path: str, content: bytes) -> None:
-    """Write a new file, readable by the user alone, as far as the disk."""
-    if os.path.lexists(path):
-        os.unlink(path)  # of a process with our number, long ago
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+def _write(path: str, content: bytes) -> str:
+    """Write a new file beside `path`, readable by the user alone, as far as the disk; returns its path."""
+    _sweep(path)
+    draft = f"{path}.mcpspy-{os.getpid()}"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
         with open(fd, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        os.unlink(path)
+        os.unlink(draft)
         raise
+    return draft
+
+
+def _sweep(path: str) -> None:
+    """Remove the drafts of `path` that killed processes left."""
+    for draft in glob.glob(f"{glob.escape(path)}.mcpspy-*"):
+        pid = draft.rpartition("-")[2]
+        if pid.isdecimal() and (int(pid) == os.getpid() or not _lives(int(pid))):
+            os.unlink(draft)
+
+
+def _lives(pid: int) -> bool:
+    if os.name != "posix":  # elsewhere to ask is to end it
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _like(draft: str, real: str) -> None:

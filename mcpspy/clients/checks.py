@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from typing import NamedTuple
 from mcpspy.capture.place import directory, make_directory
 from mcpspy.clients.apply import load
 from mcpspy.clients.formats import STRICT
-from mcpspy.clients.probe import PATIENCE, Answer, holder, listening, talk
+from mcpspy.clients.probe import PATIENCE, Answer, listening, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import PROJECT, Found, Machine
+from mcpspy.ports import holder
 from mcpspy.redact import Redactor
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
@@ -78,30 +80,54 @@ def of_captures(machine: Machine) -> Iterator[Check]:
         yield Check(NOTE, "$MCPSPY_CAPTURE_DIR is set here, and most clients do not pass it on: look in both places")
 
 
-def of_server(server: Server, machine: Machine) -> Iterator[Check]:
-    """Everything about one server."""
+def of_server(server: Server, machine: Machine, *, named: bool) -> Iterator[Check]:
+    """Everything about one server; `named` says that the user asked for this one."""
     if server.problem:
         yield Check(PROBLEM, server.problem, "correct the entry")
     elif server.url or server.route:
         yield from _of_remote(server)
     else:
-        if server.disabled:
-            yield Check(NOTE, f"it is disabled in {server.found.client.name}")
-        yield from _of_stdio(server, machine)
+        try:
+            yield from _held_back(server, named) or _of_stdio(server, machine)
+        except ValueError as error:  # a NUL, half a surrogate pair, a name with '='
+            yield Check(PROBLEM, f"it cannot be started: {error}", "correct its command, its env, or its cwd")
+
+
+def _held_back(server: Server, named: bool) -> list[Check]:
+    """Why nothing of what the configuration says is run, which somebody else may have written."""
+    client, start = server.found.client.name, f"to start it: mcpspy doctor {_shown(server)}"
+    if os.name == "posix" and os.stat(server.found.path).st_uid != os.geteuid():
+        return [Check(NOTE, "the configuration belongs to another user, so it was not started")]
+    if server.disabled and not named:
+        return [Check(NOTE, f"it is disabled in {client}, so it was not started", start)]
+    if server.found.place.scope == PROJECT and not named:
+        return [Check(NOTE, "the configuration is the project's, so it was not started", start)]
+    return []
+
+
+def _shown(server: Server) -> str:
+    """The name of a server for a shell, so that a command line of ours does just that, without quotes around it all."""
+    return shlex.quote(server.name)
 
 
 def _of_remote(server: Server) -> Iterator[Check]:
     if not server.route:
         [url] = Redactor().argv([server.url or ""])
         yield Check(NOTE, f"it is remote, and does not go through mcpspy: {url}")
-    elif not server.url:
-        yield Check(PROBLEM, f"nobody knows where the route {server.route!r} leads", "put the server's own URL there")
-    elif not listening(PORT):
+        return
+    if not server.url:
+        yield Check(
+            NOTE,
+            f"'mcpspy install' knows no route {server.route!r}",
+            f"unless you put it there for a proxy of your own on port {PORT}, put the server's own URL there",
+        )
+    if not listening(PORT):
         yield Check(
             PROBLEM, f"no proxy listens on port {PORT}", f"start 'mcpspy proxy --from {server.found.client.id}'"
         )
     else:
-        words = holder(PORT)
+        held = holder(PORT)
+        words = held.words if held else []
         who = " ".join(Redactor().argv(words)) or "a process that cannot be seen"
         ours = any("mcpspy" in word for word in words[:3])
         yield Check(
@@ -112,32 +138,63 @@ def _of_remote(server: Server) -> Iterator[Check]:
 
 
 def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
-    words = [expanded(word, machine) for word in server.words]
     environ = _environment(machine)
-    added = {key: expanded(value, machine) for key, value in server.environ.items()}
+    if server.disabled:
+        yield Check(NOTE, f"it is disabled in {server.found.client.name}")
     if server.launcher:
         yield from _of_launcher(server, environ)
     else:
-        yield Check(NOTE, "it is not wrapped", f"'mcpspy install {server.found.client.id} {server.name}'")
-    unknown = [word for word in (*server.words, *server.environ.values()) if expanded(word, machine) is None]
-    if unknown:
-        names = ", ".join(sorted({match[0] for word in unknown for match in _VARIABLE.finditer(word)}))
-        yield Check(NOTE, f"only {server.found.client.name} knows what {names} stands for, so it was not started")
+        yield Check(NOTE, "it is not wrapped", f"mcpspy install {server.found.client.id} {_shown(server)}")
+    texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
+    if unknown := {name for text in texts for name in _unknown(text, machine)}:
+        yield from _of_unknown(unknown, server)
         return
-    environ |= {key: value for key, value in added.items() if value is not None}
-    command = [word for word in words if word is not None]
+    if server.env_file:
+        try:
+            environ |= _assignments(expanded(server.env_file, machine))
+        except (OSError, UnicodeDecodeError) as error:
+            yield Check(PROBLEM, f"its envFile cannot be read: {error}", "correct envFile")
+            return
+    environ |= {key: expanded(value, machine) for key, value in server.environ.items()}
+    command = [expanded(word, machine) for word in server.words]
     path = shutil.which(command[0], path=environ.get("PATH"))
     if path is None:
         yield _not_found(command[0])
         return
     yield from _of_command(server, command[0], path, machine)
-    cwd = server.cwd or _cwd(server, machine)
+    cwd = expanded(server.cwd, machine) if server.cwd else _cwd(server, machine)
     try:
         answer = talk([path, *command[1:]], environ, cwd)
     except OSError as error:
         yield Check(PROBLEM, f"it cannot be started in {cwd}: {error.strerror}", "correct its command, or its cwd")
         return
     yield from of_answer(answer)
+
+
+def _of_unknown(names: set[str], server: Server) -> Iterator[Check]:
+    """Why a server with these variables was not started."""
+    unset = sorted(name for name in names if name.startswith("env:"))
+    if unset:
+        variables = ", ".join(name.removeprefix("env:") for name in unset)
+        yield Check(
+            PROBLEM,
+            f"not set here: {variables}; so it was not started",
+            f"set that where {server.found.client.name} is started, and here",
+        )
+    if others := ", ".join(f"${{{name}}}" for name in sorted(names) if name not in unset):
+        yield Check(NOTE, f"only {server.found.client.name} knows what {others} stands for, so it was not started")
+
+
+def _assignments(path: str) -> dict[str, str]:
+    """The variables of an envFile: `KEY=value` in lines, perhaps in quotes, with comments; raises OSError."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.strip().removeprefix("export ") for line in file]
+    pairs = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
+    return {key.strip(): _unquoted(value.strip()) for key, _, value in pairs}
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
 def _not_found(command: str) -> Check:
@@ -149,7 +206,7 @@ def _not_found(command: str) -> Check:
 
 
 def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
-    again = f"'mcpspy uninstall {server.found.client.id} {server.name}', then install it again"
+    again = f"install it again, after: mcpspy uninstall {server.found.client.id} {_shown(server)}"
     if stale(server, environ.get("PATH")):
         yield Check(PROBLEM, f"it is wrapped by {server.launcher[0]}, which is gone", again)
         return
@@ -169,7 +226,15 @@ def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
 
 def stale(server: Server, path: str | None) -> bool:
     """Whether a wrapped server is wrapped by what is not there any more."""
-    return bool(server.launcher) and shutil.which(server.launcher[0], path=path) is None
+    return bool(server.launcher) and not resolves(server.launcher[0], path)
+
+
+def resolves(command: str, path: str | None = None) -> bool:
+    """Whether a command is found, on a PATH other than ours if that is given."""
+    try:
+        return shutil.which(command, path=path) is not None
+    except ValueError:  # a NUL, half a surrogate pair
+        return False
 
 
 def _of_command(server: Server, command: str, path: str, machine: Machine) -> Iterator[Check]:
@@ -236,16 +301,20 @@ def _identity(answer: Answer) -> str:
     return "".join(f", {part}" for part in (named, spoken) if part)
 
 
-def expanded(text: str, machine: Machine) -> str | None:
-    """`text` with the variables that any client replaces; None if it has one that only the client knows."""
+def expanded(text: str, machine: Machine) -> str:
+    """`text` with the variables that any client replaces; those that only the client knows, or nobody, stay."""
 
     def value(match: re.Match[str]) -> str:
         name, _, default = match["name"].removeprefix("env:").partition(":-")
         known = {"userHome": machine.home, "workspaceFolder": machine.cwd, "/": machine.paths.sep}
         return machine.environ.get(name) or known.get(name) or default or match[0]
 
-    result = _VARIABLE.sub(value, text)
-    return None if _VARIABLE.search(result) else result
+    return _VARIABLE.sub(value, text)
+
+
+def _unknown(text: str, machine: Machine) -> list[str]:
+    """The names of the variables that stay."""
+    return [match["name"] for match in _VARIABLE.finditer(expanded(text, machine))]
 
 
 def _environment(machine: Machine) -> dict[str, str]:

@@ -1,17 +1,19 @@
 """Plans over all the files of a client, and their execution.
 
 One file may be several places (Claude Code's user and local servers), so plans for it are made one upon the other, and
-it is written once.
+it is written once. What is remembered of a file are its bytes before our first edit. They come back when the undone
+edits lead to the same values and nobody else has written to it in between; otherwise just the edits are undone.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcpspy.clients import plan
-from mcpspy.clients.apply import Config, check_writable, forget, load, recall, remember, replace
-from mcpspy.clients.routes import Route
-from mcpspy.clients.table import Found, Machine, find
+from mcpspy.clients.apply import Config, Memory, check_writable, forget, load, recall, remember, replace
+from mcpspy.clients.formats import read
+from mcpspy.clients.routes import PROXY, Route
+from mcpspy.clients.table import Found, Machine
+from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 
 
@@ -20,8 +22,9 @@ class Draft:
     """A configuration, and what it will be."""
 
     config: Config
-    original: bytes
-    """The configuration without any edit of ours."""
+    form: str
+    memory: Memory | None
+    """What it was before our first edit; None if there is none of ours in it."""
     content: bytes
     """As it will be."""
     steps: list[plan.Step]
@@ -34,11 +37,15 @@ class Draft:
         return self.content != self.config.raw
 
     def write(self) -> None:
-        """Put it in place, the way back first."""
-        if self.content != self.original:
-            remember(self.config, self.original, self.content)
-        replace(self.config, self.content)
-        if self.content == self.original:
+        """Put it in place, the way back first; forget that when it is no longer needed."""
+        back = self.memory is not None and self.content == self.memory.original
+        if self.changes:
+            if self.memory is None:
+                remember(self.config, self.config.raw, self.content)
+            elif self.memory.unchanged(self.config) and not back:
+                remember(self.config, self.memory.original, self.content)
+            replace(self.config, self.content)
+        if back or not _ours(self.content):
             forget(self.config)
 
 
@@ -58,8 +65,7 @@ def installs(
             text, routes = planned.text, planned.routes
             steps += planned.steps
             servers += planned.servers
-        original, _ = _original(config, own[0], machine, routes)
-        drafts.append(Draft(config, original, text.encode(), steps, servers))
+        drafts.append(Draft(config, own[0].place.form, _memory(config), text.encode(), steps, servers))
     return drafts, routes
 
 
@@ -69,18 +75,27 @@ def uninstalls(
     """What `uninstall` makes of the files of `places`. Raises ConfigError."""
     drafts = []
     for config, own in _files(places):
-        original, bare = _original(config, own[0], machine, routes)
-        text, steps, servers = _undone(config, own, machine, names, routes)
-        drafts.append(Draft(config, original, original if text == bare else text.encode(), steps, servers))
+        memory, form = _memory(config), own[0].place.form
+        before = memory.original.decode() if memory else None
+        text, steps, servers = config.text, [], []
+        for found in own:
+            planned = _located(config, plan.uninstall, text, found, machine, names, routes, before)
+            text = planned.text
+            steps += planned.steps
+            servers += planned.servers
+        if memory and before and memory.unchanged(config) and plain(read(text, form)) == plain(read(before, form)):
+            text = before
+        drafts.append(Draft(config, form, memory, text.encode(), steps, servers))
     return drafts
 
 
 def write(drafts: Iterable[Draft]) -> None:
     """Write all that changes, if all of it can be written; raises ConfigError."""
-    changed = [draft for draft in drafts if draft.changes]
-    for draft in changed:
-        check_writable(draft.config)
-    for draft in changed:
+    drafts = list(drafts)
+    for draft in drafts:
+        if draft.changes:
+            check_writable(draft.config)
+    for draft in drafts:
         draft.write()
 
 
@@ -93,26 +108,14 @@ def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:
     return list(files.values())
 
 
-def _original(config: Config, found: Found, machine: Machine, routes: Mapping[str, Route]) -> tuple[bytes, str]:
-    """A configuration without any edit of ours: byte for byte, if it is as we left it, and as the edits tell."""
-    own = [place for place in find(found.client, machine) if os.path.realpath(place.path) == config.real]
-    bare, _, _ = _undone(config, own, machine, (), routes)
-    memory = recall(config)
-    return memory.original if memory and memory.unchanged(config) else bare.encode(), bare
+def _memory(config: Config) -> Memory | None:
+    """What is remembered, unless others have taken away all that was ours: then it is of another time."""
+    return recall(config) if _ours(config.raw) else None
 
 
-def _undone(
-    config: Config, places: Sequence[Found], machine: Machine, names: Sequence[str], routes: Mapping[str, Route]
-) -> tuple[str, list[plan.Step], list[str]]:
-    memory = recall(config)
-    before = memory.original.decode() if memory else None
-    text, steps, servers = config.text, [], []
-    for found in places:
-        planned = _located(config, plan.uninstall, text, found, machine, names, routes, before)
-        text = planned.text
-        steps += planned.steps
-        servers += planned.servers
-    return text, steps, servers
+def _ours(content: bytes) -> bool:
+    """Whether there may be an edit of ours in a configuration."""
+    return b"mcpspy" in content.lower() or PROXY.encode() in content
 
 
 def _located(config: Config, make: Callable[..., plan.Plan], *arguments: object) -> plan.Plan:

@@ -78,13 +78,22 @@ class Wrapped(NamedTuple):
 
     launcher: list[str]
     """What starts mcpspy: the words before `wrap`."""
+    options: list[str]
+    """The words between `wrap` and `--`."""
     words: list[str]
     """The server's own command line."""
 
     @property
     def ours(self) -> bool:
         """Whether the launcher is nothing but mcpspy, so that without it the server's own command is left."""
-        return len(self.launcher) == 1 or self.launcher[1:] == ["-m", "mcpspy"] or self.launcher[0] == "uvx"
+        first, *more = self.launcher
+        starter = " ".join([re.split(r"[/\\]", first)[-1].lower().removesuffix(".exe"), *more[:-1]])
+        return not more or more == ["-m", "mcpspy"] or starter in ("uvx", "uv tool run", "pipx run")
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether `install` would have written it otherwise."""
+        return len(self.options) != 2 or self.options[0] != "--name"
 
 
 def entries(root: Node, place: Place, machine: Machine, text: str) -> list[Entry]:
@@ -181,7 +190,7 @@ def wrapped(words: Sequence[str]) -> Wrapped | None:
     for at in range(len(words) - 1):
         if _is_mcpspy(words[at]) and words[at + 1] == "wrap" and "--" in words[at + 2 :]:
             end = words.index("--", at + 2)
-            return Wrapped(list(words[: at + 1]), list(words[end + 1 :]))
+            return Wrapped(list(words[: at + 1]), list(words[at + 2 : end]), list(words[end + 1 :]))
     return None
 
 

@@ -1,5 +1,7 @@
 """The formats that configurations are written in."""
 
+from functools import lru_cache
+
 from mcpspy.clients.tree import Node, Syntax, where
 from mcpspy.errors import ConfigError
 
@@ -7,8 +9,9 @@ STRICT, JSONC, TOML, YAML = "json", "jsonc", "toml", "yaml"
 """JSON proper, JSON with comments, and the others. All JSON is read with comments; some clients do not."""
 
 
+@lru_cache(maxsize=8)  # a plan looks at the same text several times, and it may be megabytes
 def read(text: str, form: str) -> Node:
-    """The tree of a configuration; raises ConfigError with line, column and reason."""
+    """The tree of a configuration, not to be changed; raises ConfigError with line, column and reason."""
     try:
         if form == TOML:
             from mcpspy.clients import toml

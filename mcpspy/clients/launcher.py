@@ -4,15 +4,28 @@ import os
 import shutil
 import sys
 
+from mcpspy.errors import ConfigError
+
 
 def launcher() -> list[str]:
-    """The absolute command of this mcpspy: its script, or the interpreter and `-m mcpspy`."""
+    """The absolute command of this mcpspy: its script, or the interpreter and `-m mcpspy`; raises ConfigError."""
     script = sys.argv[0]
     if _is_script(script):
         found = os.path.abspath(script) if os.path.dirname(script) else shutil.which(script)
         if found and os.path.exists(found):
-            return [found]  # not resolved: the link in ~/.local/bin survives an update, its target may not
-    return [os.path.abspath(sys.executable), "-m", "mcpspy"]
+            return [_text(found)]  # not resolved: the link in ~/.local/bin survives an update, its target may not
+    return [_text(os.path.abspath(sys.executable)), "-m", "mcpspy"]
+
+
+def _text(path: str) -> str:
+    """`path`, if a configuration can hold it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"the path of mcpspy itself, {path}, is not UTF-8, which no configuration can hold"
+        ) from error
+    return path
 
 
 def fleeting(words: list[str]) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from mcpspy.clients.entries import Entry, Launch, Refusal, entries, launch, remote, wrapped
 from mcpspy.clients.formats import YAML, member, read
-from mcpspy.clients.routes import PROXY, Route, assign, routed, split
+from mcpspy.clients.routes import PROXY, Route, assign, known, local, refused, routed, split
 from mcpspy.clients.table import Found, Machine
-from mcpspy.clients.tree import Edit, Node, edited, plain, quote, where
+from mcpspy.clients.tree import Edit, Member, Node, edited, outline, quote, where
 from mcpspy.errors import ConfigError
 
 WRAPPED, ROUTED, UNDONE, AS_IT_WAS, SKIPPED = "wrapped", "routed", "undone", "as it was", "skipped"
@@ -21,7 +21,6 @@ WRAPPED, ROUTED, UNDONE, AS_IT_WAS, SKIPPED = "wrapped", "routed", "undone", "as
 
 _PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a word that YAML takes for itself in any place, unless it is no string
 _LOGIN = ("auth", "oauth", "authProviderType", "requiresOAuth")
-_LOOPBACK = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Step:
     done: str
     detail: str
     becomes: Sequence[str] = ()
-    """The command line, or the URL alone, that the edits make."""
+    """The command line, or the URL alone, that the edits make, or that was there."""
     edits: tuple[Edit, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -87,9 +86,9 @@ def uninstall(
     for entry in _chosen(listed, names):
         try:
             if launched := launch(entry):
-                step = _unwrap(text, found.place.form, entry, launched, before.get(entry.name))
+                step = _unwrap(text, found.place.form, entry, launched, before.get(entry.name), entry.name in names)
             else:
-                step = _unroute(text, found, entry, routes)
+                step = _unroute(text, found, entry, routes, before.get(entry.name))
         except Refusal as refusal:
             step = Step(entry.name, SKIPPED, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
@@ -107,7 +106,7 @@ def _chosen(listed: list[Entry], names: Sequence[str]) -> list[Entry]:
 def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequence[str]) -> Step:
     words = launched.words
     if wrapped(words):
-        return Step(entry.name, AS_IT_WAS, "wrapped already", notes=_notes(entry))
+        return Step(entry.name, AS_IT_WAS, "wrapped already", words, notes=_notes(entry))
     command, args = launched.command.node, launched.args
     prefix = [quote(word) for word in (*launcher[1:], "wrap", "--name", entry.label, "--")] + [_moved(text, command)]
     edits = [Edit(command.start, command.end, quote(launcher[0]))]
@@ -121,10 +120,12 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
     )
 
 
-def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None) -> Step:
+def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None, named: bool) -> Step:
     behind = wrapped(launched.words)
     if not behind:
         return Step(entry.name, AS_IT_WAS, "not wrapped")
+    if behind.by_hand and not named:
+        return Step(entry.name, AS_IT_WAS, "it was wrapped by hand; name it, and that is undone too")
     if not (behind.ours and behind.words):
         raise Refusal("it was wrapped by hand in a way of its own; undo it there")
     command, args, elements = launched.command.node, launched.args, launched.arguments
@@ -145,10 +146,10 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
 
 
 def _ours_alone(text: str, form: str, launched: Launch, before: Entry | None) -> int | None:
-    """Where the arguments were added to an entry that had none `before`, if they still stand there."""
+    """Where the arguments were added to an entry that had none `before`, as far as is known, if they stand there."""
     place, _ = _beside(text, form, launched)
     try:
-        had_args = before is None or (was := launch(before)) is None or was.args is not None
+        had_args = before is not None and (was := launch(before)) is not None and was.args is not None
     except Refusal:
         return None
     assert launched.args
@@ -161,33 +162,41 @@ def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -
     if target is None:
         raise Refusal(f"it has neither a command nor {' nor '.join(found.client.remote)}")
     url: str = target.node.value
-    if routed(url):
+    if (through := routed(url)) and through[0] in routes:
+        routes = known(routes, through[0], routes[through[0]].origin, found.client.id, found.path)
         return Step(entry.name, AS_IT_WAS, "routed already", notes=_notes(entry)), routes
     parts = split(url)
     if not parts:
         raise Refusal("its URL is neither http nor https")
     if any(mark in parts.origin for mark in "${}"):
         raise Refusal("the origin of its URL is a variable, and the proxy cannot know what for")
+    if reason := refused(parts.origin):
+        raise Refusal(reason)
     if any(entry.scalar(key) not in (None, False) for key in _LOGIN):
         raise Refusal("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
-    name, routes = assign(routes, entry.name, parts.origin, found.client.id)
+    name, routes = assign(routes, entry.name, parts.origin, found.client.id, found.path)
     notes = _notes(entry)
-    if not (_LOOPBACK.fullmatch(parts.origin) or _credentials(entry)):
+    if not (local(parts.origin) or _credentials(entry)):
         notes += ("no credentials are configured: should it ask for a login, uninstall it and use 'mcpspy mitm'",)
     ours = f"{PROXY}/{name}"
     edit = _other_origin(text, target.node, parts.origin, ours, parts.rest)
     return Step(entry.name, ROUTED, f"{ours} for {parts.origin}", (ours + parts.rest,), (edit,), notes), routes
 
 
-def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -> Step:
+def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route], before: Entry | None) -> Step:
     target = remote(entry, found.client.remote)
     ours = routed(target.node.value) if target else None
     if not target or not ours:
         return Step(entry.name, AS_IT_WAS, "not routed")
     name, rest = ours
-    if name not in routes:
+    was = remote(before, found.client.remote) if before else None
+    own = split(was.node.value) if was else None
+    if name in routes:
+        origin = routes[name].origin
+    elif own and own.rest == rest and not refused(own.origin):
+        origin = own.origin
+    else:
         raise Refusal(f"no origin is known for the route {name!r}; put the server's own URL there")
-    origin = routes[name].origin
     edit = _other_origin(text, target.node, f"{PROXY}/{name}", origin, rest)
     return Step(entry.name, UNDONE, "", (origin + rest,), (edit,))
 
@@ -268,28 +277,23 @@ def _proved(text: str, names: Sequence[str], steps: list[Step], found: Found, ma
 def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> bool:
     """Whether `new` holds what each step was to make, and is otherwise as `text`."""
     try:
-        roots = [read(text, found.place.form), read(new, found.place.form)]
-        before, after = (
-            _chosen(entries(root, found.place, machine, of), names) for root, of in zip(roots, (text, new), strict=True)
-        )
+        changed: set[int] = set()
+        before, after = (_chosen(_listed(of, found, machine), names) for of in (text, new))
         for old, made, step in zip(before, after, steps, strict=True):
             if step.edits:
-                _taken_out(old, found)
-                if _taken_out(made, found) != list(step.becomes):
+                (_, was), (words, now) = _changeable(old, found), _changeable(made, found)
+                changed |= {id(member) for member in (*was, *now)}
+                if words != list(step.becomes):
                     return False
+        outlines = [outline(read(of, found.place.form), of, changed) for of in (text, new)]
     except (ConfigError, Refusal, ValueError):
         return False
-    return bool(plain(roots[0]) == plain(roots[1]))
+    return bool(outlines[0] == outlines[1])
 
 
-def _taken_out(entry: Entry, found: Found) -> list[str]:
-    """Remove from the tree what an edit may change, and return what it said."""
+def _changeable(entry: Entry, found: Found) -> tuple[list[str], list[Member | None]]:
+    """The command line or the URL of an entry, and the members that say it: all that an edit may change."""
     if launched := launch(entry):
-        words, members = launched.words, launched.holder.value
-        gone = [launched.command, launched.args]
-    else:
-        target = remote(entry, found.client.remote)
-        words, members, gone = [target.node.value] if target else [], entry.members, [target]
-    for key in [key for key, value in members.items() if any(value is one for one in gone)]:
-        del members[key]
-    return words
+        return launched.words, [launched.command, launched.args]
+    target = remote(entry, found.client.remote)
+    return [target.node.value] if target else [], [target]

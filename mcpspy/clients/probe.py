@@ -1,8 +1,9 @@
-"""Starting a server as a client would and saying hello to it, and looking at who listens on a port.
+"""Starting a server as a client would and saying hello to it, and trying whether a port is listened on.
 
-The server is asked `server/discover` (2026-07-28), and `initialize` when that is refused or nothing comes. However it
-behaves, it and what it started have ended when `talk` returns: stdin is closed, then come SIGTERM and SIGKILL, each
-after the two seconds that SDKs leave a server.
+The server is asked `server/discover` (2026-07-28), and `initialize` when that is refused or nothing comes; one that
+ends at the first is started again and asked the second alone. However it behaves, it and what it started have ended
+when `talk` returns or is interrupted: stdin is closed, then come SIGTERM and SIGKILL, each after the two seconds that
+SDKs leave a server. Its output takes a bounded part of our memory.
 """
 
 import json
@@ -14,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -26,9 +27,13 @@ PATIENCE = 10.0
 
 _PROBE = 2.0  # seconds until `initialize` is sent to a server that says nothing to `server/discover`
 _LEAVE = 2.0  # seconds for each way of asking a server to end
-_KEPT = 20  # lines of stderr, and of stdout that is no message
+_KEPT = 20  # lines of stderr, and of stdout that is no message; responses that wait
+_SHOWN = 4096  # bytes of such a line
+_LONGEST = 16 << 20  # bytes of a message
+_Request = dict[str, object]
+_Response = dict[str, Any] | None
 _ME = {"name": "mcpspy-doctor", "version": __version__}
-_DISCOVER = {
+_DISCOVER: _Request = {
     "method": "server/discover",
     "params": {
         "_meta": {
@@ -38,7 +43,7 @@ _DISCOVER = {
         }
     },
 }
-_INITIALIZE = {
+_INITIALIZE: _Request = {
     "method": "initialize",
     "params": {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _ME},
 }
@@ -65,97 +70,124 @@ class Answer:
 
 
 def talk(words: Sequence[str], environ: Mapping[str, str], cwd: str, patience: float = PATIENCE) -> Answer:
-    """Start a server, say hello, end it; raises OSError if it cannot be started."""
-    pipe = subprocess.PIPE
+    """Start a server, say hello, end it; raises OSError or ValueError if it cannot be started."""
+    answer = _talk(words, environ, cwd, patience, _REQUESTS)
+    if answer.method is None and (answer.exit is not None or answer.error):
+        return _talk(words, environ, cwd, patience, (_INITIALIZE,))  # it may insist that this comes first
+    return answer
+
+
+def _talk(
+    words: Sequence[str], environ: Mapping[str, str], cwd: str, patience: float, requests: Sequence[_Request]
+) -> Answer:
+    """The same with these requests, in this order, each when the one before is refused or remains without an answer."""
+    answer, pipe = Answer(), subprocess.PIPE
+    responses: queue.Queue[_Response] = queue.Queue(_KEPT)
+    said: deque[bytes] = deque(maxlen=_KEPT)
     process = subprocess.Popen(
         words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environ), cwd=cwd, start_new_session=os.name == "posix"
     )
-    assert process.stdin
     assert process.stdout
     assert process.stderr
-    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    said: deque[bytes] = deque(maxlen=_KEPT)
     readers = [
-        threading.Thread(target=_read, args=(process.stdout, lines.put), daemon=True),
-        threading.Thread(target=_read, args=(process.stderr, said.append), daemon=True),
+        threading.Thread(target=_read_stdout, args=(process.stdout, responses, answer.noise), daemon=True),
+        threading.Thread(target=_read_stderr, args=(process.stderr, said), daemon=True),
     ]
-    for reader in readers:
-        reader.start()
-    answer = Answer()
     try:
-        _converse(process, lines, answer, patience)
+        for reader in readers:
+            reader.start()
+        _converse(process, requests, responses, answer, patience)
     finally:
-        _end(process)
-    for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
-        reader.join(_LEAVE)
-        if not reader.is_alive():  # else something that left its group holds the pipe
-            stream.close()
+        try:
+            _end(process)
+        finally:
+            for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
+                reader.join(_LEAVE)
+                if not reader.is_alive():  # else something that left its group holds the pipe
+                    stream.close()
     answer.stderr = [line.decode(errors="replace") for line in list(said) if line]
     return answer
 
 
 def _converse(
-    process: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | None]", answer: Answer, patience: float
+    process: subprocess.Popen[bytes],
+    requests: Sequence[_Request],
+    responses: "queue.Queue[_Response]",
+    answer: Answer,
+    patience: float,
 ) -> None:
     started = time.monotonic()
-    sent = _send(process, 0)
-    while answer.method is None and (now := time.monotonic()) < started + patience:
-        due = started + (_PROBE if sent == 1 else patience)
+    sent = _send(process, requests, 0)
+    while (now := time.monotonic()) < started + patience:
+        due = started + (_PROBE if sent < len(requests) else patience)
         try:
-            line = lines.get(timeout=max(min(due, started + patience) - now, 0.001))
+            response = responses.get(timeout=max(min(due, started + patience) - now, 0.001))
         except queue.Empty:
-            sent = _send(process, sent) if sent < len(_REQUESTS) else sent
+            sent = _send(process, requests, sent) if sent < len(requests) else sent
             continue
-        if line is None:
+        if response is None:
             try:
                 answer.exit = process.wait(_LEAVE)
             except subprocess.TimeoutExpired:
                 answer.error = "it closed its stdout"
             break
-        refused = _take(line, answer)
-        if refused == len(_REQUESTS):
+        number = response["id"]
+        if isinstance(response.get("result"), dict) and 1 <= number <= sent:
+            answer.method, answer.result = str(requests[number - 1]["method"]), response["result"]
             break
-        if refused == sent:
-            sent = _send(process, sent)
+        if isinstance(response.get("error"), dict) and number == sent:
+            answer.error = str(response["error"].get("message"))
+            if sent == len(requests):
+                break
+            sent = _send(process, requests, sent)
     answer.seconds = time.monotonic() - started
 
 
-def _send(process: subprocess.Popen[bytes], number: int) -> int:
-    """Send a request, the id being its number; returns how many have been sent."""
+def _send(process: subprocess.Popen[bytes], requests: Sequence[_Request], number: int) -> int:
+    """Send a request, the id being its number from 1; returns how many have been sent."""
     assert process.stdin
     try:
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number + 1} | _REQUESTS[number]).encode() + b"\n")
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number + 1} | requests[number]).encode() + b"\n")
         process.stdin.flush()
     except OSError:  # it has gone, which its stdout will tell
         pass
     return number + 1
 
 
-def _take(line: bytes, answer: Answer) -> int:
-    """Note what a line says; returns the number of the request that it refuses, or 0."""
+def _read_stdout(stream: IO[bytes], responses: "queue.Queue[_Response]", noise: list[str]) -> None:
+    """Pick out the responses, which are few, so that a server may write what it likes; None is the end."""
+    for line in _lines(stream):
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict):
+            if "method" not in message and type(message.get("id")) is int:
+                _put(responses, message)
+        elif line.strip() and len(noise) < _KEPT:
+            noise.append(line[:_SHOWN].rstrip(b"\r\n").decode(errors="replace"))
+    _put(responses, None)
+
+
+def _put(responses: "queue.Queue[_Response]", response: _Response) -> None:
     try:
-        message = json.loads(line)
-    except ValueError:
-        message = None
-    if not isinstance(message, dict):
-        if len(answer.noise) < _KEPT and line.strip():
-            answer.noise.append(line.decode(errors="replace"))
-        return 0
-    number = message.get("id")
-    if "method" in message or type(number) is not int or not 1 <= number <= len(_REQUESTS):
-        return 0
-    if isinstance(message.get("result"), dict):
-        answer.method, answer.result = str(_REQUESTS[number - 1]["method"]), message["result"]
-    elif isinstance(message.get("error"), dict):
-        answer.error = str(message["error"].get("message"))
-        return number
-    return 0
+        responses.put_nowait(response)
+    except queue.Full:  # a flood, or nobody listens any more
+        pass
 
 
-def _read(stream: IO[bytes], put: Any) -> None:
-    for line in stream:
-        put(line.rstrip(b"\r\n")[:4096])
-    put(None)
+def _read_stderr(stream: IO[bytes], said: deque[bytes]) -> None:
+    for line in _lines(stream):
+        said.append(line[:_SHOWN].rstrip(b"\r\n"))
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines, of one that is too long only the beginning."""
+    while line := stream.readline(_LONGEST):
+        rest = line
+        while len(rest) == _LONGEST and not rest.endswith(b"\n"):
+            rest = stream.readline(_LONGEST)
+        yield line
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -164,15 +196,21 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
     except OSError:
         pass
-    for name in ("", "SIGTERM", "SIGKILL"):
-        if name:
-            _signal(process, name)
+    try:
+        for name in ("", "SIGTERM"):
+            if name:
+                _signal(process, name)
+            try:
+                process.wait(_LEAVE)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    finally:  # it, if somebody is in a hurry, and what it started and left behind
+        _signal(process, "SIGKILL")
         try:
             process.wait(_LEAVE)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    _signal(process, "SIGKILL")  # what it started and left behind
+        except subprocess.TimeoutExpired:  # somebody else's by now
+            pass
 
 
 def _signal(process: subprocess.Popen[bytes], name: str) -> None:
@@ -190,34 +228,3 @@ def listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def holder(port: int) -> list[str]:
-    """The command line of the process that listens on a port, where the system lets us see it (Linux); else nothing."""
-    sockets = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(table, encoding="ascii") as file:
-                rows = [row.split() for row in file.readlines()[1:]]
-        except OSError:
-            continue
-        sockets |= {
-            f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
-        }
-    try:
-        processes = [name for name in os.listdir("/proc") if name.isdigit()] if sockets else []
-    except OSError:
-        return []
-    return next((words for pid in processes if (words := _command_holding(pid, sockets))), [])
-
-
-def _command_holding(pid: str, sockets: set[str]) -> list[str]:
-    folder = f"/proc/{pid}/fd"
-    try:
-        for name in os.listdir(folder):
-            if os.readlink(os.path.join(folder, name)) in sockets:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    return [word.decode(errors="replace") for word in file.read().split(b"\0") if word]
-    except OSError:  # ended, or somebody else's
-        pass
-    return []

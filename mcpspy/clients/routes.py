@@ -2,19 +2,27 @@
 
 `install` turns `https://host/mcp?x` into `http://127.0.0.1:6278/NAME/mcp?x`, and `proxy --from CLIENT` serves NAME.
 A route once given is never given to another origin and never forgotten: the configuration that names it may be one in
-a project that comes and goes, and its way back is nowhere else.
+a project that comes and goes, and its way back is nowhere else. It is served while a configuration names it.
 """
 
+import ipaddress
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from mcpspy.capture.place import home, printable_name
+from mcpspy.capture.place import home, make_directory, printable_name
 from mcpspy.clients.apply import write_private
 from mcpspy.errors import ConfigError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 PORT = 6278
 PROXY = f"http://127.0.0.1:{PORT}"
@@ -24,10 +32,10 @@ _URL = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<rest>.*)", re.IGNORECASE | r
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a route leads, and for which clients (their ids) it was made."""
+    """Where a route leads, and for which configurations of which clients (their ids) it was made."""
 
     origin: str
-    clients: tuple[str, ...]
+    paths: Mapping[str, tuple[str, ...]]
 
 
 class Url(NamedTuple):
@@ -49,21 +57,67 @@ def routed(url: str) -> tuple[str, str] | None:
     return (match["name"], match["rest"]) if match else None
 
 
-def assign(routes: Mapping[str, Route], server: str, origin: str, client: str) -> tuple[str, dict[str, Route]]:
-    """The route of a server, named after it, and all routes with it."""
+def refused(origin: str) -> str:
+    """Why the proxy cannot relay to an origin; empty if it can."""
+    try:
+        parts = urlsplit(origin)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host:
+        return "the origin of its URL is none"
+    if "@" in parts.netloc:
+        return "its URL holds a password: put that into a header, and it can be routed"
+    if local(origin) and port == PORT:
+        return f"it is behind a proxy already: port {PORT} is mcpspy's own"
+    return ""
+
+
+def local(origin: str) -> bool:
+    """Whether an origin that is not `refused` is on this machine."""
+    host = urlsplit(origin).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host.rstrip(".") == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def assign(
+    routes: Mapping[str, Route], server: str, origin: str, client: str, path: str
+) -> tuple[str, dict[str, Route]]:
+    """The route of a server in the configuration of a client, named after the server, and all routes with it."""
     base, number = printable_name(server), 1
     name = base
     while name in routes and routes[name].origin != origin:
         number += 1
         name = f"{base}-{number}"
-    known = routes.get(name, Route(origin, ()))
-    clients = known.clients if client in known.clients else (*known.clients, client)
-    return name, {**routes, name: replace(known, clients=clients)}
+    return name, known(routes, name, origin, client, path)
+
+
+def known(routes: Mapping[str, Route], name: str, origin: str, client: str, path: str) -> dict[str, Route]:
+    """All routes, the one called `name` also for a configuration of a client."""
+    paths = dict(routes[name].paths) if name in routes else {}
+    paths[client] = tuple(dict.fromkeys((*paths.get(client, ()), path)))
+    return {**routes, name: Route(origin, paths)}
 
 
 def routes_of(client: str) -> list[tuple[str, str]]:
-    """The routes, as name and origin, that the configurations of a client (its id) were given."""
-    return [(name, route.origin) for name, route in load().items() if client in route.clients]
+    """The routes, as name and origin, that configurations of a client (its id) name now."""
+    return [
+        (name, route.origin)
+        for name, route in load().items()
+        if any(_names(path, name) for path in route.paths.get(client, ()))
+    ]
+
+
+def _names(path: str, name: str) -> bool:
+    """Whether a URL in the file at `path` begins with the route."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return re.search(rf"{re.escape(PROXY)}/{re.escape(name)}(?![\w.-])", file.read()) is not None
+    except OSError:
+        return False
 
 
 def load() -> dict[str, Route]:
@@ -71,7 +125,10 @@ def load() -> dict[str, Route]:
     try:
         with open(_path(), encoding="utf-8") as file:
             fields = json.load(file)
-        return {name: Route(route["origin"], tuple(route["clients"])) for name, route in fields.items()}
+        return {
+            name: Route(route["origin"], {client: tuple(paths) for client, paths in route["paths"].items()})
+            for name, route in fields.items()
+        }
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -81,10 +138,35 @@ def load() -> dict[str, Route]:
 
 
 def save(routes: Mapping[str, Route]) -> None:
-    """Put all routes in their file, at once."""
-    path = _path()
-    fields = {name: {"origin": route.origin, "clients": route.clients} for name, route in routes.items()}
-    write_private(path, json.dumps(fields, indent=1).encode() + b"\n")
+    """Add these routes to those in the file, where another `install` may have put some meanwhile."""
+    with _alone():
+        merged = load()
+        for name, route in routes.items():
+            if name in merged and merged[name].origin != route.origin:
+                raise ConfigError(f"another install has just taken the route {name!r}; try again")
+            for client, paths in route.paths.items():
+                for path in paths:
+                    merged = known(merged, name, route.origin, client, path)
+        fields = {name: {"origin": route.origin, "paths": route.paths} for name, route in merged.items()}
+        write_private(_path(), json.dumps(fields, indent=1).encode() + b"\n")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else changes the routes meanwhile."""
+    folder = home()
+    try:
+        make_directory(folder)
+        fd = os.open(folder, os.O_RDONLY) if fcntl else -1
+    except OSError as error:
+        raise ConfigError(f"cannot write {_path()}: {error.strerror}") from error
+    try:
+        if fcntl:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        if fcntl:
+            os.close(fd)
 
 
 def _path() -> str:

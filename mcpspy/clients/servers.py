@@ -33,6 +33,8 @@ class Server:
     """The route by which a remote one goes through the proxy."""
     environ: dict[str, str] = field(default_factory=dict)
     """What the configuration adds to its environment."""
+    env_file: str | None = None
+    """The path of a file with more of that."""
     cwd: str | None = None
     disabled: bool = False
     problem: str = ""
@@ -67,6 +69,8 @@ def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
             behind = wrapped(launched.words)
             server.words = behind.words if behind else launched.words
             server.launcher = behind.launcher if behind else []
+            if not server.words or not server.words[0]:
+                raise Refusal("its command is empty")
         elif target := remote(entry, found.client.remote):
             server.url = target.node.value
             if ours := routed(target.node.value):
@@ -79,6 +83,7 @@ def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
         if isinstance(environ, dict):
             server.environ = {key: str(value) for key, value in environ.items() if value is not None}
         server.cwd = holder["cwd"] if isinstance(holder.get("cwd"), str) else None
+        server.env_file = holder["envFile"] if isinstance(holder.get("envFile"), str) else None
     except Refusal as refusal:
         server.problem = str(refusal)
     return server

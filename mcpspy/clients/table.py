@@ -4,7 +4,8 @@ Adding a client is adding a row here and a fixture in `tests/clients/fixtures`. 
 of a `Machine`, so that the paths of every platform can be told, and tested, on any.
 
 A path is a template: `{home}`, `{config}` (where programs of the platform keep their settings), `{local}` (Windows: the
-same, not roaming), `{project}` (the working directory, and then each directory above it, as far as the home).
+same, not roaming), `{project}` (the working directory, and then each directory above it that is in the home: elsewhere
+it may be somebody else's).
 """
 
 import glob
@@ -38,7 +39,7 @@ class Machine:
     @classmethod
     def here(cls) -> "Machine":
         """The one that we run on."""
-        home = os.path.expanduser("~")
+        home = os.path.realpath(os.path.expanduser("~"))  # as the working directory is told
         try:
             cwd = os.getcwd()
         except OSError:  # deleted
@@ -276,12 +277,11 @@ def candidates(place: Place, machine: Machine) -> list[str]:
 
 
 def projects(machine: Machine) -> Iterator[str]:
-    """The working directory and those above it; the home, and what is above, only for who works right there."""
+    """The working directory, and those above it that are in the home."""
     paths, folder = machine.paths, machine.cwd
     yield folder
-    while (above := paths.dirname(folder)) not in (folder, machine.home):
-        yield above
-        folder = above
+    while (folder := paths.dirname(folder)).startswith(paths.join(machine.home, "")):
+        yield folder
 
 
 def _settings(machine: Machine) -> tuple[str, str]:
@@ -298,13 +298,13 @@ def _settings(machine: Machine) -> tuple[str, str]:
 
 
 def find(client: Client, machine: Machine, scope: str | None = None) -> list[Found]:
-    """The places of a client whose files exist, in the order of the table; `scope` None is all."""
-    found = []
+    """The places of a client whose files exist, each once, in the order of the table; `scope` None is all."""
+    found: dict[tuple[str, tuple[str, ...]], Found] = {}
     for place in client.places:
-        if scope in (None, place.scope):
-            there = (existing for path in candidates(place, machine) if (existing := _existing(path)))
-            found += [Found(client, place, path) for path in next(there, [])]
-    return found
+        there = (existing for path in candidates(place, machine) if (existing := _existing(path)))
+        for path in next(there, []):
+            found.setdefault((os.path.realpath(path), place.root), Found(client, place, path))
+    return [one for one in found.values() if scope in (None, one.place.scope)]
 
 
 def _existing(path: str) -> list[str]:

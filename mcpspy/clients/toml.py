@@ -4,7 +4,7 @@ import re
 import tomllib
 from typing import Any
 
-from mcpspy.clients.tree import Member, Node, Syntax
+from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -23,11 +23,28 @@ def read(text: str) -> Node:
     mark = len(text) - len(text.removeprefix("\ufeff"))
     try:
         tomllib.loads(text[mark:])
-    except tomllib.TOMLDecodeError as error:
+        root = _Scan(text).document(mark)
+    except ValueError as error:  # also of a number with too many digits
         raise _syntax(text, mark, str(error)) from error
     except RecursionError as error:
         raise Syntax(0, "nested too deeply") from error
-    return _Scan(text).document(mark)
+    if _depth(root) > DEEPEST:
+        raise Syntax(0, "nested too deeply")
+    return root
+
+
+def _depth(root: Node) -> int:
+    level, depth = [root], 0
+    while level:
+        level = [inner for node in level for inner in _inner(node)]
+        depth += 1
+    return depth
+
+
+def _inner(node: Node) -> list[Node]:
+    if isinstance(node.value, dict):
+        return [member.node for member in node.value.values()]
+    return node.value if isinstance(node.value, list) else []
 
 
 def _syntax(text: str, mark: int, message: str) -> Syntax:

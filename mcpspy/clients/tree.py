@@ -6,7 +6,7 @@ written back from values.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -72,6 +72,16 @@ def plain(node: Node) -> Any:
     if isinstance(node.value, list):
         return [plain(element) for element in node.value]
     return node.value
+
+
+def outline(node: Node, text: str, without: Container[int] = ()) -> Any:
+    """The tree with the text of each scalar for its value, and without the members of these `id`s."""
+    if isinstance(node.value, dict):
+        members = [(key, member) for key, member in node.value.items() if id(member) not in without]
+        return {key: outline(member.node, text, without) for key, member in members}
+    if isinstance(node.value, list):
+        return [outline(element, text, without) for element in node.value]
+    return text[node.start : node.end]
 
 
 def where(text: str, offset: int) -> str:

@@ -45,7 +45,11 @@ class _Build:
         if isinstance(node, ScalarNode):
             fixed = fixed or ("is a YAML block of text" if node.style in ("|", ">") else "")
             fixed = fixed or ("" if end > start else "is empty")
-            return Node(start, end, self._constructor.construct_object(node), fixed=fixed)
+            try:
+                value = self._constructor.construct_object(node)
+            except (YAMLError, ValueError, OverflowError) as error:  # outside our entries nobody asks for it
+                value, fixed = node.value, f"is no value: {str(error).splitlines()[0]}"
+            return Node(start, end, value, fixed=fixed)
         again = id(node) in self._seen
         self._seen.add(id(node))
         built = Node(start, end, None, lines=not node.flow_style, fixed=fixed)

@@ -1,7 +1,12 @@
 import json
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
+
+from tests.relay.harness import LIMIT, running
 
 DEMO = ["-m", "mcpspy.demo.server"]
 
@@ -37,6 +42,34 @@ def test_each_problem_comes_with_its_fix_and_exit_code_1(servers, mcpspy):
     assert "stderr: \\e[31mno key" in out, "what a server writes is shown, harmless"
     assert "fix: start its command in a shell" in out
     assert out.endswith("\n1 problem\n")
+
+
+def test_a_server_of_a_project_is_started_only_when_it_is_named(servers, home, mcpspy):
+    project, ran = home / "work" / ".cursor" / "mcp.json", home / "ran"
+    project.parent.mkdir()
+    project.write_text(json.dumps({"mcpServers": {"theirs": {"command": "touch", "args": [str(ran)]}}}))
+    for target in ([], ["cursor"], ["good"]):
+        assert ("the configuration is the project's, so it was not started" in mcpspy("doctor", *target)[1]) == (
+            target != ["good"]
+        )
+        assert not ran.exists()
+    mcpspy("doctor", "theirs")
+    assert ran.exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_no_server(cursor, home, how):
+    pid = home / "pid"
+    os.mkfifo(pid)
+    source = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
+    cursor.write_text(json.dumps({"mcpServers": {"s": {"command": sys.executable, "args": ["-c", source]}}}))
+    doctor = [sys.executable, "-m", "mcpspy", "doctor", "s"]
+    with subprocess.Popen(doctor, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        server = int(pid.read_text())
+        process.send_signal(how)
+        _, err = process.communicate(timeout=LIMIT)
+    assert (process.returncode, err) == (130, b"")
+    assert not running(server)
 
 
 def test_a_configuration_that_cannot_be_read_is_a_problem(servers, mcpspy):

@@ -47,13 +47,46 @@ def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mc
 def test_with_dry_run_the_changes_are_printed_and_nothing_is_written(cursor, home, mcpspy):
     status, out, err = mcpspy("install", "cursor", "notes", "remote", "--dry-run")
     assert (status, err) == (0, "")
-    lines = out.splitlines()
+    assert out.startswith(f"{cursor}\n  notes                     wrapped; disabled in the client\n  remote")
+    lines = out.splitlines()[3:]
     assert lines[:2] == [f"--- {cursor}", f"+++ {cursor}"]
-    assert [line for line in lines if line.startswith("-  ")] == [f"-{line}" for line in TEXT.splitlines()[4:6]]
+    assert [line for line in lines if line.startswith("-  ")] == [
+        f"-{line}".replace('": "x"', '": "«withheld»"') for line in TEXT.splitlines()[4:6]
+    ]
     assert sum(line.startswith("+  ") for line in lines) == 2
     assert "s3cr3t" not in out, "what is beside a change may be a secret"
     assert cursor.read_text() == TEXT
     assert sorted(os.listdir(home)) == [".cursor", "work"]
+
+
+def test_a_diff_shows_no_secret_and_no_control_character(cursor, home, mcpspy):
+    entry = '{"command": "np\x1b[2Jx", "args": ["--token", "s3cr3t", "p\u2028q"], "env": {"DB": "s3cr3t"}}'
+    cursor.write_text(f'{{"mcpServers": {{"a": {entry}}}}}\r\n')
+    status, out, _ = mcpspy("install", "cursor", "--dry-run")
+    *_, _, old, new = out.split("\n")[:-1]
+    assert (status, "s3cr3t" in out) == (0, False)
+    assert old == (
+        '-{"mcpServers": {"a": {"command": "np\\e[2Jx", "args": ["--token", "«withheld»", "p\\u2028q"],'
+        ' "env": {"DB": "«withheld»"}}}}'
+    )
+    assert '"args": ["-m", "mcpspy", "wrap", "--name", "a", "--", "np\\e[2Jx", "--token", "«withheld»"' in new
+    assert not (home / ".mcpspy").exists()
+
+
+def test_with_dry_run_a_server_that_is_skipped_is_said(cursor, mcpspy):
+    cursor.write_text('{"mcpServers": {"o": {"url": "https://h/mcp", "auth": {}}}}')
+    assert (
+        "o                         skipped: line 1, column 22: it logs in with OAuth"
+        in mcpspy("install", "cursor", "--dry-run")[1]
+    )
+
+
+def test_a_wrap_by_what_is_gone_is_said(cursor, mcpspy):
+    cursor.write_text('{"mcpServers": {"s": {"command": "/gone/mcpspy", "args": ["wrap", "--", "npx"]}}}')
+    assert (
+        "wrapped already by /gone/mcpspy, which is gone: uninstall it, then install it again"
+        in mcpspy("install", "cursor")[1]
+    )
 
 
 def test_only_what_is_named_is_wrapped(cursor, mcpspy):

@@ -1,5 +1,6 @@
 """`mcpspy proxy`: what it takes, and what it refuses in one sentence."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -96,6 +97,31 @@ def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, liste
     (capture,) = tmp_path.iterdir()
     assert "-127.0.0.1-1-" in capture.name
     assert '"kind":"end"' in capture.read_text()
+
+
+def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
+    """One that cannot be relayed does not stop the others, and its password is not shown."""
+    home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
+    config = tmp_path / "mcp.json"
+    origins = {
+        "bad": "https://me:hunter2@h",
+        "worse": "https://h:99999",
+        "gone": "https://gone",
+        "good": "https://good",
+    }
+    config.write_text(" ".join(f"http://127.0.0.1:6278/{name}/mcp" for name in origins if name != "gone"))
+    routes = {name: {"origin": origin, "paths": {"cursor": [str(config)]}} for name, origin in origins.items()}
+    (tmp_path / ".mcpspy").mkdir()
+    (tmp_path / ".mcpspy" / "routes.json").write_text(json.dumps(routes))
+    command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as relay:
+        line = relay.stdout.readline()
+        relay.send_signal(signal.SIGTERM)
+        out, err = relay.communicate(timeout=LIMIT)
+    assert line.endswith("/good/\n")
+    assert out == ""
+    assert [line.split("'")[1] for line in err.splitlines()] == ["bad", "worse"]
+    assert "hunter2" not in err
 
 
 def test_the_routes_that_install_made_are_served(tmp_path):

@@ -1,6 +1,7 @@
 import json
 import sys
 
+from mcpspy.redact import Redactor
 from tests.cli.conftest import CONFIGURATION as TEXT
 from tests.transcript import capture
 
@@ -14,7 +15,12 @@ def test_every_server_is_listed_with_its_state_and_its_captures(cursor, mcpspy, 
     mcpspy("install", "cursor", "weather", "remote")
     folder = home / ".mcpspy" / "captures"
     folder.mkdir()
-    path = capture(folder / "a.jsonl", '> {"id":1,"method":"ping"}')
+    said = '> {"id":1,"method":"ping"}'
+    path = capture(folder / "a.jsonl", said, argv=["npx", "-y", "weather"])
+    capture(folder / "b.jsonl", said, argv=["npx", "-y", "another", "of the same name"])
+    capture(folder / "c.jsonl", said, argv=["npx", "-y", "another"])
+    capture(folder / "d.jsonl", said, transport="http", name="remote")
+    capture(folder / "e.jsonl", said, transport="http", name="weather")
     status, out, err = mcpspy("status")
     assert (status, err) == (0, "")
     first, weather, notes, remote = out.splitlines()
@@ -22,7 +28,7 @@ def test_every_server_is_listed_with_its_state_and_its_captures(cursor, mcpspy, 
     assert weather.split()[:5] == ["weather", "wrapped", "1", "capture,", "the"]
     assert notes.split()[:3] == ["notes", "not", "wrapped"]
     assert "disabled in the client" in notes
-    assert remote.split() == ["remote", "routed"]
+    assert remote.split()[:4] == ["remote", "routed", "1", "capture,"]
     objects = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]
     assert [one["state"] for one in objects] == ["wrapped", "not wrapped", "routed"]
     assert list(objects[0]) == [
@@ -30,6 +36,23 @@ def test_every_server_is_listed_with_its_state_and_its_captures(cursor, mcpspy, 
     ]  # fmt: skip
     assert (objects[0]["client"], objects[0]["captures"], objects[0]["latest"]) == ("cursor", 1, path)
     assert (objects[1]["disabled"], objects[2]["resolves"]) == (True, None)
+
+
+def test_a_variable_in_a_command_line_may_have_been_anything(cursor, mcpspy, home):
+    cursor.write_text('{"mcpServers": {"weather": {"command": "npx", "args": ["--token", "${env:K}", "PW_TOKEN=x"]}}}')
+    folder = home / ".mcpspy" / "captures"
+    folder.mkdir(parents=True)
+    capture(folder / "a.jsonl", "", argv=["npx", *Redactor().argv(["--token", "abc", "PW_TOKEN=x"])])
+    assert [json.loads(line)["captures"] for line in mcpspy("status", "--json")[1].splitlines()] == [1]
+
+
+def test_a_value_that_is_none_in_another_configuration_hides_nothing(cursor, mcpspy, home):
+    (home / ".continue").mkdir()
+    (home / ".continue" / "config.yaml").write_text("d: 2026-13-45\nmcpServers:\n- name: good\n  command: x\n")
+    status, out, err = mcpspy("status")
+    assert (status, err) == (0, "")
+    assert "weather" in out
+    assert "good" in out
 
 
 def test_what_is_gone_is_said(cursor, mcpspy):

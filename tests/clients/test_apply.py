@@ -51,6 +51,33 @@ def test_what_cannot_be_read_says_why(path, content, fault):
         load(str(path))
 
 
+def test_what_is_no_file_or_too_large_is_not_read(path, monkeypatch):
+    monkeypatch.setattr(apply, "_LARGEST", 3)
+    with pytest.raises(ConfigError, match="larger than"):
+        load(str(path))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=r"cannot read .*: it is no file"):
+        load(str(path))
+
+
+def test_drafts_of_killed_processes_are_removed_and_those_of_others_stay(path, home):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    dead, mine, living, other = (f"mcp.json.mcpspy-{end}" for end in (ended.pid, os.getpid(), os.getppid(), "x"))
+    for name in (dead, mine, living, other):
+        (path.parent / name).write_text("")
+    replace(load(str(path)), b"new")
+    assert sorted(os.listdir(path.parent)) == sorted(["mcp.json", living, other])
+    remember(load(str(path)), b"", b"")
+    folder = home / ".mcpspy" / "install"
+    names = set(os.listdir(folder))
+    for name in names:
+        (folder / f"{name}.mcpspy-{ended.pid}").write_text("")
+    remember(load(str(path)), b"", b"")
+    assert set(os.listdir(folder)) == names
+
+
 def test_replacing_keeps_the_mode_and_the_name_alone(path):
     path.chmod(0o640)
     replace(load(str(path)), b"new")

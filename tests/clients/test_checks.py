@@ -6,13 +6,15 @@ import sys
 import pytest
 
 from mcpspy.clients import checks
-from mcpspy.clients.checks import FINE, NOTE, PROBLEM, expanded, of_answer, of_captures, of_config, of_server
+from mcpspy.clients.checks import FINE, NOTE, PROBLEM, expanded, of_answer, of_captures, of_config
 from mcpspy.clients.probe import Answer
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import BY_ID, Found
+from mcpspy.ports import Holder
 from tests.clients.configurations import machine
 
-CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], "mcp.json")
+CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], os.path.abspath(__file__))  # whose owner counts
+PROJECT = Found(BY_ID["cursor"], BY_ID["cursor"].places[1], CURSOR.path)
 DEMO = [sys.executable, "-m", "mcpspy.demo.server"]
 
 
@@ -27,6 +29,10 @@ def server(words, **fields):
     return Server(CURSOR, "s", "s", words=words, **fields)
 
 
+def of_server(one, here, *, named=False):
+    return checks.of_server(one, here, named=named)
+
+
 def levels(made):
     return [one.level for one in made]
 
@@ -34,7 +40,7 @@ def levels(made):
 def test_a_good_server_is_found_started_and_answers(here):
     not_wrapped, found, answered = of_server(server(DEMO), here)
     assert levels([not_wrapped, found, answered]) == [NOTE, FINE, FINE]
-    assert not_wrapped.fix == "'mcpspy install cursor s'"
+    assert not_wrapped.fix == "mcpspy install cursor s"
     assert f", python {sys.version.split()[0]}" in found.text
     assert answered.text.startswith("initialize was answered after ")
     assert "weather" in answered.text
@@ -52,7 +58,7 @@ def test_a_stale_launcher_is_a_problem_with_a_fix(here, launcher, said):
     check = next(of_server(server(DEMO, launcher=[launcher]), here))
     assert check.level == PROBLEM
     assert said in check.text
-    assert check.fix == "'mcpspy uninstall cursor s', then install it again"
+    assert check.fix == "install it again, after: mcpspy uninstall cursor s"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +89,100 @@ def test_what_only_the_client_knows_is_not_started(here):
     assert "${input:key}, ${other}" in check.text
 
 
+@pytest.mark.parametrize(
+    "fields", [{"environ": {"A": "${env:KEY}"}}, {"cwd": "/${env:KEY}"}, {"env_file": "${env:KEY}"}]
+)
+def test_a_variable_that_is_not_set_here_is_a_problem(here, fields):
+    *_, check = of_server(server(["echo"], **fields), here)
+    assert (check.level, check.text) == (PROBLEM, "not set here: KEY; so it was not started")
+    here.environ["KEY"] = "x"
+    assert "not set" not in " ".join(one.text for one in of_server(server(["echo"], **fields), here))
+
+
+def told(source):
+    return [sys.executable, "-c", f"import os, sys; sys.exit({source})"]
+
+
+def test_a_server_is_started_as_the_client_would(here, tmp_path):
+    """With the variables that SDK clients pass, the configuration's, those of its envFile, and in its directory."""
+    here.environ.update(SECRET="x", SHELL="/bin/sh")
+    (tmp_path / "env").write_text("# c\nexport A=1\nB='2 3'\nC=file\nnothing\n")
+    one = server(
+        told("repr(sorted(os.environ.items())) + os.getcwd()"),
+        environ={"C": "${env:SECRET}"}, env_file="${userHome}/../env", cwd="${workspaceFolder}",
+    )  # fmt: skip
+    said = list(of_server(one, here))[-1].text
+    for pair in (("A", "1"), ("B", "2 3"), ("C", "x"), ("SHELL", "/bin/sh"), ("HOME", here.environ["HOME"])):
+        assert repr(pair) in said
+    assert "SECRET" not in said
+    assert said.endswith(here.cwd)
+
+
+@pytest.mark.parametrize(("found", "cwd"), [(CURSOR, "/"), (PROJECT, "CWD")])
+def test_a_desktop_program_starts_its_user_s_servers_anywhere(here, found, cwd):
+    one = Server(found, "s", "s", words=told("'in ' + os.getcwd()"))
+    assert list(of_server(one, here, named=True))[-1].text.endswith("in " + cwd.replace("CWD", here.cwd))
+
+
+def test_an_env_file_that_is_not_there_is_a_problem(here):
+    *_, check = of_server(server(["echo"], env_file="/no/such"), here)
+    assert (check.level, check.fix) == (PROBLEM, "correct envFile")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"words": ["echo", "\0"]},
+        {"words": ["ec\0ho"]},
+        {"words": ["echo", "\ud800"]},
+        {"words": ["echo\ud800"]},
+        {"environ": {"A=B": "c"}},
+        {"environ": {"A": "\0"}},
+        {"environ": {"PATH": "\0"}},
+        {"environ": {"A": "\ud800"}},
+        {"cwd": "\0"},
+        {"cwd": "/no/such"},
+        {"env_file": "\0"},
+        {"launcher": ["\0"]},
+        {"launcher": ["/\ud800/mcpspy"]},
+    ],
+)
+def test_what_no_process_can_have_is_a_problem(here, fields):
+    assert PROBLEM in levels(of_server(server(**{"words": ["echo"]} | fields), here))
+
+
+@pytest.mark.parametrize(
+    ("found", "disabled", "named", "said"),
+    [
+        (PROJECT, False, False, "the configuration is the project's, so it was not started"),
+        (PROJECT, False, True, ""),
+        (CURSOR, True, False, "it is disabled in Cursor, so it was not started"),
+        (CURSOR, True, True, ""),
+        (CURSOR, False, False, ""),
+    ],
+)
+def test_what_others_may_have_written_runs_only_when_it_is_named(here, tmp_path, found, disabled, named, said):
+    run = tmp_path / "ran"
+    script = tmp_path / "mcpspy"
+    script.write_text(f"#!/bin/sh\n: >{run}\n")
+    script.chmod(0o700)
+    one = Server(found, "it's", "s", words=["true"], launcher=[str(script)], disabled=disabled)
+    made = list(of_server(one, here, named=named))
+    assert run.exists() == (not said)
+    if said:
+        assert made == [(NOTE, said, "to start it: mcpspy doctor 'it'\"'\"'s'")]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_what_another_user_wrote_is_not_run(here, tmp_path):
+    path = tmp_path / "mcp.json"
+    path.write_text("")
+    os.chown(path, 1234, 1234)
+    one = Server(CURSOR._replace(path=str(path)), "s", "s", words=["true"])
+    [check] = of_server(one, here, named=True)
+    assert check.text == "the configuration belongs to another user, so it was not started"
+
+
 def test_a_broken_entry_is_a_problem(here):
     assert levels(of_server(server([], problem="its command is empty"), here)) == [PROBLEM]
 
@@ -91,8 +191,9 @@ def test_a_remote_server_is_said_to_be_one(here):
     assert levels(of_server(server([], url="https://h/mcp"), here)) == [NOTE]
 
 
-def test_a_route_without_an_origin_is_a_problem(here):
-    assert levels(of_server(server([], route="x"), here)) == [PROBLEM]
+def test_a_route_without_an_origin_is_noted(here):
+    check, *_ = of_server(server([], route="x"), here)
+    assert (check.level, check.text) == (NOTE, "'mcpspy install' knows no route 'x'")
 
 
 def test_a_routed_server_needs_a_proxy(here, monkeypatch):
@@ -103,11 +204,11 @@ def test_a_routed_server_needs_a_proxy(here, monkeypatch):
         [check] = of_server(one, here)
         assert (check.level, check.fix) == (PROBLEM, "start 'mcpspy proxy --from cursor'")
         listener.listen()
-        monkeypatch.setattr(checks, "holder", lambda _: ["/x/other", "--token", "secret"])
+        monkeypatch.setattr(checks, "holder", lambda _: Holder(1, ["/x/other", "--token", "secret"]))
         [check] = of_server(one, here)
         assert check.level == NOTE
         assert "/x/other --token «redacted:" in check.text
-        monkeypatch.setattr(checks, "holder", lambda _: ["python3", "/x/mcpspy", "proxy"])
+        monkeypatch.setattr(checks, "holder", lambda _: Holder(1, ["python3", "/x/mcpspy", "proxy"]))
         assert levels(of_server(one, here)) == [FINE]
 
 
@@ -162,11 +263,11 @@ def test_whether_captures_can_be_written_is_tried(here, tmp_path):
         ("${C:-d}", "d"),
         ("${userHome}${/}x", "HOME/x"),
         ("${workspaceFolder}", "CWD"),
-        ("${input:x}", None),
-        ("${env:C}", None),
+        ("${input:x}", "${input:x}"),
+        ("${env:C}", "${env:C}"),
         ("$B {B}", "$B {B}"),
     ],
 )
 def test_variables_that_every_client_knows_are_replaced(tmp_path, text, value):
     here = machine(tmp_path, environ={"B": "b"})
-    assert expanded(text, here) == (value and value.replace("HOME", here.home).replace("CWD", here.cwd))
+    assert expanded(text, here) == value.replace("HOME", here.home).replace("CWD", here.cwd)

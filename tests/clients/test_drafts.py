@@ -1,10 +1,14 @@
 """Plans over files: installed, changed by others, uninstalled."""
 
+import dataclasses
+import json
 import os
+import shutil
 
 import pytest
 
 from mcpspy.clients import drafts
+from mcpspy.clients.apply import load, recall
 from mcpspy.clients.drafts import installs, uninstalls, write
 from mcpspy.clients.plan import UNDONE
 from mcpspy.clients.table import BY_ID, find
@@ -112,6 +116,90 @@ def test_after_a_kill_between_backup_and_replacement_all_goes_on(cursor, tmp_pat
     install("cursor", here)
     assert uninstall("cursor", here) == ["a", "b"]
     assert cursor.read_text() == TEXT + "\n"
+
+
+@pytest.fixture
+def projects(home):
+    """Claude Code's file with servers of projects A and B, and machines that work there, and in C."""
+    here = {name: machine(home.parent, cwd=str(home / name)) for name in "ABC"}
+    servers = {here[name].cwd: {"mcpServers": {f"s{name}": {"command": "x"}}} for name in "AB"}
+    home.mkdir(exist_ok=True)
+    path = home / ".claude.json"
+    path.write_text(json.dumps({"projects": servers}, indent=2))
+    return path, here
+
+
+def wrapped_in(path):
+    text = json.loads(path.read_text())["projects"].values()
+    return [entry["command"] == LAUNCHER[0] for one in text for entry in one["mcpServers"].values()]
+
+
+def test_a_project_is_undone_alone_though_another_shares_the_file(projects):
+    path, here = projects
+    before = path.read_text()
+    install("claude-code", here["A"])
+    assert uninstall("claude-code", here["C"]) == []
+    assert wrapped_in(path) == [True, False]
+    install("claude-code", here["B"])
+    assert uninstall("claude-code", here["B"], ["sB"]) == ["sB"]
+    assert wrapped_in(path) == [True, False]
+    assert uninstall("claude-code", here["A"]) == ["sA"]
+    assert path.read_text() == before
+
+
+def test_a_project_is_undone_alone_after_the_client_wrote_its_file_anew(projects, home):
+    path, here = projects
+    install("claude-code", here["A"])
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    install("claude-code", here["B"])
+    assert uninstall("claude-code", here["A"]) == ["sA"]
+    assert wrapped_in(path) == [False, True]
+    assert uninstall("claude-code", here["B"]) == ["sB"]
+    assert wrapped_in(path) == [False, False]
+    assert "\n" not in path.read_text(), "what the client wrote stays as it wrote it"
+    assert kept(home) == []
+
+
+def test_a_wrap_made_by_hand_before_is_there_again(cursor, tmp_path, home):
+    by_hand = TEXT.replace('"x"', '"mcpspy", "args": ["wrap", "--check", "-o", "f", "--", "x"]')
+    cursor.write_text(by_hand)
+    install("cursor", machine(tmp_path))
+    assert cursor.read_text() != by_hand
+    for undone in (["b"], []):
+        assert uninstall("cursor", machine(tmp_path)) == undone
+        assert cursor.read_text() == by_hand
+    assert kept(home) == []
+
+
+def test_what_the_edits_alone_would_not_bring_back_is_remembered(home, tmp_path):
+    """A command in a TOML string of another kind moves into the arguments, and comes back in other quotes by itself."""
+    path, text = home / ".codex" / "config.toml", '[mcp_servers.a]\ncommand = """\nx"""\n'
+    path.parent.mkdir(parents=True)
+    for kept_memory in (True, False):
+        path.write_text(text)
+        install("codex", machine(tmp_path))
+        if not kept_memory:
+            shutil.rmtree(home / ".mcpspy")
+        uninstall("codex", machine(tmp_path))
+        assert (path.read_text() == text) is kept_memory
+
+
+def test_the_way_back_is_kept_before_the_file_is_replaced(cursor, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(drafts, "replace", lambda config, content: seen.append((recall(config), content)))
+    install("cursor", machine(tmp_path))
+    [(memory, content)] = seen
+    assert memory.original.decode() == TEXT
+    assert memory.unchanged(dataclasses.replace(load(str(cursor)), raw=content))
+
+
+def test_what_is_remembered_is_forgotten_when_others_have_undone_it(cursor, tmp_path, home):
+    here = machine(tmp_path)
+    install("cursor", here)
+    assert kept(home)
+    cursor.write_text(TEXT)
+    assert uninstall("cursor", here) == []
+    assert kept(home) == []
 
 
 def test_a_file_with_two_places_is_written_once(tmp_path, monkeypatch):

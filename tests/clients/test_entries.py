@@ -100,6 +100,15 @@ def test_a_capture_is_called_like_the_server_if_a_command_line_can_hold_that(nam
         (["/x/mcpspy", "wrap", "--name", "n", "--", "a", "--", "b"], ["/x/mcpspy"], ["a", "--", "b"], True),
         (["py", "-m", "mcpspy", "wrap", "--", "a"], ["py", "-m", "mcpspy"], ["a"], True),
         (["uvx", "mcpspy@1", "wrap", "--", "a"], ["uvx", "mcpspy@1"], ["a"], True),
+        (["/usr/bin/uvx", "mcpspy", "wrap", "--", "a"], ["/usr/bin/uvx", "mcpspy"], ["a"], True),
+        (
+            ["C:\\x\\UV.exe", "tool", "run", "mcpspy", "wrap", "--", "a"],
+            ["C:\\x\\UV.exe", "tool", "run", "mcpspy"],
+            ["a"],
+            True,
+        ),
+        (["pipx", "run", "mcpspy", "wrap", "--", "a"], ["pipx", "run", "mcpspy"], ["a"], True),
+        (["uv", "run", "mcpspy", "wrap", "--", "a"], ["uv", "run", "mcpspy"], ["a"], False),
         (["cmd", "/c", "MCPSPY.EXE", "wrap", "--", "a"], ["cmd", "/c", "MCPSPY.EXE"], ["a"], False),
     ],
 )

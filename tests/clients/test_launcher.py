@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from mcpspy.clients.launcher import fleeting, launcher
+from mcpspy.errors import ConfigError
 
 
 @pytest.fixture
@@ -19,6 +20,13 @@ def script(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(link.parent))
     monkeypatch.chdir(tmp_path)
     return link
+
+
+def test_a_path_that_no_configuration_can_hold_is_said(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    monkeypatch.setattr(sys, "executable", "/b\udcff/python")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        launcher()
 
 
 @pytest.mark.parametrize("called", ["mcpspy", "bin/mcpspy", "./bin/mcpspy", None])

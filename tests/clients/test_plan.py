@@ -13,7 +13,7 @@ from mcpspy.clients.formats import read
 from mcpspy.clients.plan import AS_IT_WAS, ROUTED, SKIPPED, UNDONE, WRAPPED
 from mcpspy.clients.routes import Route
 from mcpspy.clients.table import BY_ID, Found, Machine
-from mcpspy.clients.tree import plain
+from mcpspy.clients.tree import edited, plain
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
 
@@ -126,7 +126,7 @@ def test_a_command_line_survives_word_by_word(words):
     assert lines(new.text) == {"s": [LAUNCHER[0], "wrap", "--name", "s", "--", *words]}
     rest = json.loads(new.text)["mcpServers"]["s"]
     assert (rest["env"], rest["cwd"]) == ({"A": "${env:A}"}, "~")
-    assert take_off(new.text).text == text
+    assert take_off(new.text, original=text).text == text
 
 
 def test_an_interpreter_may_be_the_launcher():
@@ -169,12 +169,31 @@ def test_what_is_wrapped_is_never_wrapped_again(words):
 )
 def test_what_was_wrapped_by_hand_is_undone_where_it_is_plain_how(words, left):
     text = one(json.dumps({"command": words[0], "args": words[1:]}))
-    planned = take_off(text)
+    planned = take_off(text, names=["s"])
     if isinstance(left, list):
         assert lines(planned.text) == {"s": left}
     else:
         assert planned.text == text
         assert planned.steps[0].done == (AS_IT_WAS if left else SKIPPED)
+
+
+@pytest.mark.parametrize("options", [[], ["--check", "-o", "f.jsonl"], ["--name", "x", "--check"]])
+def test_a_wrap_that_install_did_not_make_is_undone_only_by_name(options):
+    text = one(json.dumps({"command": "mcpspy", "args": ["wrap", *options, "--", "npx"]}))
+    [step] = take_off(text).steps
+    assert (step.done, step.edits) == (AS_IT_WAS, ())
+    assert "name it" in step.detail
+    assert lines(take_off(text, names=["s"]).text) == {"s": ["npx"]}
+
+
+@pytest.mark.parametrize("rest", ["x = nan\n", "x = [nan, inf]\n", 'x = """a\nb"""\n', "d = 1979-05-27T07:32:00Z\n"])
+def test_any_value_beside_the_servers_is_kept(rest):
+    found = Found(BY_ID["codex"], BY_ID["codex"].places[0], "x")
+    text = f'{rest}[mcp_servers.s]\ncommand = "npx"\n'
+    new = put_on(text, found)
+    assert [step.done for step in new.steps] == [WRAPPED]
+    assert new.text.startswith(rest)
+    assert take_off(new.text, found, original=text).text == text
 
 
 def test_after_other_changes_only_our_edit_is_undone():
@@ -214,7 +233,19 @@ def test_a_name_that_a_command_line_cannot_hold_is_replaced():
         ("{}", "it has neither a command nor url"),
         ('{"url": "unix:///tmp/s.sock"}', "its URL is neither http nor https"),
         ('{"url": "https://${env:HOST}/mcp"}', "the origin of its URL is a variable"),
-        ('{"url": "https://h/", "auth": {}}', "it logs in with OAuth, which another origin would break"),
+        *(
+            (f'{{"url": "https://h/", "{key}": {{}}}}', "it logs in with OAuth, which another origin would break")
+            for key in ("auth", "oauth", "authProviderType", "requiresOAuth")
+        ),
+        ('{"url": "https://me:hunter2@h/"}', "its URL holds a password"),
+        ('{"url": "https://h:99999/"}', "the origin of its URL is none"),
+        ('{"url": "https://h:port/"}', "the origin of its URL is none"),
+        ('{"url": "https://[::1/"}', "the origin of its URL is none"),
+        ('{"url": "https://:443/"}', "the origin of its URL is none"),
+        *(
+            (f'{{"url": "http://{host}:6278/mcp"}}', "it is behind a proxy already: port 6278 is mcpspy's own")
+            for host in ("127.0.0.1", "localhost", "LOCALHOST", "127.1.2.3", "[::1]", "0.0.0.0", "a.localhost")  # noqa: S104
+        ),
     ],
 )
 def test_an_entry_that_cannot_be_changed_is_left_alone_with_the_reason_and_the_place(entry, reason):
@@ -276,7 +307,7 @@ def test_only_the_servers_that_are_named_are_changed():
     [
         ("https://h.example/mcp?a=${X}#f", "http://127.0.0.1:6278/s/mcp?a=${X}#f"),
         ("https://h.example", "http://127.0.0.1:6278/s"),
-        ("HTTP://user@h.example:8080?x", "http://127.0.0.1:6278/s?x"),
+        ("HTTP://h.example:8080?x", "http://127.0.0.1:6278/s?x"),
     ],
 )
 def test_a_remote_server_gets_another_origin_and_keeps_the_rest(url, routed):
@@ -297,7 +328,21 @@ def test_a_remote_server_without_credentials_may_want_a_login():
 def test_a_route_whose_origin_is_unknown_is_left_alone():
     text = one('{"url": "http://127.0.0.1:6278/s/mcp"}')
     assert put_on(text).text == text
-    assert take_off(text, routes={"t": Route("https://h", ())}).steps[0].done == SKIPPED
+    assert take_off(text, routes={"t": Route("https://h", {})}).steps[0].done == SKIPPED
+
+
+def test_a_route_that_is_lost_is_known_from_the_text_before():
+    before, now = one('{"url": "https://h/mcp?a"}'), one('{"url": "http://127.0.0.1:6278/s/mcp?a"}')
+    assert take_off(now, original=before).text == before
+    assert take_off(now, original=now).steps[0].done == SKIPPED
+    assert take_off(now, original=before.replace("?a", "?b")).steps[0].done == SKIPPED
+
+
+def test_a_configuration_that_came_with_a_route_is_one_of_those_that_hold_it():
+    route = Route("https://h", {"zed": ("/z.json",)})
+    planned = put_on(one('{"url": "http://127.0.0.1:6278/r/mcp"}'), routes={"r": route})
+    assert [(step.done, step.detail) for step in planned.steps] == [(AS_IT_WAS, "routed already")]
+    assert planned.routes == {"r": Route("https://h", {"zed": ("/z.json",), "cursor": ("mcp.json",)})}
 
 
 def test_the_url_is_swapped_in_the_clients_own_key_only():
@@ -317,8 +362,21 @@ def test_a_disabled_server_is_wrapped_and_said_to_be_disabled():
     assert step.done == UNDONE
 
 
-def test_an_edit_that_would_change_more_is_refused(monkeypatch):
+@pytest.mark.parametrize("more", ['"other"', '"npx"], "new": ["x"', '"npx"], "env": {"A": "2"}, "args": ["x'])
+def test_an_edit_that_would_change_more_is_refused(monkeypatch, more):
     """A bug of ours must not reach a configuration."""
-    monkeypatch.setattr(plan, "_moved", lambda text, node: '"other"')
+    monkeypatch.setattr(plan, "_moved", lambda text, node: more)
     with pytest.raises(ConfigError, match="by hand"):
-        put_on(one('{"command": "npx"}'))
+        put_on(one('{"command": "npx", "env": {"A": "1"}}'))
+
+
+def test_an_edit_elsewhere_is_refused(monkeypatch):
+    monkeypatch.setattr(plan, "edited", lambda text, edits: edited(text, edits).replace("dark", "light"))
+    with pytest.raises(ConfigError, match="by hand"):
+        put_on('{"theme": "dark", "mcpServers": {"s": {"command": "npx"}}}')
+
+
+@pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "${env:X}", "'", "ü"])
+def test_the_name_of_a_server_is_escaped(name):
+    text = json.dumps({"mcpServers": {name: {"command": "npx"}}})
+    assert lines(put_on(text).text) == {name: [LAUNCHER[0], "wrap", "--name", name, "--", "npx"]}

@@ -2,12 +2,13 @@
 
 import os
 import socket
+import subprocess
 import sys
 
 import pytest
 
 from mcpspy.clients import probe
-from mcpspy.clients.probe import holder, listening, talk
+from mcpspy.clients.probe import listening, talk
 from tests.relay.harness import LIMIT, running, until
 
 ANSWER = """
@@ -78,6 +79,59 @@ def test_a_silent_server_is_ended_whatever_it_ignores(tmp_path):
         until(lambda pid=pid: not running(int(pid)), "the end of the server")
 
 
+def test_whoever_is_in_a_hurry_leaves_no_server(tmp_path, monkeypatch):
+    """A second Ctrl-C, while the server is given its time to end."""
+    pid = tmp_path / "pid"
+    source = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
+        'print(\'{"id": 1, "result": {}}\', flush=True)\n'
+        "time.sleep(1000)\n"
+    )
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    wait = subprocess.Popen.wait
+    times = iter([interrupted])
+
+    def once(*arguments):
+        return next(times, wait)(*arguments)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", once)
+    with pytest.raises(KeyboardInterrupt):
+        python(source)
+    until(lambda: not running(int(pid.read_text())), "the end of the server")
+
+
+def test_a_server_that_wants_initialize_first_is_started_again():
+    source = "import json, sys\nif 'discover' in sys.stdin.readline(): sys.exit('too early')\n"
+    answer = python(source + "print(json.dumps({'id': 1, 'result': {'a': 1}}), flush=True)\nsys.stdin.read()")
+    assert (answer.method, answer.result, answer.exit, answer.stderr) == ("initialize", {"a": 1}, None, [])
+
+
+def test_a_long_answer_is_an_answer():
+    source = "import json\nprint(json.dumps({'id': 1, 'result': {'instructions': 'x' * 300_000}}), flush=True)\ninput()"
+    assert len(python(source).result["instructions"]) == 300_000
+
+
+@pytest.mark.parametrize("line", ["'[' * 4000", "'[' * 200_000", "'x' * 30_000", "'9' * 5000"])
+def test_what_is_long_or_deep_and_no_message_is_noise_of_bounded_length(line):
+    answer = python(f"print({line}, flush=True)" + ANSWER.format(methods=["initialize"], refuse=True))
+    assert answer.method == "initialize"
+    assert [len(noise) for noise in answer.noise] == [min(len(eval(line)), 4096)]  # noqa: S307
+
+
+def test_a_flood_takes_bounded_memory(monkeypatch):
+    monkeypatch.setattr(probe, "_LONGEST", 1000)
+    flood = 'import sys\nfor _ in range(100): print(\'{"id": 7, "error": {}}\')\n'
+    endless = "sys.stdout.write('x' * 100_000 + '\\n'); sys.stderr.write('y' * 100_000 + '\\nlast\\n')\n"
+    answer = python(flood + endless + ANSWER.format(methods=["initialize"], refuse=True))
+    assert answer.method == "initialize"
+    assert (answer.noise, answer.stderr) == (["x" * 1000], ["y" * 1000, "last"])
+
+
 def test_a_server_that_closes_its_stdout_is_not_waited_for():
     answer = python("import os, sys; os.close(1); sys.stdin.read()")
     assert answer.error == "it closed its stdout"
@@ -89,15 +143,11 @@ def test_what_cannot_be_started_is_an_error():
         talk(["/nowhere/server"], ENVIRON, "/")
 
 
-def test_a_listener_is_seen_and_named():
+def test_a_listener_is_seen():
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port = server.getsockname()[1]
         assert not listening(port)
         server.listen()
         assert listening(port)
-        if sys.platform == "linux":
-            with open("/proc/self/cmdline", "rb") as file:
-                assert holder(port) == [word.decode() for word in file.read().split(b"\0") if word]
     assert not listening(port)
-    assert holder(port) == []

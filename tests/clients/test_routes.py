@@ -1,5 +1,6 @@
 import os
 import stat
+import threading
 
 import pytest
 
@@ -45,24 +46,69 @@ def test_a_url_of_ours_names_its_route(url, route):
 
 
 def test_a_route_is_named_after_its_server_and_stays_its_own():
-    name, one = assign({}, "My Server", "https://a", "cursor")
-    assert (name, one) == ("My-Server", {"My-Server": Route("https://a", ("cursor",))})
-    assert assign(one, "My Server", "https://a", "cursor") == (name, one)
-    assert assign(one, "My Server", "https://a", "vscode")[1] == {name: Route("https://a", ("cursor", "vscode"))}
-    other, two = assign(one, "My Server", "https://b", "cursor")
+    name, one = assign({}, "My Server", "https://a", "cursor", "/1")
+    assert (name, one) == ("My-Server", {"My-Server": Route("https://a", {"cursor": ("/1",)})})
+    assert assign(one, "My Server", "https://a", "cursor", "/1") == (name, one)
+    assert assign(one, "My Server", "https://a", "cursor", "/2")[1][name].paths == {"cursor": ("/1", "/2")}
+    assert assign(one, "My Server", "https://a", "vscode", "/3")[1][name].paths == {
+        "cursor": ("/1",),
+        "vscode": ("/3",),
+    }
+    other, two = assign(one, "My Server", "https://b", "cursor", "/1")
     assert other == "My-Server-2"
     assert two["My-Server"] == one["My-Server"]
-    assert assign(two, "My Server", "https://b", "cursor") == (other, two)
+    assert assign(two, "My Server", "https://b", "cursor", "/1") == (other, two)
+
+
+def test_what_another_install_put_there_meanwhile_stays(home):
+    routes.save({"a": Route("https://a", {"cursor": ("/1",)})})
+    routes.save({"b": Route("https://b", {"cursor": ("/1",)})})
+    routes.save({"a": Route("https://a", {"cursor": ("/2",), "zed": ("/3",)})})
+    assert routes.load() == {
+        "a": Route("https://a", {"cursor": ("/1", "/2"), "zed": ("/3",)}),
+        "b": Route("https://b", {"cursor": ("/1",)}),
+    }
+    with pytest.raises(ConfigError, match="another install has just taken the route 'a'; try again"):
+        routes.save({"a": Route("https://other", {"cursor": ("/1",)})})
+
+
+@pytest.mark.skipif(routes.fcntl is None, reason="Windows has no flock")
+def test_two_that_save_at_once_wait_for_each_other(home, monkeypatch):
+    """The second begins while the first is between reading and writing."""
+    threads, write = [], routes.write_private
+
+    def meanwhile(path, content):
+        if not threads:
+            more = {"b": Route("https://b", {})}
+            threads.append(threading.Thread(target=routes.save, args=[more | {"c": Route("https://c", {"x": ("/",)})}]))
+            threads[0].start()
+            threads[0].join(0.2)
+            assert threads[0].is_alive()
+        write(path, content)
+
+    monkeypatch.setattr(routes, "write_private", meanwhile)
+    routes.save({"a": Route("https://a", {"x": ("/",)})})
+    threads[0].join(10)
+    assert set(routes.load()) == {"a", "c"}
+
+
+def test_a_route_is_served_while_a_configuration_of_the_client_names_it(home):
+    one, two = home / "1.json", home / "2.json"
+    one.write_text('{"url": "http://127.0.0.1:6278/a/mcp"}')
+    two.write_text('"http://127.0.0.1:6278/b", "http://127.0.0.1:6278/a-2"')
+    cursor = {"cursor": (str(one),), "vscode": (str(two),)}
+    routes.save({"a": Route("https://a", cursor), "b": Route("https://b", cursor)})
+    assert routes.routes_of("cursor") == [("a", "https://a")]
+    assert routes.routes_of("vscode") == [("b", "https://b")]
+    one.unlink()
+    assert routes.routes_of("cursor") == []
 
 
 def test_routes_are_kept_where_nobody_else_reads_them(home):
     assert routes.load() == {}
-    assert routes.routes_of("cursor") == []
-    known = {"a": Route("https://a", ("cursor", "vscode")), "b": Route("https://b", ("vscode",))}
+    known = {"a": Route("https://a", {"cursor": ("/1", "/2")})}
     routes.save(known)
     assert routes.load() == known
-    assert routes.routes_of("cursor") == [("a", "https://a")]
-    assert routes.routes_of("vscode") == [("a", "https://a"), ("b", "https://b")]
     path = home / ".mcpspy" / "routes.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

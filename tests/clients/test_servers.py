@@ -7,12 +7,14 @@ from mcpspy.errors import ConfigError
 from tests.clients.configurations import machine
 
 TEXT = """{"mcpServers": {
-  "plain": {"command": "npx", "args": ["x"], "env": {"A": "1", "N": null, "P": 3}, "cwd": "/srv"},
+  "plain": {"command": "npx", "args": ["x"], "env": {"A": "1", "N": null, "P": 3}, "cwd": "/srv", "envFile": "/e"},
   "wrapped": {"command": "/x/mcpspy", "args": ["wrap", "--", "npx", "y"], "disabled": true},
   "remote": {"url": "https://h/mcp"},
   "routed": {"url": "http://127.0.0.1:6278/routed/mcp"},
   "lost": {"url": "http://127.0.0.1:6278/lost"},
   "broken": {"command": 1},
+  "nothing": {"command": "mcpspy", "args": ["wrap", "--"]},
+  "empty": {"command": ""},
   "none": {}
 }}"""
 
@@ -25,7 +27,7 @@ def found(tmp_path):
 
 
 def test_every_server_is_told_with_mcpspy_taken_off(found, tmp_path):
-    listed = {one.name: one for one in servers(found, machine(tmp_path), {"routed": Route("https://origin", ())})}
+    listed = {one.name: one for one in servers(found, machine(tmp_path), {"routed": Route("https://origin", {})})}
     assert {name: one.state for name, one in listed.items()} == {
         "plain": "not wrapped",
         "wrapped": "wrapped",
@@ -33,10 +35,13 @@ def test_every_server_is_told_with_mcpspy_taken_off(found, tmp_path):
         "routed": "routed",
         "lost": "routed",
         "broken": "broken",
+        "nothing": "broken",
+        "empty": "broken",
         "none": "broken",
     }
     plain, behind = listed["plain"], listed["wrapped"]
-    assert (plain.words, plain.environ, plain.cwd) == (["npx", "x"], {"A": "1", "P": "3"}, "/srv")
+    assert (plain.words, plain.environ) == (["npx", "x"], {"A": "1", "P": "3"})
+    assert (plain.cwd, plain.env_file) == ("/srv", "/e")
     assert (behind.words, behind.launcher, behind.disabled) == (["npx", "y"], ["/x/mcpspy"], True)
     assert (listed["remote"].url, listed["routed"].url) == ("https://h/mcp", "https://origin/mcp")
     assert (listed["lost"].url, listed["lost"].route) == (None, "lost")

@@ -94,7 +94,9 @@ def test_a_project_is_looked_for_upwards_as_far_as_the_home():
     paths = candidates(BY_ID["cursor"].places[1], LINUX)
     assert paths == [f"/home/me/{folder}.cursor/mcp.json" for folder in ("code/app/", "code/")]
     elsewhere = candidates(BY_ID["cursor"].places[1], Machine("/home/me", "linux", {}, "/srv/app"))
-    assert elsewhere == ["/srv/app/.cursor/mcp.json", "/srv/.cursor/mcp.json", "/.cursor/mcp.json"]
+    assert elsewhere == ["/srv/app/.cursor/mcp.json"], "what is above may be somebody else's"
+    near = candidates(BY_ID["cursor"].places[1], Machine("/home/me", "linux", {}, "/home/me2/app"))
+    assert near == ["/home/me2/app/.cursor/mcp.json"]
     windows = candidates(BY_ID["cursor"].places[1], WINDOWS)
     assert windows == ["C:\\Users\\me\\app\\.cursor\\mcp.json"]
 
@@ -110,6 +112,24 @@ def test_the_nearest_file_that_exists_is_the_one(tmp_path):
         ("project", "home/a/.cursor/mcp.json"),
     ]
     assert [one.place.scope for one in find(BY_ID["cursor"], here, "project")] == ["project"]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_in_the_home_the_user_s_file_is_no_project_s(tmp_path, monkeypatch, link):
+    home = tmp_path / "home"
+    (home / ".cursor").mkdir(parents=True)
+    (home / ".cursor" / "mcp.json").write_text("{}")
+    (tmp_path / "link").symlink_to(home)
+    monkeypatch.setenv("HOME", str(tmp_path / "link" if link else home))
+    monkeypatch.chdir(home)
+    here = Machine.here()
+    assert [one.place.scope for one in find(BY_ID["cursor"], here)] == ["user"]
+    assert find(BY_ID["cursor"], here, "project") == []
+    (home / "app").mkdir()
+    monkeypatch.chdir(home / "app")
+    assert [one.place.scope for one in find(BY_ID["cursor"], Machine.here())] == ["user"]
+    (home / ".claude.json").write_text("{}")
+    assert [one.place.scope for one in find(BY_ID["claude-code"], here)] == ["user", "local"]
 
 
 def test_a_star_stands_for_every_name_and_only_where_the_table_has_it(tmp_path):

@@ -100,6 +100,13 @@ def test_what_is_wrong_is_said_with_its_place(text, place):
     assert "line" not in str(error.value)
 
 
-def test_what_nests_too_deeply_is_refused():
+@pytest.mark.parametrize("levels", [300, 1000])
+@pytest.mark.parametrize("text", ["a = {0}", "{1} = 1", "[{1}]"])
+def test_what_nests_too_deeply_is_refused(levels, text):
     with pytest.raises(Syntax, match="nested too deeply"):
-        read("a = " + "[" * 100_000)
+        read(text.format("[" * levels + "]" * levels, ".".join("a" * levels)))
+
+
+def test_a_number_with_too_many_digits_is_said():
+    with pytest.raises(Syntax, match="limit"):
+        read("a = " + "9" * 5000)

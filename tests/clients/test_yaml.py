@@ -44,6 +44,13 @@ def test_what_stands_for_more_than_its_own_text_is_fixed(text, fixed):
     assert read(text).value["v"].node.fixed == fixed
 
 
+@pytest.mark.parametrize("value", ["2026-13-45", "!foo bar", "!!int abc", '!!binary "a"', "9" * 5000])
+def test_what_is_no_value_is_its_text_and_fixed(value):
+    node = read(f"v: {value}\nw: 1").value["v"].node
+    assert isinstance(node.value, str)
+    assert node.fixed.startswith("is no value: ")
+
+
 def test_aliases_of_aliases_are_not_expanded():
     text = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     assert len(str(plain(read(text)))) < 20_000

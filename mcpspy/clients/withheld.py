@@ -1,0 +1,55 @@
+"""A configuration as it may be shown: what is, or may be, a secret does not stand in it.
+
+That is each value under a key that says so, or in an environment or headers, and in any other string what a capture
+would not record either. A text is changed only in such strings, so that a diff of two stays a diff.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.clients.formats import read
+from mcpspy.clients.tree import Edit, Node, edited, quote
+from mcpspy.redact import Redactor, is_secret_name
+
+_ALL_SECRET = ("env", "headers", "http_headers", "requestOptions")
+
+
+class _Withheld(Redactor):
+    """Makes no key, for nothing is compared later."""
+
+    def mark(self, secret: str) -> str:  # noqa: ARG002 (as its base has it)
+        """What stands in for any secret."""
+        return "«withheld»"
+
+
+def withheld(text: str, form: str) -> str:
+    """`text` without its secrets; raises ConfigError if it is not in its format."""
+    return edited(text, set(_edits(read(text, form), _Withheld())))
+
+
+def _edits(node: Node, redactor: Redactor) -> Iterator[Edit]:
+    if isinstance(node.value, dict):
+        for key, member in node.value.items():
+            if key in _ALL_SECRET or is_secret_name(key):
+                yield from (Edit(one.start, one.end, quote(redactor.mark(""))) for one in _strings(member.node))
+            else:
+                yield from _edits(member.node, redactor)
+        return
+    strings = [one for one in (node.value if isinstance(node.value, list) else [node]) if isinstance(one.value, str)]
+    for one, clean in zip(strings, redactor.argv([one.value for one in strings]), strict=True):
+        if (shown := redactor.url(clean)) != one.value:
+            yield Edit(one.start, one.end, quote(shown))
+    for inner in node.value if isinstance(node.value, list) else ():
+        if isinstance(inner.value, dict | list):
+            yield from _edits(inner, redactor)
+
+
+def _strings(node: Node) -> Iterator[Node]:
+    """Every string in a value."""
+    if isinstance(node.value, dict):
+        for member in node.value.values():
+            yield from _strings(member.node)
+    elif isinstance(node.value, list):
+        for element in node.value:
+            yield from _strings(element)
+    elif isinstance(node.value, str) and node.value:
+        yield node
