@@ -58,7 +58,7 @@ def test_the_sessions_are_shown_one_is_opened_and_the_terminal_is_left_as_it_was
     assert terminal.alternate()
     terminal.type("Enter")
     terminal.shows("tools/call forecast")
-    terminal.shows('"id": 1')
+    terminal.shows("request · client → server · id 1")
     terminal.type("q")
     terminal.shows("status 0")
     assert not terminal.alternate()
