@@ -1,7 +1,6 @@
 """`mcpspy doctor`: why nothing appears."""
 
 import argparse
-import signal
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -16,9 +15,6 @@ from mcpspy.units import plural
 
 def run(options: argparse.Namespace) -> int:
     """Print what was looked at; exit status 1 if there is a problem."""
-    for name in ("SIGTERM", "SIGHUP"):  # no server that we started may outlive us
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.default_int_handler)
     machine = Machine.here()
     problems = _print(of_captures(machine), "")
     for found, own, broken in _chosen(options.target, machine):

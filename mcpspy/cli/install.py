@@ -93,7 +93,7 @@ def print_plan(drafts: Sequence[Draft]) -> None:
             said = step.detail if step.done == AS_IT_WAS else f"{step.done}: {step.detail}".removesuffix(": ")
             behind = wrapped(step.becomes) if step.done == AS_IT_WAS else None
             if behind and not resolves(behind.launcher[0]):
-                said += f" by {behind.launcher[0]}, which is gone: uninstall it, then install it again"
+                said += f" by {behind.launcher[0]}, which is gone: uninstall it by name, then install it again"
             print(f"  {printable(step.server, 24):<24}  {printable('; '.join((said, *step.notes)), 400)}")
         if not draft.steps:
             print("  no servers")

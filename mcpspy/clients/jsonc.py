@@ -9,6 +9,8 @@ _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
 _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)")
 
+_decode = json.JSONDecoder(strict=False).raw_decode  # `json.loads` makes a decoder each time
+
 
 def read(text: str) -> Node:
     """The tree of `text`. Raises Syntax."""
@@ -43,7 +45,7 @@ class _Reader:
             return self._string(at)
         if match := _WORD.match(self._text, at):
             try:
-                return Node(at, match.end(), json.loads(match[0]))
+                return Node(at, match.end(), _decode(match[0])[0])
             except ValueError as error:  # more digits than Python takes
                 raise Syntax(at, "a number with too many digits") from error
         raise Syntax(at, self._expected(at, "a value"))
@@ -53,7 +55,7 @@ class _Reader:
         if not match:
             raise Syntax(at, "a string without an end")
         try:
-            return Node(at, match.end(), json.loads(match[0], strict=False))
+            return Node(at, match.end(), _decode(match[0])[0])
         except ValueError as error:
             raise Syntax(at, "a string with an escape that JSON does not have") from error
 

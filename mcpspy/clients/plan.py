@@ -278,14 +278,15 @@ def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], foun
     """Whether `new` holds what each step was to make, and is otherwise as `text`."""
     try:
         changed: set[int] = set()
-        before, after = (_chosen(_listed(of, found, machine), names) for of in (text, new))
+        roots = [(read(of, found.place.form), of) for of in (text, new)]
+        before, after = (_chosen(entries(root, found.place, machine, of), names) for root, of in roots)
         for old, made, step in zip(before, after, steps, strict=True):
             if step.edits:
                 (_, was), (words, now) = _changeable(old, found), _changeable(made, found)
                 changed |= {id(member) for member in (*was, *now)}
                 if words != list(step.becomes):
                     return False
-        outlines = [outline(read(of, found.place.form), of, changed) for of in (text, new)]
+        outlines = [outline(root, of, changed) for root, of in roots]
     except (ConfigError, Refusal, ValueError):
         return False
     return bool(outlines[0] == outlines[1])

@@ -2,7 +2,7 @@
 
 The server is asked `server/discover` (2026-07-28), and `initialize` when that is refused or nothing comes; one that
 ends at the first is started again and asked the second alone. However it behaves, it and what it started have ended
-when `talk` returns or is interrupted: stdin is closed, then come SIGTERM and SIGKILL, each after the two seconds that
+when `talk` returns or a signal ends it: stdin is closed, then come SIGTERM and SIGKILL, each after the two seconds that
 SDKs leave a server. Its output takes a bounded part of our memory.
 """
 
@@ -29,9 +29,11 @@ _PROBE = 2.0  # seconds until `initialize` is sent to a server that says nothing
 _LEAVE = 2.0  # seconds for each way of asking a server to end
 _KEPT = 20  # lines of stderr, and of stdout that is no message; responses that wait
 _SHOWN = 4096  # bytes of such a line
-_LONGEST = 16 << 20  # bytes of a message
+_LONGEST = 4 << 20  # bytes of a message
 _Request = dict[str, object]
 _Response = dict[str, Any] | None
+_INTERRUPTED: _Response = {}
+_INTERRUPTS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _ME = {"name": "mcpspy-doctor", "version": __version__}
 _DISCOVER: _Request = {
     "method": "server/discover",
@@ -70,7 +72,10 @@ class Answer:
 
 
 def talk(words: Sequence[str], environ: Mapping[str, str], cwd: str, patience: float = PATIENCE) -> Answer:
-    """Start a server, say hello, end it; raises OSError or ValueError if it cannot be started."""
+    """Start a server, say hello, end it; raises OSError or ValueError if it cannot be started.
+
+    A signal that would end us, which have to be the main thread, ends the server and raises KeyboardInterrupt.
+    """
     answer = _talk(words, environ, cwd, patience, _REQUESTS)
     if answer.method is None and (answer.exit is not None or answer.error):
         return _talk(words, environ, cwd, patience, (_INITIALIZE,))  # it may insist that this comes first
@@ -82,29 +87,41 @@ def _talk(
 ) -> Answer:
     """The same with these requests, in this order, each when the one before is refused or remains without an answer."""
     answer, pipe = Answer(), subprocess.PIPE
-    responses: queue.Queue[_Response] = queue.Queue(_KEPT)
+    responses: queue.SimpleQueue[_Response] = queue.SimpleQueue()  # the one kind that a signal's function may use
     said: deque[bytes] = deque(maxlen=_KEPT)
-    process = subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environ), cwd=cwd, start_new_session=os.name == "posix"
-    )
-    assert process.stdout
-    assert process.stderr
-    readers = [
-        threading.Thread(target=_read_stdout, args=(process.stdout, responses, answer.noise), daemon=True),
-        threading.Thread(target=_read_stderr, args=(process.stderr, said), daemon=True),
-    ]
+    signals = []
+
+    def interrupt(number: int, _: object) -> None:
+        signals.append(number)
+        responses.put(_INTERRUPTED)
+
+    before = {number: signal.signal(number, interrupt) for number in _INTERRUPTS}
     try:
+        process = subprocess.Popen(
+            words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environ), cwd=cwd,
+            start_new_session=os.name == "posix",
+        )  # fmt: skip
+        assert process.stdout
+        assert process.stderr
+        readers = [
+            threading.Thread(target=_read_stdout, args=(process.stdout, responses, answer.noise), daemon=True),
+            threading.Thread(target=_read_stderr, args=(process.stderr, said), daemon=True),
+        ]
         for reader in readers:
             reader.start()
-        _converse(process, requests, responses, answer, patience)
-    finally:
         try:
-            _end(process)
+            _converse(process, requests, responses, answer, patience)
         finally:
-            for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
-                reader.join(_LEAVE)
-                if not reader.is_alive():  # else something that left its group holds the pipe
-                    stream.close()
+            _end(process)
+        for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
+            reader.join(_LEAVE)
+            if not reader.is_alive():  # else something that left its group holds the pipe
+                stream.close()
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+    if signals:
+        raise KeyboardInterrupt
     answer.stderr = [line.decode(errors="replace") for line in list(said) if line]
     return answer
 
@@ -112,7 +129,7 @@ def _talk(
 def _converse(
     process: subprocess.Popen[bytes],
     requests: Sequence[_Request],
-    responses: "queue.Queue[_Response]",
+    responses: "queue.SimpleQueue[_Response]",
     answer: Answer,
     patience: float,
 ) -> None:
@@ -125,6 +142,8 @@ def _converse(
         except queue.Empty:
             sent = _send(process, requests, sent) if sent < len(requests) else sent
             continue
+        if response is _INTERRUPTED:
+            break
         if response is None:
             try:
                 answer.exit = process.wait(_LEAVE)
@@ -154,26 +173,23 @@ def _send(process: subprocess.Popen[bytes], requests: Sequence[_Request], number
     return number + 1
 
 
-def _read_stdout(stream: IO[bytes], responses: "queue.Queue[_Response]", noise: list[str]) -> None:
-    """Pick out the responses, which are few, so that a server may write what it likes; None is the end."""
+def _read_stdout(stream: IO[bytes], responses: "queue.SimpleQueue[_Response]", noise: list[str]) -> None:
+    """Pick out the first responses, so that a server may write what it likes; None is the end."""
+    number = 0
     for line in _lines(stream):
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
             message = None
         if isinstance(message, dict):
-            if "method" not in message and type(message.get("id")) is int:
-                _put(responses, message)
+            answered = message.get("id")
+            ours = type(answered) is int and 1 <= answered <= len(_REQUESTS) and "method" not in message
+            if ours and number < _KEPT:
+                responses.put(message)
+                number += 1
         elif line.strip() and len(noise) < _KEPT:
             noise.append(line[:_SHOWN].rstrip(b"\r\n").decode(errors="replace"))
-    _put(responses, None)
-
-
-def _put(responses: "queue.Queue[_Response]", response: _Response) -> None:
-    try:
-        responses.put_nowait(response)
-    except queue.Full:  # a flood, or nobody listens any more
-        pass
+    responses.put(None)
 
 
 def _read_stderr(stream: IO[bytes], said: deque[bytes]) -> None:
@@ -196,21 +212,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
     except OSError:
         pass
-    try:
-        for name in ("", "SIGTERM"):
-            if name:
-                _signal(process, name)
-            try:
-                process.wait(_LEAVE)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-    finally:  # it, if somebody is in a hurry, and what it started and left behind
-        _signal(process, "SIGKILL")
+    for name in ("", "SIGTERM", "SIGKILL"):
+        if name:
+            _signal(process, name)
         try:
             process.wait(_LEAVE)
-        except subprocess.TimeoutExpired:  # somebody else's by now
-            pass
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    _signal(process, "SIGKILL")  # what it started and left behind
 
 
 def _signal(process: subprocess.Popen[bytes], name: str) -> None:

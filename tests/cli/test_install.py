@@ -84,7 +84,7 @@ def test_with_dry_run_a_server_that_is_skipped_is_said(cursor, mcpspy):
 def test_a_wrap_by_what_is_gone_is_said(cursor, mcpspy):
     cursor.write_text('{"mcpServers": {"s": {"command": "/gone/mcpspy", "args": ["wrap", "--", "npx"]}}}')
     assert (
-        "wrapped already by /gone/mcpspy, which is gone: uninstall it, then install it again"
+        "wrapped already by /gone/mcpspy, which is gone: uninstall it by name, then install it again"
         in mcpspy("install", "cursor")[1]
     )
 

@@ -1,8 +1,8 @@
 """Servers in all states: answering, refusing, silent, dying, chatty; where silence is the case, patience is short."""
 
 import os
+import signal
 import socket
-import subprocess
 import sys
 
 import pytest
@@ -79,30 +79,30 @@ def test_a_silent_server_is_ended_whatever_it_ignores(tmp_path):
         until(lambda pid=pid: not running(int(pid)), "the end of the server")
 
 
-def test_whoever_is_in_a_hurry_leaves_no_server(tmp_path, monkeypatch):
-    """A second Ctrl-C, while the server is given its time to end."""
-    pid = tmp_path / "pid"
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_the_server_too_however_often_it_comes(tmp_path, how):
+    """The server sends it to us: before its start has returned, it may be, and while it is given time to end."""
+    pid, number = tmp_path / "pid", getattr(signal, how)
     source = (
         "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
-        'print(\'{"id": 1, "result": {}}\', flush=True)\n'
-        "time.sleep(1000)\n"
+        "while True:\n"
+        f"    os.kill(os.getppid(), {number:d})\n"
+        "    time.sleep(0.05)\n"
     )
 
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    def too_late(*_):
+        raise AssertionError("the signal was not waited for")
 
-    wait = subprocess.Popen.wait
-    times = iter([interrupted])
-
-    def once(*arguments):
-        return next(times, wait)(*arguments)
-
-    monkeypatch.setattr(subprocess.Popen, "wait", once)
-    with pytest.raises(KeyboardInterrupt):
-        python(source)
-    until(lambda: not running(int(pid.read_text())), "the end of the server")
+    before = signal.signal(number, too_late)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            python(source)
+        assert signal.getsignal(number) is too_late
+    finally:
+        signal.signal(number, before)
+    assert not running(int(pid.read_text()))
 
 
 def test_a_server_that_wants_initialize_first_is_started_again():
@@ -125,7 +125,7 @@ def test_what_is_long_or_deep_and_no_message_is_noise_of_bounded_length(line):
 
 def test_a_flood_takes_bounded_memory(monkeypatch):
     monkeypatch.setattr(probe, "_LONGEST", 1000)
-    flood = 'import sys\nfor _ in range(100): print(\'{"id": 7, "error": {}}\')\n'
+    flood = "import json, sys\nfor id in (7, 1.0, '1', [1], None) * 50: print(json.dumps({'id': id, 'result': {}}))\n"
     endless = "sys.stdout.write('x' * 100_000 + '\\n'); sys.stderr.write('y' * 100_000 + '\\nlast\\n')\n"
     answer = python(flood + endless + ANSWER.format(methods=["initialize"], refuse=True))
     assert answer.method == "initialize"
