@@ -68,7 +68,7 @@ class Index:
         """Bytes of the file."""
         return os.fstat(self._file.fileno()).st_size
 
-    def grow(self, limit: int = 1 << 20) -> bool:
+    def grow(self, limit: int = 1 << 18) -> bool:
         """Index the next `limit` bytes, or as much as one line takes; tells whether there was anything to index."""
         self.state = self._look_at_file()  # before the read: what was written before the end is read
         if self.state == "cut short":

@@ -5,15 +5,15 @@ import os
 import sys
 from typing import ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 
 from mcpspy.errors import UsageError
+from mcpspy.tui.rows import Keyed
 from mcpspy.tui.sessions import SessionsScreen
 from mcpspy.tui.timeline import TimelineScreen
 
 
-class Spy(App[None]):
+class Spy(Keyed):
     """The terminal application."""
 
     CSS_PATH = "app.tcss"

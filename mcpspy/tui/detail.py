@@ -6,8 +6,10 @@ from itertools import chain, islice
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import work
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -48,6 +50,7 @@ class Detail(ScrollView, can_focus=True):
         super().__init__()
         self._shown: tuple[list[Row], Header] | None = None
         self._lines: list[Strip] = []
+        self._base = Style.null()
 
     def show(self, rows: list[Row], header: Header) -> None:
         """Show the messages of one frame."""
@@ -61,12 +64,17 @@ class Detail(ScrollView, can_focus=True):
         """Wrap again."""
         self._make()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Those lines of the screen; what the style sheet says of the pane is asked once, not for each of them."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         place = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
         line = self._lines[place] if place < len(self._lines) else Strip.blank(width)
-        return line.adjust_cell_length(width).apply_style(self.rich_style)
+        return line.adjust_cell_length(width).apply_style(self._base)
 
     def _make(self) -> None:
         """Make the lines, those in sight at once."""

@@ -3,14 +3,16 @@
 It knows nothing of what the rows are: a subclass says how many there are and what stands in each.
 """
 
+import time
 from collections.abc import Hashable
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.events import Click
-from textual.geometry import Size
+from textual.events import Click, Event, InputEvent
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -20,9 +22,28 @@ _STRIPS = 500  # rows that are kept as they were made
 
 SLICE, BREATH = 0.004, 0.001
 """Seconds: how long work in the background goes on at a time, and how long it then gives way to keys and the screen."""
+_SHORT, _JUST_NOW = 0.001, 0.03  # seconds: such a slice just after a key, whose way to the screen has five stops
 
 Cell = tuple[str, str]
 """A text, and the component class that styles it."""
+
+
+class Keyed(App[None]):
+    """An application that knows when somebody last did something."""
+
+    pressed = 0.0
+
+    async def on_event(self, event: Event) -> None:
+        """Take note of keys and the mouse."""
+        if isinstance(event, InputEvent):
+            self.pressed = time.monotonic()
+        await super().on_event(event)
+
+
+def slice_now(app: App[object]) -> float:
+    """Seconds that work in the background may go on for at this moment: keys come first."""
+    keyed = isinstance(app, Keyed) and time.monotonic() - app.pressed < _JUST_NOW
+    return _SHORT if keyed else SLICE
 
 
 def set_height(view: ScrollView, lines: int) -> None:
@@ -51,6 +72,7 @@ class Rows(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
+        self._base = Style.null()  # of what has no style of its own
         self._faces: list[Hashable] = []  # of the rows on the screen
         self._strips: dict[int, tuple[Hashable, Strip]] = {}  # rows as they were made last
 
@@ -86,11 +108,16 @@ class Rows(ScrollView, can_focus=True):
         set_height(self, self.count())
         self._keep_in_view()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Those lines of the screen; what the style sheet says of the view is asked once, not for each of them."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         place = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        base = self._base
         if place >= self.count():
             return Strip.blank(width, base)
         mark = self.mark(place)

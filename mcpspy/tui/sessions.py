@@ -15,7 +15,7 @@ from textual.widgets import Footer, Static
 from mcpspy.errors import CaptureError
 from mcpspy.printable import printable
 from mcpspy.tui.library import COUNTED, Entry, Library
-from mcpspy.tui.rows import BREATH, SLICE, Cell, Rows
+from mcpspy.tui.rows import BREATH, Cell, Rows, slice_now
 from mcpspy.tui.timeline import TimelineScreen
 from mcpspy.units import age_text, plural, size_text
 
@@ -101,7 +101,7 @@ class SessionsScreen(Screen[None]):
                     self._look()
                 deadline = time.monotonic() + _LOOK
                 while time.monotonic() < deadline:
-                    more = self._library.count(SLICE)
+                    more = self._library.count(slice_now(self.app))
                     await asyncio.sleep(BREATH if more else max(deadline - time.monotonic(), BREATH))
 
     def _look(self) -> None:

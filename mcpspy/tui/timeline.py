@@ -19,7 +19,7 @@ from textual.widgets import Footer, Static
 from mcpspy.printable import printable
 from mcpspy.tui.detail import Detail
 from mcpspy.tui.model import Line, Session
-from mcpspy.tui.rows import BREATH, SLICE, Cell, Rows
+from mcpspy.tui.rows import BREATH, SLICE, Cell, Rows, slice_now
 from mcpspy.units import duration_text, plural, size_text
 
 _LOOK = 0.04  # seconds from one look at a live capture to the next
@@ -197,7 +197,7 @@ class TimelineScreen(Screen[None]):
         with suppress(NoMatches):  # the screen is being taken down, widget by widget
             while self.is_attached and not self._session.complete:
                 looked = time.monotonic()
-                more = self._session.grow(SLICE)
+                more = self._session.grow(slice_now(self.app))
                 pause = _LOOK if self._session.index.state == "live" else _PROGRESS
                 if not more or looked - shown > pause:
                     shown = looked
