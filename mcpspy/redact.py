@@ -174,6 +174,22 @@ class Redactor:
         return word
 
 
+class Withheld(Redactor):
+    """Replaces secrets in what is printed: it makes no key, for nothing is compared later."""
+
+    def mark(self, secret: str) -> str:  # noqa: ARG002 (as its base has it)
+        """What stands in for any secret."""
+        return "«withheld»"
+
+
+def shown(url: str) -> str:
+    """What was meant to be a URL, or `NAME=URL`, for a message: what stands before its last `@` may be a password."""
+    import re
+
+    clean = re.sub(r"(?s)^([\w.-]+=)?(\w+://)?.*@", r"\1\2«withheld»@", url)
+    return Withheld().url(clean)
+
+
 # A name that is secret for sure, for the patterns that look inside a word and must not eat what is no secret.
 _NAME = (
     r"(?P<name>[\w.-]{0,64}?(?i:token|secret|password|passwd|pwd|api[-_.]?key|auth|credential|signature|access[-_.]?key"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy import redact
-from mcpspy.redact import Redactor, is_oauth_endpoint, is_secret_name
+from mcpspy.redact import Redactor, Withheld, is_oauth_endpoint, is_secret_name
 
 SECRET = "hunter2/Correct+Horse=="
 MARK = re.compile("«redacted:[0-9a-f]{8}»")
@@ -241,6 +241,29 @@ def test_the_key_is_made_once_for_the_user_alone(tmp_path, monkeypatch):
     assert os.listdir(key.parent) == ["key"]
     key.unlink()
     assert Redactor().mark(SECRET) != first
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://user:pass@h/", "http://«withheld»@h/"),
+        ("http://user:pa/ss@h/", "http://«withheld»@h/"),
+        ("http://user:pa?s#s @h/", "http://«withheld»@h/"),
+        ("user:pass@h", "«withheld»@h"),
+        ("name=http://user:pass@h/", "name=http://«withheld»@h/"),
+        ("http://h:port/?api_key=pass&a=1", "http://h:port/?api_key=«withheld»&a=1"),
+        ("http://h:port/", "http://h:port/"),
+        ("localhost:8000", "localhost:8000"),
+    ],
+)
+def test_a_message_does_not_repeat_what_may_be_a_password(url, said):
+    assert redact.shown(url) == said
+
+
+def test_what_is_only_printed_needs_no_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Withheld().argv(["--token", "s", "http://u:p@h/"]) == ["--token", "«withheld»", "http://u:«withheld»@h/"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_key_is_made_where_there_is_no_secret(tmp_path, monkeypatch):

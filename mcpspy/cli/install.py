@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from mcpspy.clients import routes
-from mcpspy.clients.checks import resolves
+from mcpspy.clients.checks import stale
 from mcpspy.clients.drafts import Draft, installs, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
-from mcpspy.clients.plan import AS_IT_WAS, ROUTED, SKIPPED
+from mcpspy.clients.plan import LEAVE, ROUTE, SKIP
 from mcpspy.clients.table import PROJECT, SCOPES, Client, Found, Machine, candidates, client, find, sharing
 from mcpspy.clients.withheld import withheld
 from mcpspy.errors import ConfigError, UsageError
@@ -73,7 +73,7 @@ def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client)
         own = [step for step in steps if step.server == name]
         if not own:
             raise ConfigError(_missing(name, drafts, chosen))
-        if all(step.done == SKIPPED for step in own):
+        if all(step.action == SKIP for step in own):
             where = next(draft.config.path for draft in drafts if own[0] in draft.steps)
             raise ConfigError(f"{where}: {name}: {own[0].detail}")
 
@@ -86,14 +86,14 @@ def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
 
 
 def print_plan(drafts: Sequence[Draft]) -> None:
-    """Each file with what is done with each of its servers."""
+    """Each file with what is to be done with each of its servers."""
     for draft in drafts:
         print(printable(draft.config.path, 4096))
         for step in draft.steps:
-            said = step.detail if step.done == AS_IT_WAS else f"{step.done}: {step.detail}".removesuffix(": ")
-            behind = wrapped(step.becomes) if step.done == AS_IT_WAS else None
-            if behind and not resolves(behind.launcher[0]):
-                said += f" by {behind.launcher[0]}, which is gone: uninstall it by name, then install it again"
+            said = step.detail if step.action == LEAVE else f"{step.action}: {step.detail}".removesuffix(": ")
+            behind = wrapped(step.becomes) if step.action == LEAVE else None
+            if behind and (reason := stale(behind.launcher)):
+                said += f" by {behind.launcher[0]}, which {reason}: uninstall it by name, then install it again"
             print(f"  {printable(step.server, 24):<24}  {printable('; '.join((said, *step.notes)), 400)}")
         if not draft.steps:
             print("  no servers")
@@ -108,6 +108,11 @@ def print_changes(drafts: Sequence[Draft]) -> None:
             print(printable(line.removesuffix("\r").replace("\t", "    "), _WIDEST))
 
 
+def changed_servers(drafts: Sequence[Draft]) -> str:
+    """How many servers were changed, in words."""
+    return plural(sum(len(step.edits) > 0 for draft in drafts for step in draft.steps), "server")
+
+
 def _agreed() -> bool:
     """Whether the user, if there is one at a terminal, agrees."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
@@ -115,18 +120,17 @@ def _agreed() -> bool:
     try:
         return input("Change it? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:
+        print()
         return False
 
 
 def _print_advice(chosen: Client, drafts: Sequence[Draft], places: Sequence[Found], machine: Machine) -> None:
-    number = sum(len(step.edits) > 0 for draft in drafts for step in draft.steps)
     others = sorted({name for found in places for name in sharing(found, machine)})
     also = f" (and of {', '.join(others)}, which read the same file)" if others else ""
-    print(
-        f"\n{plural(number, 'server')} of {chosen.name}{also} behind mcpspy; 'mcpspy uninstall {chosen.id}' undoes it"
-    )
-    if any(step.done == ROUTED for draft in drafts for step in draft.steps):
-        print(f"start 'mcpspy proxy --from {chosen.id}' and leave it running: remote servers are reached through it")
+    behind = f"{changed_servers(drafts)} of {chosen.name}{also} now behind mcpspy"
+    print(f"\n{behind}; 'mcpspy uninstall {chosen.id}' undoes it")
+    if any(step.action == ROUTE for draft in drafts for step in draft.steps):
+        print(f"start 'mcpspy proxy --from {chosen.id}', anew if it runs: remote servers are reached through it")
     print(f"now {chosen.advice.format(name=chosen.name)}, use it, and look: mcpspy")
     for draft in drafts:
         if draft.changes and any(found.place.scope == PROJECT and found.path == draft.config.path for found in places):

@@ -59,9 +59,14 @@ def _wrote(server: Server, header: Header) -> bool:
 
 def _resolves(server: Server) -> bool | None:
     """Whether the server's own command is found here; None where that cannot be told."""
-    if not server.words or "${" in server.words[0]:
+    if not server.words:
         return None
-    return resolves(server.words[0])
+    command = server.words[0]
+    if os.path.dirname(command):
+        command = os.path.join(server.cwd or "", command)
+        if not os.path.isabs(command):  # in a directory, or by a `~`, that only the client knows
+            return None
+    return None if "${" in command else resolves(command)
 
 
 def _json(server: Server, recorded: Sequence[Listed]) -> str:
@@ -74,7 +79,7 @@ def _json(server: Server, recorded: Sequence[Listed]) -> str:
         "state": server.state,
         "disabled": server.disabled,
         "resolves": _resolves(server),
-        "stale": server.launcher[0] if stale(server, None) else None,
+        "stale": server.launcher[0] if stale(server.launcher) else None,
         "captures": len(own),
         "latest": own[0].capture.path if own else None,
         "problem": server.problem or None,
@@ -100,7 +105,7 @@ def _line(server: Server, recorded: Sequence[Listed]) -> str:
         said.append("disabled in the client")
     if _resolves(server) is False:
         said.append(f"{server.words[0]} is not found")
-    if stale(server, None):
-        said.append(f"stale: {server.launcher[0]} is gone")
+    if reason := stale(server.launcher):
+        said.append(f"stale: {server.launcher[0]} {reason}")
     said += [server.problem] if server.problem else []
     return f"  {printable(server.name, 24):<24}  {server.state:<11}  {printable('; '.join(said), 400)}".rstrip()

@@ -2,7 +2,7 @@
 
 import argparse
 
-from mcpspy.cli.install import check_servers, existing, print_changes, print_plan
+from mcpspy.cli.install import changed_servers, check_servers, existing, print_changes, print_plan
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import uninstalls, write
 from mcpspy.clients.table import Machine, client
@@ -21,5 +21,5 @@ def run(options: argparse.Namespace) -> int:
     if not any(draft.changes for draft in drafts):
         print("nothing to change")
         return 0
-    print(f"\nnow {chosen.advice.format(name=chosen.name)}")
+    print(f"\n{changed_servers(drafts)} of {chosen.name} now without mcpspy; {chosen.advice.format(name=chosen.name)}")
     return 0

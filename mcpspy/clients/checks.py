@@ -8,18 +8,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mcpspy.capture.place import directory, make_directory
 from mcpspy.clients.apply import load
 from mcpspy.clients.formats import STRICT
-from mcpspy.clients.probe import PATIENCE, Answer, listening, talk
+from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
-from mcpspy.clients.table import PROJECT, Found, Machine
+from mcpspy.clients.table import PROJECT, Client, Found, Machine
 from mcpspy.ports import holder
-from mcpspy.redact import Redactor
+from mcpspy.redact import Withheld
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
 
@@ -38,8 +38,10 @@ _RUNTIMES = {
     "python": "python",
     "docker": "docker",
 }
+_LONGEST_LINE = 4096  # bytes of `#!` and what follows
 _IN_A_SHELL = "start its command in a shell until it stays and waits for input"
 _VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
+_DOLLAR = re.compile(rf"{_VARIABLE.pattern}|\$(?P<bare>[A-Za-z_]\w*)")
 
 
 class Check(NamedTuple):
@@ -112,8 +114,7 @@ def _shown(server: Server) -> str:
 
 def _of_remote(server: Server) -> Iterator[Check]:
     if not server.route:
-        [url] = Redactor().argv([server.url or ""])
-        yield Check(NOTE, f"it is remote, and does not go through mcpspy: {url}")
+        yield Check(NOTE, f"it is remote, and does not go through mcpspy: {Withheld().url(server.url or '')}")
         return
     if not server.url:
         yield Check(
@@ -121,48 +122,47 @@ def _of_remote(server: Server) -> Iterator[Check]:
             f"'mcpspy install' knows no route {server.route!r}",
             f"unless you put it there for a proxy of your own on port {PORT}, put the server's own URL there",
         )
+    start = f"start 'mcpspy proxy --from {server.found.client.id}'"
     if not listening(PORT):
-        yield Check(
-            PROBLEM, f"no proxy listens on port {PORT}", f"start 'mcpspy proxy --from {server.found.client.id}'"
-        )
+        yield Check(PROBLEM, f"no proxy listens on port {PORT}", start)
+    elif server.route in routes_at(PORT):
+        yield Check(FINE, f"the proxy on port {PORT} serves the route {server.route!r}")
     else:
         held = holder(PORT)
-        words = held.words if held else []
-        who = " ".join(Redactor().argv(words)) or "a process that cannot be seen"
-        ours = any("mcpspy" in word for word in words[:3])
+        who = " ".join(Withheld().argv(held.words)) if held else "a process that cannot be seen"
         yield Check(
-            FINE if ours else NOTE,
-            f"on port {PORT} listens {who}",
-            "" if ours else "end it, if it is not mcpspy",
-        )
+            PROBLEM, f"on port {PORT} listens {who}, which does not serve the route {server.route!r}",
+            f"end it, and {start}; with several --from it serves several clients",
+        )  # fmt: skip
 
 
 def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
-    environ = _environment(machine)
+    environ, client = _environment(machine), server.found.client
     if server.disabled:
-        yield Check(NOTE, f"it is disabled in {server.found.client.name}")
+        yield Check(NOTE, f"it is disabled in {client.name}")
     if server.launcher:
         yield from _of_launcher(server, environ)
     else:
-        yield Check(NOTE, "it is not wrapped", f"mcpspy install {server.found.client.id} {_shown(server)}")
+        yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {_shown(server)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
-    if unknown := {name for text in texts for name in _unknown(text, machine)}:
+    if unknown := {name for text in texts for name in _unknown(text, client, machine)}:
         yield from _of_unknown(unknown, server)
         return
     if server.env_file:
         try:
-            environ |= _assignments(expanded(server.env_file, machine))
+            environ |= _assignments(expanded(server.env_file, client, machine))
         except (OSError, UnicodeDecodeError) as error:
             yield Check(PROBLEM, f"its envFile cannot be read: {error}", "correct envFile")
             return
-    environ |= {key: expanded(value, machine) for key, value in server.environ.items()}
-    command = [expanded(word, machine) for word in server.words]
-    path = shutil.which(command[0], path=environ.get("PATH"))
+    environ |= {key: expanded(value, client, machine) for key, value in server.environ.items()}
+    command = [expanded(word, client, machine) for word in server.words]
+    cwd = _cwd(server, machine)
+    named = os.path.join(cwd, command[0]) if os.path.dirname(command[0]) else command[0]
+    path = shutil.which(named, path=environ.get("PATH"))
     if path is None:
-        yield _not_found(command[0])
+        yield _not_found(command[0], cwd)
         return
-    yield from _of_command(server, command[0], path, machine)
-    cwd = expanded(server.cwd, machine) if server.cwd else _cwd(server, machine)
+    yield from _of_command(server, named, path, machine)
     try:
         answer = talk([path, *command[1:]], environ, cwd)
     except OSError as error:
@@ -197,18 +197,21 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
-def _not_found(command: str) -> Check:
-    if " " in command:
+def _not_found(command: str, cwd: str) -> Check:
+    if command.startswith("~"):
+        return Check(PROBLEM, f"{command} is not there: a shell would replace '~'", "write the path in full")
+    if " " in command and not os.path.isabs(command):
         return Check(PROBLEM, f"there is no command {command!r}", "put its arguments into args, word by word")
     if os.path.dirname(command):
-        return Check(PROBLEM, f"{command} is not there, or not executable", "correct the command")
+        where = "" if os.path.isabs(command) else f" in {cwd}"
+        return Check(PROBLEM, f"{command} is not there{where}, or not executable", "correct the command")
     return Check(PROBLEM, f"{command} is not on PATH", "install it, or write its absolute path")
 
 
 def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
     again = f"install it again, after: mcpspy uninstall {server.found.client.id} {_shown(server)}"
-    if stale(server, environ.get("PATH")):
-        yield Check(PROBLEM, f"it is wrapped by {server.launcher[0]}, which is gone", again)
+    if reason := stale(server.launcher, environ.get("PATH")):
+        yield Check(PROBLEM, f"it is wrapped by {server.launcher[0]}, which {reason}", again)
         return
     try:
         run = subprocess.run(
@@ -224,17 +227,31 @@ def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check(PROBLEM, f"it is wrapped by {' '.join(server.launcher)}, which does not run", again)
 
 
-def stale(server: Server, path: str | None) -> bool:
-    """Whether a wrapped server is wrapped by what is not there any more."""
-    return bool(server.launcher) and not resolves(server.launcher[0], path)
-
-
-def resolves(command: str, path: str | None = None) -> bool:
-    """Whether a command is found, on a PATH other than ours if that is given."""
+def stale(launcher: Sequence[str], path: str | None = None) -> str:
+    """Why what starts mcpspy cannot be started any more; empty if it can, or if there is none."""
+    found = _which(launcher[0], path) if launcher else ""
+    if found is None:
+        return "is gone"
     try:
-        return shutil.which(command, path=path) is not None
+        with open(found, "rb") as file:
+            line = os.fsdecode(file.readline(_LONGEST_LINE))
+    except OSError:  # none, or one that can be run and not read
+        return ""
+    interpreter = line.removeprefix("#!").split()[:1] if line.startswith("#!") else []
+    return f"needs {interpreter[0]}, which is gone" if interpreter and not os.path.exists(interpreter[0]) else ""
+
+
+def resolves(command: str) -> bool:
+    """Whether a command is found."""
+    return _which(command, None) is not None
+
+
+def _which(command: str, path: str | None) -> str | None:
+    """Where a command is found, on a PATH other than ours if that is given."""
+    try:
+        return shutil.which(command, path=path)
     except ValueError:  # a NUL, half a surrogate pair
-        return False
+        return None
 
 
 def _of_command(server: Server, command: str, path: str, machine: Machine) -> Iterator[Check]:
@@ -301,20 +318,32 @@ def _identity(answer: Answer) -> str:
     return "".join(f", {part}" for part in (named, spoken) if part)
 
 
-def expanded(text: str, machine: Machine) -> str:
-    """`text` with the variables that any client replaces; those that only the client knows, or nobody, stay."""
+def expanded(text: str, client: Client, machine: Machine) -> str:
+    """`text` with the variables that this client replaces; those that only the client knows, or nobody, stay."""
 
     def value(match: re.Match[str]) -> str:
-        name, _, default = match["name"].removeprefix("env:").partition(":-")
+        name, _, default = _variable(match).removeprefix("env:").partition(":-")
         known = {"userHome": machine.home, "workspaceFolder": machine.cwd, "/": machine.paths.sep}
         return machine.environ.get(name) or known.get(name) or default or match[0]
 
-    return _VARIABLE.sub(value, text)
+    if "~" in client.expands and (text == "~" or text.startswith(("~/", "~\\"))):
+        text = machine.home + text[1:]
+    return _variables(client).sub(value, text)
 
 
-def _unknown(text: str, machine: Machine) -> list[str]:
+def _unknown(text: str, client: Client, machine: Machine) -> list[str]:
     """The names of the variables that stay."""
-    return [match["name"] for match in _VARIABLE.finditer(expanded(text, machine))]
+    return [_variable(match) for match in _variables(client).finditer(expanded(text, client, machine))]
+
+
+def _variables(client: Client) -> re.Pattern[str]:
+    return _DOLLAR if "$" in client.expands else _VARIABLE
+
+
+def _variable(match: re.Match[str]) -> str:
+    """The name in a match; a bare one is always of the environment."""
+    groups = match.groupdict()
+    return groups["name"] if groups["name"] is not None else f"env:{groups['bare']}"
 
 
 def _environment(machine: Machine) -> dict[str, str]:
@@ -325,4 +354,5 @@ def _environment(machine: Machine) -> dict[str, str]:
 def _cwd(server: Server, machine: Machine) -> str:
     """Where the client starts it: a desktop program anywhere, so where nothing relative is found."""
     in_project = server.found.place.scope == PROJECT or not server.found.client.desktop
-    return machine.cwd if in_project or sys.platform == "win32" else "/"
+    base = machine.cwd if in_project or sys.platform == "win32" else "/"
+    return os.path.join(base, expanded(server.cwd, server.found.client, machine)) if server.cwd else base

@@ -90,13 +90,19 @@ def uninstalls(
 
 
 def write(drafts: Iterable[Draft]) -> None:
-    """Write all that changes, if all of it can be written; raises ConfigError."""
+    """Write all that changes, if all of it can be written; raises ConfigError, which names what was changed before."""
     drafts = list(drafts)
     for draft in drafts:
         if draft.changes:
             check_writable(draft.config)
+    changed: list[str] = []
     for draft in drafts:
-        draft.write()
+        try:
+            draft.write()
+        except ConfigError as error:
+            before = f"; changed before that: {', '.join(changed)}" if changed else ""
+            raise ConfigError(f"{error}{before}") from error
+        changed += [draft.config.path] if draft.changes else []
 
 
 def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:

@@ -194,6 +194,11 @@ def wrapped(words: Sequence[str]) -> Wrapped | None:
     return None
 
 
+def in_a_shell(words: Sequence[str]) -> bool:
+    """Whether one of the words is the command line of a shell, with mcpspy in front of something."""
+    return any(re.search(r"(?:^|[\s/\\'\"])mcpspy(?:\.exe)?['\"]?\s+wrap\s", word) for word in words)
+
+
 def _is_mcpspy(word: str) -> bool:
     name = re.split(r"[/\\]", word)[-1].lower()
     return re.fullmatch(r"mcpspy(?:\.exe)?(?:(?:==|@).*)?", name) is not None

@@ -9,26 +9,27 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mcpspy.clients.entries import Entry, Launch, Refusal, entries, launch, remote, wrapped
+from mcpspy.clients.entries import Entry, Launch, Refusal, entries, in_a_shell, launch, remote, wrapped
 from mcpspy.clients.formats import YAML, member, read
 from mcpspy.clients.routes import PROXY, Route, assign, known, local, refused, routed, split
 from mcpspy.clients.table import Found, Machine
 from mcpspy.clients.tree import Edit, Member, Node, edited, outline, quote, where
 from mcpspy.errors import ConfigError
 
-WRAPPED, ROUTED, UNDONE, AS_IT_WAS, SKIPPED = "wrapped", "routed", "undone", "as it was", "skipped"
-"""What was done with a server."""
+WRAP, ROUTE, UNDO, LEAVE, SKIP = "wrap", "route", "undo", "leave", "skip"
+"""What is to be done with a server; it is left where it is as wanted, and skipped where it cannot be changed."""
 
 _PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a word that YAML takes for itself in any place, unless it is no string
+_BY_HAND = "it was wrapped by hand in a way of its own; undo it there"
 _LOGIN = ("auth", "oauth", "authProviderType", "requiresOAuth")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was done with one server, or why nothing was."""
+    """What is to be done with one server, or why nothing is."""
 
     server: str
-    done: str
+    action: str
     detail: str
     becomes: Sequence[str] = ()
     """The command line, or the URL alone, that the edits make, or that was there."""
@@ -66,7 +67,7 @@ def install(
             else:
                 step, routes = _route(text, found, entry, routes)
         except Refusal as refusal:
-            step = Step(entry.name, SKIPPED, f"{where(text, entry.node.start)}: {refusal}")
+            step = Step(entry.name, SKIP, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
     return Plan(_proved(text, names, steps, found, machine), steps, [entry.name for entry in listed], routes)
 
@@ -90,7 +91,7 @@ def uninstall(
             else:
                 step = _unroute(text, found, entry, routes, before.get(entry.name))
         except Refusal as refusal:
-            step = Step(entry.name, SKIPPED, f"{where(text, entry.node.start)}: {refusal}")
+            step = Step(entry.name, SKIP, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
     return Plan(_proved(text, names, steps, found, machine), steps, [entry.name for entry in listed])
 
@@ -105,8 +106,8 @@ def _chosen(listed: list[Entry], names: Sequence[str]) -> list[Entry]:
 
 def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequence[str]) -> Step:
     words = launched.words
-    if wrapped(words):
-        return Step(entry.name, AS_IT_WAS, "wrapped already", words, notes=_notes(entry))
+    if wrapped(words) or in_a_shell(words):
+        return Step(entry.name, LEAVE, "wrapped already", words, notes=_notes(entry))
     command, args = launched.command.node, launched.args
     prefix = [quote(word) for word in (*launcher[1:], "wrap", "--name", entry.label, "--")] + [_moved(text, command)]
     edits = [Edit(command.start, command.end, quote(launcher[0]))]
@@ -116,18 +117,20 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
     else:
         edits.append(_prepended(text, args.node, prefix))
     return Step(
-        entry.name, WRAPPED, "", (*launcher, "wrap", "--name", entry.label, "--", *words), tuple(edits), _notes(entry)
+        entry.name, WRAP, "", (*launcher, "wrap", "--name", entry.label, "--", *words), tuple(edits), _notes(entry)
     )
 
 
 def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None, named: bool) -> Step:
     behind = wrapped(launched.words)
+    if not behind and in_a_shell(launched.words):
+        raise Refusal(_BY_HAND)
     if not behind:
-        return Step(entry.name, AS_IT_WAS, "not wrapped")
+        return Step(entry.name, LEAVE, "not wrapped")
     if behind.by_hand and not named:
-        return Step(entry.name, AS_IT_WAS, "it was wrapped by hand; name it, and that is undone too")
+        return Step(entry.name, LEAVE, "it was wrapped by hand; name it, and that is undone too")
     if not (behind.ours and behind.words):
-        raise Refusal("it was wrapped by hand in a way of its own; undo it there")
+        raise Refusal(_BY_HAND)
     command, args, elements = launched.command.node, launched.args, launched.arguments
     assert args
     own = len(elements) - len(behind.words)  # where the server's own command stands
@@ -142,7 +145,7 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
         end = re.compile(r"(?:\s*,)?").match(text, elements[-1].end)
         assert end
         edits.append(Edit(elements[0].start, end.end(), ""))
-    return Step(entry.name, UNDONE, "", behind.words, tuple(edits))
+    return Step(entry.name, UNDO, "", behind.words, tuple(edits))
 
 
 def _ours_alone(text: str, form: str, launched: Launch, before: Entry | None) -> int | None:
@@ -164,12 +167,12 @@ def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -
     url: str = target.node.value
     if (through := routed(url)) and through[0] in routes:
         routes = known(routes, through[0], routes[through[0]].origin, found.client.id, found.path)
-        return Step(entry.name, AS_IT_WAS, "routed already", notes=_notes(entry)), routes
+        return Step(entry.name, LEAVE, "routed already", notes=_notes(entry)), routes
     parts = split(url)
+    if any(mark in (parts.origin if parts else url) for mark in "${}"):
+        raise Refusal("the origin of its URL has a variable, and the proxy cannot know what stands for it")
     if not parts:
         raise Refusal("its URL is neither http nor https")
-    if any(mark in parts.origin for mark in "${}"):
-        raise Refusal("the origin of its URL is a variable, and the proxy cannot know what for")
     if reason := refused(parts.origin):
         raise Refusal(reason)
     if any(entry.scalar(key) not in (None, False) for key in _LOGIN):
@@ -180,14 +183,14 @@ def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -
         notes += ("no credentials are configured: should it ask for a login, uninstall it and use 'mcpspy mitm'",)
     ours = f"{PROXY}/{name}"
     edit = _other_origin(text, target.node, parts.origin, ours, parts.rest)
-    return Step(entry.name, ROUTED, f"{ours} for {parts.origin}", (ours + parts.rest,), (edit,), notes), routes
+    return Step(entry.name, ROUTE, f"{ours} for {parts.origin}", (ours + parts.rest,), (edit,), notes), routes
 
 
 def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route], before: Entry | None) -> Step:
     target = remote(entry, found.client.remote)
     ours = routed(target.node.value) if target else None
     if not target or not ours:
-        return Step(entry.name, AS_IT_WAS, "not routed")
+        return Step(entry.name, LEAVE, "not routed")
     name, rest = ours
     was = remote(before, found.client.remote) if before else None
     own = split(was.node.value) if was else None
@@ -198,7 +201,7 @@ def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route],
     else:
         raise Refusal(f"no origin is known for the route {name!r}; put the server's own URL there")
     edit = _other_origin(text, target.node, f"{PROXY}/{name}", origin, rest)
-    return Step(entry.name, UNDONE, "", (origin + rest,), (edit,))
+    return Step(entry.name, UNDO, "", (origin + rest,), (edit,))
 
 
 def _credentials(entry: Entry) -> bool:

@@ -6,9 +6,11 @@ when `talk` returns or a signal ends it: stdin is closed, then come SIGTERM and 
 SDKs leave a server. Its output takes a bounded part of our memory.
 """
 
+import http.client
 import json
 import os
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -238,3 +240,16 @@ def listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def routes_at(port: int) -> list[str]:
+    """The routes that a `mcpspy proxy` on a port of this machine serves, by the answer it gives at its root."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE / 2)
+    try:
+        connection.request("GET", "/")
+        said = connection.getresponse().read(_LONGEST).decode(errors="replace")
+    except (OSError, http.client.HTTPException):  # something that speaks no HTTP
+        return []
+    finally:
+        connection.close()
+    return re.findall(r"/([\w.-]+)/", said) if said.startswith("mcpspy: no route stands at this path") else []

@@ -9,7 +9,7 @@ import ipaddress
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,6 +27,8 @@ except ImportError:  # Windows
 PORT = 6278
 PROXY = f"http://127.0.0.1:{PORT}"
 
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\.?\Z){_LABEL}(?:\.{_LABEL})*\.?")  # RFC 1123, 2.1, and the '_' that people use
 _URL = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -59,15 +61,16 @@ def routed(url: str) -> tuple[str, str] | None:
 
 def refused(origin: str) -> str:
     """Why the proxy cannot relay to an origin; empty if it can."""
+    if "@" in origin:
+        return "its URL holds a password: put that into a header, and it can be routed"
     try:
         parts = urlsplit(origin)
-        host, port = parts.hostname, parts.port
+        host, port = parts.hostname or "", parts.port
     except ValueError:
-        host = None
-    if not host:
-        return "the origin of its URL is none"
-    if "@" in parts.netloc:
-        return "its URL holds a password: put that into a header, and it can be routed"
+        return "its URL has no valid host or port"
+    if not (_NAME.fullmatch(host) or _is_address(host)):
+        said = f", but {host!r}" if host else ""
+        return f"its URL has no valid host{said}" + ("" if host.isascii() else ": write it in ASCII, as xn--…")
     if local(origin) and port == PORT:
         return f"it is behind a proxy already: port {PORT} is mcpspy's own"
     return ""
@@ -76,11 +79,19 @@ def refused(origin: str) -> str:
 def local(origin: str) -> bool:
     """Whether an origin that is not `refused` is on this machine."""
     host = urlsplit(origin).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
+    if not _is_address(host):
         return host.rstrip(".") == "localhost" or host.endswith(".localhost")
+    address = ipaddress.ip_address(host)
     return address.is_loopback or address.is_unspecified
+
+
+def _is_address(host: str) -> bool:
+    """Whether it is an IP address; one with a zone is of one machine's interface, and no URL has it (RFC 9844)."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return "%" not in host
 
 
 def assign(
@@ -102,12 +113,16 @@ def known(routes: Mapping[str, Route], name: str, origin: str, client: str, path
     return {**routes, name: Route(origin, paths)}
 
 
-def routes_of(client: str) -> list[tuple[str, str]]:
-    """The routes, as name and origin, that configurations of a client (its id) name now."""
+def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """The routes, as name and origin, that configurations of a client (its id) name now.
+
+    `there` are the paths of those that lie here; the routes in one may have been made for another client that reads it.
+    """
+    there = list(there)
     return [
         (name, route.origin)
         for name, route in load().items()
-        if any(_names(path, name) for path in route.paths.get(client, ()))
+        if any(_names(path, name) for path in dict.fromkeys((*route.paths.get(client, ()), *there)))
     ]
 
 

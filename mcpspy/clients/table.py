@@ -82,6 +82,8 @@ class Client:
     """The keys of a remote server's URL."""
     desktop: bool = True
     """Started from the desktop, so with the desktop's PATH and not with a shell's."""
+    expands: str = ""
+    """What it replaces beside `${…}`: `~` at the beginning of a word by the home, `$` with a name by the variable."""
     advice: str = "restart the server in {name}"
     """What makes the client read its configuration again."""
 
@@ -143,6 +145,7 @@ CLIENTS = (
         ),
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
         _CHECKED,
+        expands="~",  # microsoft/vscode, extHostMcpNode.ts
         advice="restart the server in VS Code (MCP: List Servers)",
     ),
     Client(
@@ -220,6 +223,7 @@ CLIENTS = (
         _CHECKED,
         remote=("httpUrl", "url"),
         desktop=False,
+        expands="$",
         advice="start Gemini CLI again",
     ),
     Client(

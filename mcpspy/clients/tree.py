@@ -6,12 +6,15 @@ written back from values.
 """
 
 import json
+import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 DEEPEST = 200
 """Levels; what nests deeper is no configuration."""
+
+_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -91,6 +94,6 @@ def where(text: str, offset: int) -> str:
 
 
 def quote(word: str) -> str:
-    """A string in double quotes that JSON, TOML and YAML read alike."""
+    """A string in double quotes that JSON, TOML and YAML read alike, if it is one of Unicode; else JSON alone does."""
     text = json.dumps(word, ensure_ascii=False)
-    return "".join(f"\\u{ord(c):04x}" if "\x7f" <= c <= "\x9f" or c in "\u2028\u2029\ufeff" else c for c in text)
+    return "".join(f"\\u{ord(c):04x}" if _UNPRINTED.match(c) else c for c in text)

@@ -8,22 +8,14 @@ from collections.abc import Iterator
 
 from mcpspy.clients.formats import read
 from mcpspy.clients.tree import Edit, Node, edited, quote
-from mcpspy.redact import Redactor, is_secret_name
+from mcpspy.redact import Redactor, Withheld, is_secret_name
 
 _ALL_SECRET = ("env", "headers", "http_headers", "requestOptions")
 
 
-class _Withheld(Redactor):
-    """Makes no key, for nothing is compared later."""
-
-    def mark(self, secret: str) -> str:  # noqa: ARG002 (as its base has it)
-        """What stands in for any secret."""
-        return "«withheld»"
-
-
 def withheld(text: str, form: str) -> str:
     """`text` without its secrets; raises ConfigError if it is not in its format."""
-    return edited(text, set(_edits(read(text, form), _Withheld())))
+    return edited(text, set(_edits(read(text, form), Withheld())))
 
 
 def _edits(node: Node, redactor: Redactor) -> Iterator[Edit]:

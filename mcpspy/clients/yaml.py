@@ -27,12 +27,13 @@ def read(text: str) -> Node:
         raise Syntax(0, "nested too deeply") from error
     if root is None:
         return Node(mark, mark, None)
-    return _Build(yaml, mark).node(root, 0)
+    return _Build(yaml, text, mark).node(root, 0)
 
 
 class _Build:
-    def __init__(self, yaml: YAML, mark: int) -> None:
+    def __init__(self, yaml: YAML, text: str, mark: int) -> None:
         self._constructor: Any = yaml.constructor
+        self._text = text
         self._mark = mark
         self._seen: set[int] = set()
 
@@ -56,6 +57,8 @@ class _Build:
         if again:  # an alias: once is enough, for aliases of aliases grow without bounds
             built.value = f"alias {node.anchor}"
         elif isinstance(node, SequenceNode):
+            if built.lines and self._text[start] == "!":  # so it does not begin with its first dash
+                built.fixed = built.fixed or "has a YAML tag"
             built.value = [self.node(element, depth + 1) for element in node.value]
         elif isinstance(node, MappingNode):
             built.value = {str(key.value): self._member(key, value, depth) for key, value in node.value}

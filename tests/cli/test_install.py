@@ -26,10 +26,10 @@ def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mc
     assert (status, err) == (0, "")
     for said in (
         str(cursor),
-        "weather                   wrapped",
-        "notes                     wrapped; disabled in the client",
-        "remote                    routed: http://127.0.0.1:6278/remote for https://remote.example",
-        "3 servers of Cursor behind mcpspy; 'mcpspy uninstall cursor' undoes it",
+        "weather                   wrap\n",
+        "notes                     wrap; disabled in the client",
+        "remote                    route: http://127.0.0.1:6278/remote for https://remote.example",
+        "\n3 servers of Cursor now behind mcpspy; 'mcpspy uninstall cursor' undoes it",
         "start 'mcpspy proxy --from cursor'",
         "now restart the server in Cursor (Settings, MCP), use it, and look: mcpspy",
     ):
@@ -47,7 +47,7 @@ def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mc
 def test_with_dry_run_the_changes_are_printed_and_nothing_is_written(cursor, home, mcpspy):
     status, out, err = mcpspy("install", "cursor", "notes", "remote", "--dry-run")
     assert (status, err) == (0, "")
-    assert out.startswith(f"{cursor}\n  notes                     wrapped; disabled in the client\n  remote")
+    assert out.startswith(f"{cursor}\n  notes                     wrap; disabled in the client\n  remote")
     lines = out.splitlines()[3:]
     assert lines[:2] == [f"--- {cursor}", f"+++ {cursor}"]
     assert [line for line in lines if line.startswith("-  ")] == [
@@ -76,7 +76,7 @@ def test_a_diff_shows_no_secret_and_no_control_character(cursor, home, mcpspy):
 def test_with_dry_run_a_server_that_is_skipped_is_said(cursor, mcpspy):
     cursor.write_text('{"mcpServers": {"o": {"url": "https://h/mcp", "auth": {}}}}')
     assert (
-        "o                         skipped: line 1, column 22: it logs in with OAuth"
+        "o                         skip: line 1, column 22: it logs in with OAuth"
         in mcpspy("install", "cursor", "--dry-run")[1]
     )
 
@@ -108,6 +108,7 @@ def test_only_what_is_named_is_wrapped(cursor, mcpspy):
         (["cursor", "--scope", "project"], "Cursor has no configuration here; looked for "),
         (["windsurf", "--scope", "project"], "Windsurf has no project scope, only user"),
         (["zed"], "Zed has no configuration here; looked for "),
+        ([], "the following arguments are required: CLIENT; see"),
     ],
 )
 def test_a_wrong_name_is_one_line_and_changes_nothing(cursor, mcpspy, arguments, said):
@@ -149,6 +150,57 @@ def test_a_named_server_of_the_wrong_shape_is_one_line(cursor, mcpspy, entry):
     assert "wrap" not in cursor.read_text()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_a_kill_between_the_backup_and_the_replacement_loses_nothing(cursor, mcpspy, command):
+    source = (
+        f"import os, signal, sys\nsys.argv = ['mcpspy', {command!r}, 'cursor']\nreplaced = os.replace\n"
+        "def replace(source, target):\n"
+        f"    os.kill(os.getpid(), signal.SIGKILL) if target == {str(cursor)!r} else replaced(source, target)\n"
+        "os.replace = replace\nfrom mcpspy.cli import main\nmain()\n"
+    )
+    if command == "uninstall":
+        assert mcpspy("install", "cursor")[0] == 0
+    before = cursor.read_text()
+    killed = subprocess.run([sys.executable, "-c", source], stdin=subprocess.DEVNULL, check=False, timeout=LIMIT)
+    assert (killed.returncode, cursor.read_text()) == (-9, before)
+    for again in ("uninstall", "install", "uninstall"):
+        assert mcpspy(again, "cursor")[0] == 0
+    assert cursor.read_text() == TEXT
+    assert os.listdir(cursor.parent) == ["mcp.json"]
+
+
+def test_nothing_is_said_to_be_changed_when_the_change_fails(cursor, mcpspy, monkeypatch):
+    """The second of two files cannot be replaced: what was planned, what failed, and what is changed."""
+    second = cursor.parents[1] / "work" / ".cursor" / "mcp.json"
+    second.parent.mkdir()
+    second.write_text(TEXT)
+    replaced = os.replace
+
+    def replace(source, target):
+        if target == str(second):
+            raise OSError(28, "No space left on device")
+        replaced(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    status, out, err = mcpspy("install", "cursor", "weather")
+    assert (status, "now behind mcpspy" in out) == (2, False)
+    assert err == f"mcpspy: cannot change {second}: No space left on device; changed before that: {cursor}\n"
+    assert second.read_text() == TEXT
+    assert os.listdir(second.parent) == ["mcp.json"]
+
+
+def test_half_a_surrogate_pair_comes_back(cursor, mcpspy):
+    remote = '{"url": "https:\\/\\/h/\\udc00", "headers": {"A": "b"}}'
+    text = '{"mcpServers": {"\\ud800": ' + remote + ', "b": {"command": "\\ud800"}}}'
+    cursor.write_text(text)
+    assert mcpspy("install", "cursor")[0] == 0
+    assert json.loads(cursor.read_text())["mcpServers"]["\ud800"]["url"] == "http://127.0.0.1:6278/server/\udc00"
+    assert mcpspy("status")[0] == 0
+    assert mcpspy("uninstall", "cursor")[0] == 0
+    assert cursor.read_text() == text
+
+
 def test_a_read_only_configuration_is_one_line(cursor, mcpspy):
     cursor.chmod(0o444)
     status, _, err = mcpspy("install", "cursor")
@@ -164,7 +216,7 @@ def test_on_a_terminal_all_servers_are_asked_about(cursor, mcpspy, monkeypatch, 
     monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or answer)
     status, out, _ = mcpspy("install", "cursor")
     assert (status, asked, cursor.read_text() != TEXT) == (0, ["Change it? [y/N] "], changed)
-    assert ("nothing was changed" in out) == (not changed)
+    assert ("nothing was changed" in out, "now behind mcpspy" in out) == (not changed, changed)
     assert mcpspy("install", "cursor", "notes")[0] == 0
     assert len(asked) == 1, "who names a server has decided"
 
@@ -176,7 +228,7 @@ def test_the_end_of_the_input_is_a_no(cursor, mcpspy, monkeypatch):
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", end)
-    assert mcpspy("install", "cursor")[1].endswith("nothing was changed\n")
+    assert mcpspy("install", "cursor")[1].endswith("\n\nnothing was changed\n")
     assert cursor.read_text() == TEXT
 
 
@@ -197,7 +249,10 @@ def test_another_client_with_the_same_file_is_said(cursor, home, mcpspy):
     link = home / ".codeium" / "windsurf" / "mcp_config.json"
     link.parent.mkdir(parents=True)
     link.symlink_to(cursor)
-    assert "of Cursor (and of Windsurf, which read the same file)" in mcpspy("install", "cursor", "weather")[1]
+    assert (
+        "of Cursor (and of Windsurf, which read the same file) now behind mcpspy"
+        in mcpspy("install", "cursor", "weather")[1]
+    )
 
 
 def test_routes_are_stable_and_readable_for_the_proxy(cursor, home, mcpspy):

@@ -1,6 +1,8 @@
 import json
 import sys
 
+import pytest
+
 from mcpspy.redact import Redactor
 from tests.cli.conftest import CONFIGURATION as TEXT
 from tests.transcript import capture
@@ -68,6 +70,39 @@ def test_what_is_gone_is_said(cursor, mcpspy):
     assert (old["stale"], old["resolves"]) == ("/gone/mcpspy", True)
     assert (lost["resolves"], theirs["resolves"]) == (False, None)
     assert bad["state"] == "broken"
+
+
+@pytest.mark.parametrize(
+    ("entry", "resolves"),
+    [
+        ({"command": "./s", "cwd": "HOME"}, True),
+        ({"command": "./t", "cwd": "HOME"}, False),
+        ({"command": "./s"}, None),
+        ({"command": "./s", "cwd": "${workspaceFolder}"}, None),
+        ({"command": "~/s"}, None),
+        ({"command": "HOME/s"}, True),
+    ],
+)
+def test_a_path_is_found_where_the_server_would_be_started(cursor, home, mcpspy, entry, resolves):
+    (home / "s").write_text("")
+    (home / "s").chmod(0o700)
+    cursor.write_text(json.dumps({"mcpServers": {"s": entry}}).replace("HOME", str(home)))
+    assert json.loads(mcpspy("status", "--json")[1])["resolves"] is resolves
+
+
+def test_a_mcpspy_whose_python_is_gone_is_stale(cursor, home, mcpspy):
+    """As after an upgrade of the Python that pipx made its environment with."""
+    script = home / "mcpspy"
+    script.write_text("#!/gone/python3 -E\nprint()\n")
+    script.chmod(0o700)
+    cursor.write_text(json.dumps({"mcpServers": {"s": {"command": str(script), "args": ["wrap", "--", "true"]}}}))
+    reason = f"{script} needs /gone/python3, which is gone"
+    assert f"stale: {reason}" in mcpspy("status")[1]
+    assert json.loads(mcpspy("status", "--json")[1])["stale"] == str(script)
+    assert f"problem  it is wrapped by {reason}".replace(" needs", ", which needs") in mcpspy("doctor", "s")[1]
+    assert f"wrapped already by {script}, which needs /gone/python3" in mcpspy("install", "cursor")[1]
+    script.write_text("#!/bin/sh\n")
+    assert "stale" not in mcpspy("status")[1]
 
 
 def test_a_broken_configuration_does_not_hide_the_others(cursor, home, mcpspy):

@@ -19,7 +19,8 @@ def test_the_bytes_come_back_and_nothing_is_left(cursor, mcpspy, home):
     mcpspy("install", "cursor")
     status, out, err = mcpspy("uninstall", "cursor")
     assert (status, err) == (0, "")
-    assert out.endswith("\nnow restart the server in Cursor (Settings, MCP)\n")
+    assert "weather                   undo\n" in out
+    assert out.endswith("\n3 servers of Cursor now without mcpspy; restart the server in Cursor (Settings, MCP)\n")
     assert cursor.read_text() == TEXT
     assert os.listdir(home / ".mcpspy" / "install") == []
     assert os.listdir(cursor.parent) == ["mcp.json"]

@@ -99,6 +99,14 @@ def test_a_variable_that_is_not_set_here_is_a_problem(here, fields):
     assert "not set" not in " ".join(one.text for one in of_server(server(["echo"], **fields), here))
 
 
+def test_gemini_cli_knows_variables_without_braces(here):
+    gemini = Found(BY_ID["gemini-cli"], BY_ID["gemini-cli"].places[0], CURSOR.path)
+    one = Server(gemini, "s", "s", words=told("os.environ['A']"), environ={"A": "$KEY"})
+    assert list(of_server(one, here))[-1].text == "not set here: KEY; so it was not started"
+    here.environ["KEY"] = "the value"
+    assert "stderr: the value" in list(of_server(one, here))[-1].text
+
+
 def told(source):
     return [sys.executable, "-c", f"import os, sys; sys.exit({source})"]
 
@@ -116,6 +124,31 @@ def test_a_server_is_started_as_the_client_would(here, tmp_path):
         assert repr(pair) in said
     assert "SECRET" not in said
     assert said.endswith(here.cwd)
+
+
+@pytest.mark.parametrize("cwd", ["WORK/here", "here", "${workspaceFolder}/here"])
+def test_a_command_with_a_path_is_looked_for_in_the_server_s_directory(here, tmp_path, monkeypatch, cwd):
+    """As the system does, whatever directory doctor itself is called in."""
+    (tmp_path / "home" / "work" / "here").mkdir()
+    program = tmp_path / "home" / "work" / "here" / "server"
+    monkeypatch.chdir("/")
+    codex = Found(BY_ID["codex"], BY_ID["codex"].places[0], CURSOR.path)
+    one = Server(codex, "s", "s", words=["./server"], cwd=cwd.replace("WORK", here.cwd))
+    *_, check = of_server(one, here)
+    assert (check.level, "./server is not there in " in check.text) == (PROBLEM, True)
+    program.write_text("#!/bin/sh\nexit 7\n")
+    program.chmod(0o700)
+    assert "status 7" in list(of_server(one, here))[-1].text
+
+
+def test_a_tilde_is_replaced_where_the_client_does_so(here, tmp_path):
+    program = tmp_path / "home" / "server"
+    program.write_text("#!/bin/sh\nexit $1\n")
+    program.chmod(0o700)
+    code = Found(BY_ID["vscode"], BY_ID["vscode"].places[0], CURSOR.path)
+    assert "status 7" in list(of_server(Server(code, "s", "s", words=["~/server", "7"], cwd="~"), here))[-1].text
+    *_, check = of_server(server(["~/server", "7"]), here)
+    assert (check.level, check.fix) == (PROBLEM, "write the path in full")
 
 
 @pytest.mark.parametrize(("found", "cwd"), [(CURSOR, "/"), (PROJECT, "CWD")])
@@ -188,7 +221,8 @@ def test_a_broken_entry_is_a_problem(here):
 
 
 def test_a_remote_server_is_said_to_be_one(here):
-    assert levels(of_server(server([], url="https://h/mcp"), here)) == [NOTE]
+    [check] = of_server(server([], url="https://h/mcp?api_key=s3cr3t"), here)
+    assert (check.level, "s3cr3t" in check.text) == (NOTE, False)
 
 
 def test_a_route_without_an_origin_is_noted(here):
@@ -205,11 +239,13 @@ def test_a_routed_server_needs_a_proxy(here, monkeypatch):
         assert (check.level, check.fix) == (PROBLEM, "start 'mcpspy proxy --from cursor'")
         listener.listen()
         monkeypatch.setattr(checks, "holder", lambda _: Holder(1, ["/x/other", "--token", "secret"]))
-        [check] = of_server(one, here)
-        assert check.level == NOTE
-        assert "/x/other --token «redacted:" in check.text
-        monkeypatch.setattr(checks, "holder", lambda _: Holder(1, ["python3", "/x/mcpspy", "proxy"]))
-        assert levels(of_server(one, here)) == [FINE]
+        for routes, level in (([], PROBLEM), (["t"], PROBLEM), (["t", "s"], FINE)):
+            monkeypatch.setattr(checks, "routes_at", lambda _, routes=routes: routes)
+            [check] = of_server(one, here)
+            assert check.level == level
+            assert ("/x/other --token «withheld», which does not serve the route 's'" in check.text) == (
+                level == PROBLEM
+            )
 
 
 @pytest.mark.parametrize(
@@ -257,17 +293,22 @@ def test_whether_captures_can_be_written_is_tried(here, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("client", "text", "value"),
     [
-        ("a ${env:B} ${B}", "a b b"),
-        ("${C:-d}", "d"),
-        ("${userHome}${/}x", "HOME/x"),
-        ("${workspaceFolder}", "CWD"),
-        ("${input:x}", "${input:x}"),
-        ("${env:C}", "${env:C}"),
-        ("$B {B}", "$B {B}"),
+        ("cursor", "a ${env:B} ${B}", "a b b"),
+        ("cursor", "${C:-d}", "d"),
+        ("cursor", "${userHome}${/}x", "HOME/x"),
+        ("cursor", "${workspaceFolder}", "CWD"),
+        ("cursor", "${input:x}", "${input:x}"),
+        ("cursor", "${env:C}", "${env:C}"),
+        ("cursor", "$B {B} ~/x ~", "$B {B} ~/x ~"),
+        ("cursor", "~/x", "~/x"),
+        ("vscode", "~/x", "HOME/x"),
+        ("vscode", "~", "HOME"),
+        ("vscode", "~x", "~x"),
+        ("gemini-cli", "$B/${B} $C $1 $ ~", "b/b $C $1 $ ~"),
     ],
 )
-def test_variables_that_every_client_knows_are_replaced(tmp_path, text, value):
+def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, value):
     here = machine(tmp_path, environ={"B": "b"})
-    assert expanded(text, here) == value.replace("HOME", here.home).replace("CWD", here.cwd)
+    assert expanded(text, BY_ID[client], here) == value.replace("HOME", here.home).replace("CWD", here.cwd)

@@ -10,7 +10,7 @@ import pytest
 from mcpspy.clients import drafts
 from mcpspy.clients.apply import load, recall
 from mcpspy.clients.drafts import installs, uninstalls, write
-from mcpspy.clients.plan import UNDONE
+from mcpspy.clients.plan import UNDO
 from mcpspy.clients.table import BY_ID, find
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, fixture, machine, put
@@ -47,7 +47,7 @@ def install(client, here, names=(), routes=None):
 def uninstall(client, here, names=(), routes=None):
     made = uninstalls(find(BY_ID[client], here), here, names, routes or {})
     write(made)
-    return [step.server for draft in made for step in draft.steps if step.done == UNDONE]
+    return [step.server for draft in made for step in draft.steps if step.action == UNDO]
 
 
 def kept(home):

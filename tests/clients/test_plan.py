@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcpspy.clients import plan
 from mcpspy.clients.entries import Entry, entries, launch, wrapped
 from mcpspy.clients.formats import read
-from mcpspy.clients.plan import AS_IT_WAS, ROUTED, SKIPPED, UNDONE, WRAPPED
+from mcpspy.clients.plan import LEAVE, ROUTE, SKIP, UNDO, WRAP
 from mcpspy.clients.routes import Route
 from mcpspy.clients.table import BY_ID, Found, Machine
 from mcpspy.clients.tree import edited, plain
@@ -43,7 +43,7 @@ def one(entry):
 def test_a_fixture_comes_back_byte_for_byte_and_is_changed_once(name):
     text, found = fixture(name).decode(), place(name)
     first = put_on(text, found)
-    assert {step.done for step in first.steps} & {WRAPPED, ROUTED}
+    assert {step.action for step in first.steps} & {WRAP, ROUTE}
     again = put_on(first.text, found, launcher=["/another/mcpspy"], routes=first.routes)
     assert again.text == first.text
     assert not [step for step in again.steps if step.edits]
@@ -113,6 +113,7 @@ def test_in_any_text_nothing_outside_the_entry_changes(writer, client, data):
         ["uv", "--directory", "/a b/c", "run", "server"],
         ["docker", "run", "-i", "--rm", "-e", "A=b c", "image"],
         ["server", "--", "--", "-x", "--name", "wrap"],
+        ["mcpspy", "mock", "x.jsonl"],
         ["server", 'say "hi"', "it's", "back\\slash", ""],
         ["${env:BIN}/server", "${input:key}", "$HOME", "${workspaceFolder}"],
         ["-server"],
@@ -127,6 +128,39 @@ def test_a_command_line_survives_word_by_word(words):
     rest = json.loads(new.text)["mcpServers"]["s"]
     assert (rest["env"], rest["cwd"]) == ({"A": "${env:A}"}, "~")
     assert take_off(new.text, original=text).text == text
+
+
+SELDOM = {
+    "cursor": (
+        '{"mcpServers": {"a": {"command": "x"}, "a": {"args": ["1"], "command": "y", "args": ["2"]}}}',
+        '{"mcp\\u0053ervers": {"\\ud83d\\ude00": {"comm\\u0061nd": "x", "\\u0061rgs": ["1"]}}}',
+        '{\r"mcpServers": {\r"a": {"command": "x", // c\r"args": ["1"]\r}}}',
+        f'{{"x": 1e999, "y": {"[" * 150 + "]" * 150}, "mcpServers": {{"a": {{"command": "x", "args": [1, 2.50]}}}}}}',
+    ),
+    "codex": (
+        'mcp_servers = { a = { command = "x", args = ["1"] }, b = {command="y"} } # c\n',
+        "mcp_servers.a.command = 'x' # c\nmcp_servers . 'a' . args = ['1']\nmcp_servers.b.command='y'",
+        "[mcp_servers]\n# c\na.command = 'x'\na . env . B = '1'\nb = {command='y'}\n[mcp_servers.c]\ncommand='z'\n",
+        "[mcp_servers.a]\ncommand='x'\n[[mcp_servers.a.tools]]\ncommand='t'\n[[mcp_servers.a.tools]]\nargs=[]\n",
+        '[mcp_servers.a.env]\nA="1"\n[mcp_servers.a] # c\r\ncommand="x" # d\r\n',
+        "[mcp_servers.a]\ncommand = 'x'\nargs = ['''\\\n a \\\n c''', '''d\n]''', 1979-05-27, 'e'] # ]\n",
+    ),
+    "librechat": (
+        '%YAML 1.2\n--- # c\nmcpServers: {a: {command: x, args: [\n1,\n"2" # d\n]}, b: {command: y}}\n...\n',
+        "d: &d {env: {A: 1}}\nmcpServers:\n  a:\n    <<: *d\n    command: x\n    args: !!seq [-y]\n",
+        "x: !secret y\nmcpServers: !foo\n  ? a\n  : command: yes\n    args: # c\n\n    # d\n    - on\n    - 0o7\n",
+    ),
+    "continue": ("mcpServers:\n-   command: y\n    name: b\n-\n  name: c\n  args:\n    -   z # c\n  command: x # d",),
+}
+
+
+@pytest.mark.parametrize(("client", "text"), [(client, text) for client, texts in SELDOM.items() for text in texts])
+def test_what_people_write_seldom_comes_back(client, text):
+    found = Found(BY_ID[client], BY_ID[client].places[0], "x")
+    new = put_on(text, found)
+    assert {step.action for step in new.steps} == {WRAP}
+    assert put_on(new.text, found).text == new.text
+    assert take_off(new.text, found, original=text).text == text
 
 
 def test_an_interpreter_may_be_the_launcher():
@@ -147,13 +181,15 @@ def test_an_interpreter_may_be_the_launcher():
         ["uv", "tool", "run", "mcpspy==0.1", "wrap", "--", "npx"],
         ["python3", "-m", "mcpspy", "wrap", "-o", "x.jsonl", "--", "npx"],
         ["cmd", "/c", "mcpspy", "wrap", "--", "npx"],
+        ["sh", "-c", "cd /srv && exec '/opt/my tools/mcpspy' wrap -- npx"],
+        ["cmd", "/c", "C:\\x\\mcpspy.exe wrap -- npx"],
     ],
 )
 def test_what_is_wrapped_is_never_wrapped_again(words):
     text = one(json.dumps({"command": words[0], "args": words[1:]}))
     planned = put_on(text)
     assert planned.text == text
-    assert [(step.done, step.detail) for step in planned.steps] == [(AS_IT_WAS, "wrapped already")]
+    assert [(step.action, step.detail) for step in planned.steps] == [(LEAVE, "wrapped already")]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +200,7 @@ def test_what_is_wrapped_is_never_wrapped_again(words):
         (["uvx", "mcpspy", "wrap", "--name", "x", "--", "npx", "--", "y"], ["npx", "--", "y"]),
         (["docker", "run", "image", "mcpspy", "wrap", "--", "npx"], None),
         (["mcpspy", "wrap", "--"], None),
+        (["sh", "-c", "mcpspy wrap -- npx"], None),
         (["npx", "wrap", "--", "x"], "not wrapped"),
     ],
 )
@@ -174,14 +211,14 @@ def test_what_was_wrapped_by_hand_is_undone_where_it_is_plain_how(words, left):
         assert lines(planned.text) == {"s": left}
     else:
         assert planned.text == text
-        assert planned.steps[0].done == (AS_IT_WAS if left else SKIPPED)
+        assert planned.steps[0].action == (LEAVE if left else SKIP)
 
 
 @pytest.mark.parametrize("options", [[], ["--check", "-o", "f.jsonl"], ["--name", "x", "--check"]])
 def test_a_wrap_that_install_did_not_make_is_undone_only_by_name(options):
     text = one(json.dumps({"command": "mcpspy", "args": ["wrap", *options, "--", "npx"]}))
     [step] = take_off(text).steps
-    assert (step.done, step.edits) == (AS_IT_WAS, ())
+    assert (step.action, step.edits) == (LEAVE, ())
     assert "name it" in step.detail
     assert lines(take_off(text, names=["s"]).text) == {"s": ["npx"]}
 
@@ -191,7 +228,7 @@ def test_any_value_beside_the_servers_is_kept(rest):
     found = Found(BY_ID["codex"], BY_ID["codex"].places[0], "x")
     text = f'{rest}[mcp_servers.s]\ncommand = "npx"\n'
     new = put_on(text, found)
-    assert [step.done for step in new.steps] == [WRAPPED]
+    assert [step.action for step in new.steps] == [WRAP]
     assert new.text.startswith(rest)
     assert take_off(new.text, found, original=text).text == text
 
@@ -232,16 +269,30 @@ def test_a_name_that_a_command_line_cannot_hold_is_replaced():
         ('{"url": 1}', "its url is a number or a date, not a string"),
         ("{}", "it has neither a command nor url"),
         ('{"url": "unix:///tmp/s.sock"}', "its URL is neither http nor https"),
-        ('{"url": "https://${env:HOST}/mcp"}', "the origin of its URL is a variable"),
+        *(
+            (f'{{"url": "{url}"}}', "the origin of its URL has a variable")
+            for url in (
+                "https://${env:HOST}/mcp",
+                "https://$HOST/mcp",
+                "https://h:$PORT/mcp",
+                "https://${H:-h}/",
+                "$URL",
+                "${URL}/mcp",
+                "${{ secrets.URL }}",
+            )
+        ),
         *(
             (f'{{"url": "https://h/", "{key}": {{}}}}', "it logs in with OAuth, which another origin would break")
             for key in ("auth", "oauth", "authProviderType", "requiresOAuth")
         ),
         ('{"url": "https://me:hunter2@h/"}', "its URL holds a password"),
-        ('{"url": "https://h:99999/"}', "the origin of its URL is none"),
-        ('{"url": "https://h:port/"}', "the origin of its URL is none"),
-        ('{"url": "https://[::1/"}', "the origin of its URL is none"),
-        ('{"url": "https://:443/"}', "the origin of its URL is none"),
+        ('{"url": "https://me:hunter2@[zz/"}', "its URL holds a password"),
+        ('{"url": "https://h:99999/"}', "its URL has no valid host or port"),
+        ('{"url": "https://h:port/"}', "its URL has no valid host or port"),
+        ('{"url": "https://[::1/"}', "its URL has no valid host or port"),
+        ('{"url": "https://:443/"}', "its URL has no valid host"),
+        ('{"url": "https://<your-host>/mcp"}', "its URL has no valid host, but '<your-host>'"),
+        ('{"url": "https://exämple.org/"}', "its URL has no valid host, but 'exämple.org': write it in ASCII"),
         *(
             (f'{{"url": "http://{host}:6278/mcp"}}', "it is behind a proxy already: port 6278 is mcpspy's own")
             for host in ("127.0.0.1", "localhost", "LOCALHOST", "127.1.2.3", "[::1]", "0.0.0.0", "a.localhost")  # noqa: S104
@@ -251,7 +302,7 @@ def test_a_name_that_a_command_line_cannot_hold_is_replaced():
 def test_an_entry_that_cannot_be_changed_is_left_alone_with_the_reason_and_the_place(entry, reason):
     text = f'{{"mcpServers": {{\n "bad": {entry},\n "good": {{"command": "npx"}}}}}}'
     bad, good = put_on(text).steps
-    assert (bad.done, good.done) == (SKIPPED, WRAPPED)
+    assert (bad.action, good.action) == (SKIP, WRAP)
     assert bad.detail.startswith(f"line 2, column 9: {reason}")
 
 
@@ -263,6 +314,7 @@ def test_an_entry_that_cannot_be_changed_is_left_alone_with_the_reason_and_the_p
         ("{command: npx, args: &a [x]}", "its list of args has a YAML anchor or is an alias"),
         ("\n    command: >-\n      npx", "its command is a YAML block of text"),
         ("\n    command: npx\n    args:\n", "its list of args is empty"),
+        ("\n    command: npx\n    args: !!seq\n    - x\n", "its list of args has a YAML tag"),
         ("\n    command: 2026-11-20\n", "its command is a number or a date, not a string"),
         ("\n    <<: {command: npx}\n", "it has neither a command nor url"),
     ],
@@ -308,6 +360,7 @@ def test_only_the_servers_that_are_named_are_changed():
         ("https://h.example/mcp?a=${X}#f", "http://127.0.0.1:6278/s/mcp?a=${X}#f"),
         ("https://h.example", "http://127.0.0.1:6278/s"),
         ("HTTP://h.example:8080?x", "http://127.0.0.1:6278/s?x"),
+        ("https://h.example/$A/${B}?k=$K", "http://127.0.0.1:6278/s/$A/${B}?k=$K"),
     ],
 )
 def test_a_remote_server_gets_another_origin_and_keeps_the_rest(url, routed):
@@ -316,7 +369,7 @@ def test_a_remote_server_gets_another_origin_and_keeps_the_rest(url, routed):
     planned = put_on(text)
     assert json.loads(planned.text)["mcpServers"]["s"] == {"url": routed, "headers": {"Authorization": "Bearer x"}}
     [step] = planned.steps
-    assert (step.done, step.notes) == (ROUTED, ())
+    assert (step.action, step.notes) == (ROUTE, ())
     assert take_off(planned.text, routes=planned.routes).text == text
 
 
@@ -328,20 +381,20 @@ def test_a_remote_server_without_credentials_may_want_a_login():
 def test_a_route_whose_origin_is_unknown_is_left_alone():
     text = one('{"url": "http://127.0.0.1:6278/s/mcp"}')
     assert put_on(text).text == text
-    assert take_off(text, routes={"t": Route("https://h", {})}).steps[0].done == SKIPPED
+    assert take_off(text, routes={"t": Route("https://h", {})}).steps[0].action == SKIP
 
 
 def test_a_route_that_is_lost_is_known_from_the_text_before():
     before, now = one('{"url": "https://h/mcp?a"}'), one('{"url": "http://127.0.0.1:6278/s/mcp?a"}')
     assert take_off(now, original=before).text == before
-    assert take_off(now, original=now).steps[0].done == SKIPPED
-    assert take_off(now, original=before.replace("?a", "?b")).steps[0].done == SKIPPED
+    assert take_off(now, original=now).steps[0].action == SKIP
+    assert take_off(now, original=before.replace("?a", "?b")).steps[0].action == SKIP
 
 
 def test_a_configuration_that_came_with_a_route_is_one_of_those_that_hold_it():
     route = Route("https://h", {"zed": ("/z.json",)})
     planned = put_on(one('{"url": "http://127.0.0.1:6278/r/mcp"}'), routes={"r": route})
-    assert [(step.done, step.detail) for step in planned.steps] == [(AS_IT_WAS, "routed already")]
+    assert [(step.action, step.detail) for step in planned.steps] == [(LEAVE, "routed already")]
     assert planned.routes == {"r": Route("https://h", {"zed": ("/z.json",), "cursor": ("mcp.json",)})}
 
 
@@ -357,9 +410,9 @@ def test_the_url_is_swapped_in_the_clients_own_key_only():
 def test_a_disabled_server_is_wrapped_and_said_to_be_disabled():
     text = one('{"command": "x", "disabled": true}')
     [step] = put_on(text).steps
-    assert (step.done, step.notes) == (WRAPPED, ("disabled in the client",))
+    assert (step.action, step.notes) == (WRAP, ("disabled in the client",))
     [step] = take_off(put_on(text).text).steps
-    assert step.done == UNDONE
+    assert step.action == UNDO
 
 
 @pytest.mark.parametrize("more", ['"other"', '"npx"], "new": ["x"', '"npx"], "env": {"A": "2"}, "args": ["x'])

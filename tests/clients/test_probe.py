@@ -4,11 +4,12 @@ import os
 import signal
 import socket
 import sys
+import threading
 
 import pytest
 
 from mcpspy.clients import probe
-from mcpspy.clients.probe import listening, talk
+from mcpspy.clients.probe import listening, routes_at, talk
 from tests.relay.harness import LIMIT, running, until
 
 ANSWER = """
@@ -141,6 +142,32 @@ def test_a_server_that_closes_its_stdout_is_not_waited_for():
 def test_what_cannot_be_started_is_an_error():
     with pytest.raises(FileNotFoundError):
         talk(["/nowhere/server"], ENVIRON, "/")
+
+
+@pytest.mark.parametrize(
+    ("answer", "there"),
+    [
+        (b"mcpspy: no route stands at this path; there is /a/, /b-2.c/\n", ["a", "b-2.c"]),
+        (b"there is /a/", []),
+        (None, []),
+    ],
+)
+def test_the_routes_of_a_proxy_are_told_by_its_answer(answer, there):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(LIMIT)
+        head = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(answer or b"")
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(head + answer if answer else b"\0\r\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert routes_at(server.getsockname()[1]) == there
+        thread.join(LIMIT)
+    assert not thread.is_alive()
 
 
 def test_a_listener_is_seen():

@@ -45,6 +45,18 @@ def test_a_url_of_ours_names_its_route(url, route):
     assert routed(url) == route
 
 
+@pytest.mark.parametrize(
+    ("host", "valid"),
+    [
+        *((host, True) for host in ("h", "h.", "a.b-c.d", "my_host:8443", "1.2.3.4:80", "[::1]:80", "h:", "x" * 63)),
+        *((host, False) for host in ("a..b", ".a", "-a", "a-", "a b", "*.a", "<h>", "h\\a", "h\0", "%HOST%", "x" * 64)),
+        *((host, False) for host in ("[fe80::1%25eth0]", "[zz]", "[::1", "ä.org", "a." * 130, "", ":80", "h:x")),
+    ],
+)  # fmt: skip
+def test_only_to_a_host_that_is_one_a_route_can_lead(host, valid):
+    assert (routes.refused(f"https://{host}") == "") is valid
+
+
 def test_a_route_is_named_after_its_server_and_stays_its_own():
     name, one = assign({}, "My Server", "https://a", "cursor", "/1")
     assert (name, one) == ("My-Server", {"My-Server": Route("https://a", {"cursor": ("/1",)})})
@@ -102,6 +114,8 @@ def test_a_route_is_served_while_a_configuration_of_the_client_names_it(home):
     assert routes.routes_of("vscode") == [("b", "https://b")]
     one.unlink()
     assert routes.routes_of("cursor") == []
+    assert routes.routes_of("zed") == []
+    assert routes.routes_of("zed", [str(two)]) == [("b", "https://b")], "it reads a file that was changed for another"
 
 
 def test_routes_are_kept_where_nobody_else_reads_them(home):

@@ -36,6 +36,10 @@ def test_a_place_is_said_as_people_count(text, offset, place):
     assert where(text, offset) == place
 
 
+def test_half_a_surrogate_pair_is_quoted_so_that_the_text_can_be_written():
+    assert quote("a\ud800").encode() == b'"a\\ud800"'
+
+
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",))))
 def test_what_is_quoted_is_read_alike_in_all_formats(word):
