@@ -2,6 +2,7 @@
 
     Error                   what the user or we did wrong: one line on stderr, exit code 2
     ├── UsageError          the command line cannot be understood
+    ├── FilterError         a filter cannot be understood
     ├── SpawnError          the server's command cannot be started
     ├── ConfigError         a client's configuration cannot be read or changed
     └── CaptureError        a capture cannot be read
@@ -18,6 +19,14 @@ class Error(Exception):
 
 class UsageError(Error):
     """The command line cannot be understood."""
+
+
+class FilterError(Error):
+    """A filter cannot be understood; `column` is where, from 1."""
+
+    def __init__(self, sentence: str, column: int) -> None:
+        super().__init__(sentence)
+        self.column = column
 
 
 class SpawnError(Error):

@@ -5,7 +5,7 @@ import pytest
 
 import mcpspy.errors
 from mcpspy import cli
-from mcpspy.errors import CaptureError, Error, NewerFormat, NotACapture, SpawnError, UsageError
+from mcpspy.errors import CaptureError, Error, FilterError, NewerFormat, NotACapture, SpawnError, UsageError
 
 CLASSES = {name: value for name, value in vars(mcpspy.errors).items() if inspect.isclass(value)}
 
@@ -25,6 +25,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
     "error",
     [
         UsageError("wrap needs a command"),
+        FilterError("unknown key 'metod' at column 1; did you mean method?", 1),
         SpawnError("cannot start 'x': not found", "not found", SpawnError.NOT_FOUND),
         CaptureError("cannot read x: no such file"),
         NotACapture("x is empty: not a capture"),

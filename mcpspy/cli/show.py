@@ -3,11 +3,13 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import orjson
 
 from mcpspy.capture.reader import Capture
+from mcpspy.errors import FilterError
+from mcpspy.filters import Filter, parse
 from mcpspy.printable import printable
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import ENDLESS, Exchange
@@ -24,14 +26,19 @@ _COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "gap": "33"} | d
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     capture = Capture(options.capture)
+    wanted = None if options.filter is None else _filter(options.filter, capture.header.started)
     if options.json:
-        _print_json(capture, follow=options.follow)
+        _print_json(capture, _choice(wanted), follow=options.follow)
         return 0
     live = capture.live
     print(_title(capture, live=live), flush=True)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    records = capture.follow() if options.follow else capture.records()
-    pending = _print_lines(judged(records), colour=colour, flush=options.follow)
+    found: Iterable[Row | Finding]
+    if wanted and not options.follow:
+        found = final_rows(capture.records, live=live)  # how an exchange ended is known of its request too
+    else:
+        found = judged(capture.follow() if options.follow else capture.records())
+    pending = _print_lines(found, _choice(wanted), colour=colour, flush=options.follow)
     for exchange in pending:
         state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
         state = "perhaps answered where records are missing" if exchange.in_doubt else state
@@ -39,10 +46,38 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_json(capture: Capture, *, follow: bool) -> None:
+def _filter(text: str, started: str) -> Filter:
+    """The filter that the command line gives; what cannot be understood is pointed at."""
+    try:
+        return parse(text, started)
+    except FilterError as error:
+        before = len(printable(text[: error.column - 1], 2000))
+        print(f"  {printable(text, 2000)}\n  {' ' * before}^", file=sys.stderr)
+        raise
+
+
+def _choice(wanted: Filter | None) -> Callable[[Row | Finding], bool]:
+    """Whether to print a row; or what was found about one later: if that was printed, or such findings are wanted."""
+    printed: set[tuple[int, int]] = set()
+
+    def choose(found: Row | Finding) -> bool:
+        if wanted is None:
+            return True
+        if isinstance(found, Finding):
+            alone = Row(found.frame, 0, "", "", findings=(found,))
+            return (found.frame, found.part) in printed or wanted.decide(alone, ("rule", "severity")) is True
+        if wanted(found):
+            printed.add((found.n, found.part))
+            return True
+        return False
+
+    return choose
+
+
+def _print_json(capture: Capture, choose: Callable[[Row | Finding], bool], *, follow: bool) -> None:
     out = sys.stdout.buffer
     found = judged(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
-    for row in found:
+    for row in filter(choose, found):
         if isinstance(row, Finding):
             line = orjson.dumps({"kind": "finding", "n": row.frame} | finding_fields(row))
         else:
@@ -61,7 +96,9 @@ def _title(capture: Capture, *, live: bool) -> str:
     return f"{title}\nstarted {wall_time(header, 0)}{state}"
 
 
-def _print_lines(found: Iterable[Row | Finding], *, colour: bool, flush: bool) -> list[Exchange]:
+def _print_lines(
+    found: Iterable[Row | Finding], choose: Callable[[Row | Finding], bool], *, colour: bool, flush: bool
+) -> list[Exchange]:
     """Print the rows and what is found of them; returns the exchanges that have no answer."""
     pending: dict[int, Exchange] = {}
 
@@ -69,6 +106,10 @@ def _print_lines(found: Iterable[Row | Finding], *, colour: bool, flush: bool) -
         print(f"\x1b[{code}m{text}\x1b[0m" if colour and code else text, flush=flush)
 
     for row in found:
+        if not isinstance(row, Finding) and row.exchange and row.kind != "request":
+            pending.pop(row.exchange.ordinal, None)
+        if not choose(row):
+            continue
         if isinstance(row, Finding):
             put(finding_line(row), _SEVERITIES[row.severity])
             continue
@@ -77,8 +118,6 @@ def _print_lines(found: Iterable[Row | Finding], *, colour: bool, flush: bool) -
             put(finding_line(finding), _SEVERITIES[finding.severity])
         if row.kind == "request" and row.exchange and row.method != ENDLESS:
             pending[row.exchange.ordinal] = row.exchange
-        elif row.exchange:
-            pending.pop(row.exchange.ordinal, None)
     return list(pending.values())
 
 

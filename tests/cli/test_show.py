@@ -137,6 +137,89 @@ def test_a_listen_request_without_an_answer_is_as_it_should_be(tmp_path, show):
     assert "no answer" not in out
 
 
+# Filters.
+
+
+def numbers(out):
+    """The line numbers that rows and findings of the text begin with."""
+    return [text.split()[0] for text in out.splitlines()[2:] if not text.startswith(" ")]
+
+
+def test_a_filter_leaves_the_rows_that_fit_with_what_is_wrong_in_them(tmp_path, show):
+    path = capture(tmp_path / "a", SESSION)
+    status, out, err = show(path, "--filter", "method:tools/call")
+    assert (status, err) == (0, "")
+    assert numbers(out) == ["#9", "#10"]
+    assert "[framing/not-json]" not in out
+    assert "[framing/not-json]" in show(path, "--filter", "rule:framing")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("status:tool-error", [9, 10]),
+        ("latency:>5ms", [9, 10]),
+        ("status:unanswered,cancelled", [14, 15]),
+        ("rule:pairing/unanswered id:3", [14]),
+        ("-from:client -kind:result", [8, 12, 13, 17]),
+        ("no-such-text", []),
+        ("", list(range(5, 18))),
+    ],
+)
+def test_a_filter_of_a_file_knows_how_each_exchange_ended(tmp_path, show, text, wanted):
+    path = capture(tmp_path / "a", SESSION)
+    assert [json.loads(row)["n"] for row in show(path, "--json", "--filter", text)[1].splitlines()] == wanted
+    rows = [number for number in numbers(show(path, f"--filter={text}")[1]) if not number.endswith(":")]
+    assert [int(number[1:]) for number in dict.fromkeys(rows)] == wanted
+
+
+def test_only_requests_that_are_shown_are_said_to_have_no_answer(tmp_path, show):
+    path = capture(tmp_path / "a", SESSION)
+    out = show(path, "--filter", "kind:request")[1]
+    assert [line for line in out.splitlines() if line.endswith(("no answer", "cancelled"))] == [
+        "#14 tools/list: no answer",
+        "#15 tools/list: cancelled",
+    ]
+    assert "no answer" not in show(path, "--filter", "method:nope")[1]
+
+
+def test_with_follow_a_finding_comes_with_its_row_or_because_it_is_wanted(tmp_path, show):
+    path = capture(tmp_path / "a", SESSION)
+
+    def followed(text):
+        rows = [json.loads(row) for row in show(path, "--json", "--follow", "--filter", text)[1].splitlines()]
+        return [(row["n"], row.get("rule")) for row in rows]
+
+    assert followed("id:3") == [(14, None), (14, "pairing/unanswered")]
+    found = followed("rule:pairing/unanswered")
+    assert (14, "pairing/unanswered") in found
+    assert {rule for _, rule in found} == {"pairing/unanswered"}
+    assert followed("rule:framing") == [(13, None)]
+    assert followed("id:3 rule:framing") == []
+    out = show(path, "--follow", "--filter", "rule:pairing/unanswered")[1]
+    assert "[pairing/unanswered]" in out
+    assert numbers(out) == []
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--follow"]])
+def test_a_mistake_in_a_filter_is_pointed_at(tmp_path, show, options):
+    status, out, err = show(capture(tmp_path / "a", SESSION), *options, "--filter", "kind:error metod:x")
+    assert (status, out) == (2, "")
+    assert err.splitlines() == [
+        "  kind:error metod:x",
+        "             ^",
+        "mcpspy: unknown key 'metod' at column 12; did you mean method?",
+    ]
+
+
+def test_what_is_pointed_at_is_printable(tmp_path, show):
+    """F-08."""
+    _, _, err = show(capture(tmp_path / "a", SESSION), "--filter", "\x1b[2J metod:x")
+    text, caret, _ = err.splitlines()
+    assert text.isprintable()
+    assert text.index("metod") == caret.index("^")
+
+
 # What cannot be shown: one line and exit code 2.
 
 

@@ -1,0 +1,10 @@
+"""The filter language over rows: `method:tools/call status:error latency:>200ms -name:search* "needle"`.
+
+`docs/filters.md` describes it. It knows rows and no capture, screen or clock.
+"""
+
+from mcpspy.filters.syntax import parse
+from mcpspy.filters.terms import KEYS
+from mcpspy.filters.tree import Filter
+
+__all__ = ["KEYS", "Filter", "parse"]

@@ -1,0 +1,202 @@
+"""The keys of the filter language: what their values mean for a row, and what rows that fit leave in their lines.
+
+Each key reads one value at a time, and says in a ValueError what would do instead of one that means nothing.
+A response has its method and name from its request, so any line that may hold a response may fit those.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from fractions import Fraction
+from operator import eq, ge, gt, le, lt
+
+from mcpspy.filters.texts import WILD, glob, row_text, smart, trace, unescaped
+from mcpspy.filters.tree import Test, Trace, Value
+from mcpspy.jsonrpc import Id
+from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.rules import RULES, SEVERITIES
+from mcpspy.timeline import Row
+
+_KINDS = ("request", "notification", "result", "error", "invalid", "stderr", "http", "event", "gap", "end")
+_SENDERS = ("client", "server", "mcpspy")
+_STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled")
+_TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_SIZES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "kib": 1 << 10, "mib": 1 << 20}
+
+Meaning = tuple[Test, tuple[Trace, ...]]
+_ANY: tuple[Trace, ...] = ((),)  # the lines tell nothing
+_OF_RESPONSES: tuple[Trace, ...] = ((b"result",), (b"error",))  # what they have from their request is not on their line
+_MEMBERS: dict[str, Trace] = {
+    "request": (b"method",),
+    "notification": (b"method",),
+    "result": (b"result",),
+    "error": (b"error",),
+}
+_SIGN = re.compile(r"[<>]=?")
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "": eq}
+
+
+def _text(value: Value, _: datetime) -> Meaning:
+    case = smart(value.text)
+    wanted = case(value.text)
+
+    def test(row: Row) -> bool:
+        found = row_text(row)
+        return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
+
+    return test, (trace(value.text),)
+
+
+def _texts(get: Callable[[Row], str | None], elsewhere: tuple[Trace, ...]) -> "Reading":
+    """A key whose value is a whole text; `elsewhere` are the traces of rows that have theirs from another line."""
+
+    def read(value: Value, _: datetime) -> Meaning:
+        fits = glob(value)
+        parts = [value.text] if value.quoted else WILD.split(value.text)
+        runs = tuple(run for part in parts for run in trace(part))
+
+        def test(row: Row) -> bool:
+            found = get(row)
+            return found is not None and fits(found)
+
+        return test, (runs, *elsewhere)
+
+    return read
+
+
+def _names(get: Callable[[Row], str | None], names: tuple[str, ...], traces: dict[str, Trace]) -> "Reading":
+    """A key whose value is one of a few names."""
+
+    def read(value: Value, _: datetime) -> Meaning:
+        chosen = _choose(value, names)
+        return (lambda row: get(row) in chosen), tuple(traces.get(name, ()) for name in chosen)
+
+    return read
+
+
+def _choose(value: Value, names: Collection[str], groups: Collection[str] = ()) -> frozenset[str]:
+    fits = glob(value)
+    chosen = frozenset(name for name in names if fits(name))
+    if not chosen:
+        near = get_close_matches(value.text, (*names, *groups), n=1)
+        raise ValueError(f"did you mean {near[0]}?" if near else f"there are {', '.join(groups or names)}")
+    return chosen
+
+
+def _rule(value: Value, _: datetime) -> Meaning:
+    groups = dict.fromkeys(rule.partition("/")[0] for rule in RULES)
+    chosen = _choose(Value(f"{value.text}/*") if value.text in groups else value, RULES, groups)
+    return (lambda row: any(finding.rule in chosen for finding in row.findings)), _ANY
+
+
+def _severity(value: Value, _: datetime) -> Meaning:
+    sign, name = _comparison(value)
+    bounds = [-SEVERITIES.index(bound) for bound in _choose(Value(name), SEVERITIES)]  # the first is the worst
+    chosen = {
+        severity
+        for place, severity in enumerate(SEVERITIES)
+        if any(_COMPARISONS[sign](-place, bound) for bound in bounds)
+    }
+    return (lambda row: any(finding.severity in chosen for finding in row.findings)), _ANY
+
+
+def _comparison(value: Value) -> tuple[str, str]:
+    """The sign of a comparison, if there is one, and what stands behind it."""
+    sign = _SIGN.match(value.text)
+    return (sign[0], value.text[sign.end() :]) if sign else ("", value.text)
+
+
+def _id(value: Value, _: datetime) -> Meaning:
+    if value.quoted:
+        wanted = Id("string", value.text)
+    elif value.text == "null":
+        wanted = Id("null", "null")
+    elif _NUMBER.fullmatch(value.text):
+        wanted = Id("number", value.text)
+    else:
+        return _string_id(value), _ANY
+    return (lambda row: row.id == wanted), _ANY
+
+
+def _string_id(value: Value) -> Test:
+    fits = glob(value)
+    return lambda row: row.id is not None and row.id.kind == "string" and fits(row.id.token)
+
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def _amounts(get: Callable[[Row], int | None], read_amount: Callable[[str, datetime], tuple[int, int]]) -> "Reading":
+    """A key whose value is a number: one, as far as it is written, or a comparison, or a range with both its ends."""
+
+    def read(value: Value, started: datetime) -> Meaning:
+        low, dots, high = value.text.partition("..")
+        if dots:
+            least, most = read_amount(low, started)[0], read_amount(high, started)[0]
+            return _within(get, least, most), _ANY
+        sign, text = _comparison(value)
+        amount, step = read_amount(text, started)
+        if not sign:
+            return _within(get, amount, amount + step - 1), _ANY
+        compare = _COMPARISONS[sign]
+        return (lambda row: (found := get(row)) is not None and compare(found, amount)), _ANY
+
+    return read
+
+
+def _within(get: Callable[[Row], int | None], least: int, most: int) -> Test:
+    return lambda row: (found := get(row)) is not None and least <= found <= most
+
+
+def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
+    """A number with a unit, and the size of one more in its last digit."""
+    match = _QUANTITY.fullmatch(text.lower())
+    if not match or match[3] not in units:
+        names = ", ".join(filter(None, units))
+        raise ValueError(f"the units are {names}" if match else f"it takes a number and a unit: {names}")
+    step = Fraction(units[match[3]], 10 ** len(match[2] or ""))
+    return round(int(match[1] + (match[2] or "")) * step), max(round(step), 1)
+
+
+_QUANTITY = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?([a-z]*)")
+
+
+def _moment(text: str, started: datetime) -> tuple[int, int]:
+    """Nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both, in UTC."""
+    if _QUANTITY.fullmatch(text):
+        return _quantity(text, _TIMES | {"": _TIMES["s"]})
+    match = _CLOCK.fullmatch(text.upper())
+    if not match:
+        raise ValueError("it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)")
+    date = match["date"] or f"{started.astimezone(UTC):%Y-%m-%d}"
+    clock = (match["clock"] or "0:00").zfill(5) + (match["seconds"] or "")
+    moment = datetime.fromisoformat(f"{date}T{clock}{match['zone'] or '+00:00'}")
+    digits = len(match["seconds"] or "")
+    step = 10 ** (9 - max(digits - 4, 0)) if digits else 60 * 10**9 if match["clock"] else 86400 * 10**9
+    return (moment - started) // timedelta(microseconds=1) * 1000, step
+
+
+_CLOCK = re.compile(
+    r"(?=.)(?P<date>\d{4}-\d\d-\d\d)?(?:(?:^|T)(?P<clock>\d?\d:\d\d)(?P<seconds>:\d\d(?:\.\d{1,6})?)?"
+    r"(?P<zone>Z|[+-]\d\d:\d\d)?)?",
+    re.ASCII,
+)
+
+Reading = Callable[[Value, datetime], Meaning]
+KEYS: dict[str, Reading] = {
+    "method": _texts(lambda row: row.method, _OF_RESPONSES),
+    "name": _texts(lambda row: row.name, _OF_RESPONSES),
+    "id": _id,
+    "from": _names(lambda row: row.sender, _SENDERS, {}),
+    "kind": _names(lambda row: row.kind, _KINDS, _MEMBERS),
+    "status": _names(lambda row: row.status, _STATUSES, {}),
+    "revision": _names(lambda row: row.revision, tuple(revision.value for revision in Revision), {}),
+    "session": _texts(lambda row: row.session, _ANY),
+    "rule": _rule,
+    "severity": _severity,
+    "latency": _amounts(lambda row: row.latency, lambda text, _: _quantity(text, _TIMES)),
+    "size": _amounts(lambda row: row.size, lambda text, _: _quantity(text, _SIZES)),
+    "time": _amounts(lambda row: row.t, _moment),
+    "text": _text,
+}

@@ -1,0 +1,112 @@
+"""Searching a capture: which of its rows a filter wants, without a screen.
+
+The theory. Whoever types a filter wants the first hits at once and the rest soon, over hundreds of megabytes, and keys
+answered meanwhile. So a search is a generator that looks at a few rows a step; dropping it ends it. A row is decided by
+the cheapest that tells: the columns that the fold keeps, then the bytes of its line, and only then its messages. What
+needs the fold waits for it; texts are found ahead of it. The rows may grow and change places meanwhile (a request
+recorded after its response), so a search remembers what it has looked at, and looks back a little.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from mcpspy.capture.index import Index
+from mcpspy.filters import KEYS, Filter
+from mcpspy.record import Frame
+from mcpspy.timeline import Row
+
+_AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up
+_SEARCHED = 1 << 20  # bytes of a frame in pieces that are looked at
+_TEXT = frozenset({"text"})
+_FOLDED = frozenset(KEYS) - _TEXT
+"""The keys that the fold knows the values of."""
+_ALONE = _TEXT | {"from", "time"}
+"""Those that any row tells by itself, as much of it as is looked at."""
+_REVISED = {"status", "latency", "revision", "rule", "severity"}
+"""Those whose values may become others than they were first."""
+_VERDICTS = {False: 1, True: 2}
+_UNKNOWN = Row(0, 0, "", "")
+
+
+class Searched(Protocol):
+    """What a search asks of a capture that is open."""
+
+    index: Index
+    revised: Sequence[int]
+    """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
+
+    def bytes_of(self, n: int) -> bytes:
+        """The line of that number, as it stands in the file."""
+
+    def known(self, n: int) -> Row | None:
+        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
+
+    def messages(self, place: int) -> list[Row]:
+        """The decoded rows at that place."""
+
+
+class Step(NamedTuple):
+    """What one step has found."""
+
+    place: int
+    """How many rows are done with."""
+    hits: list[int]
+    """The line numbers of rows that are wanted."""
+    gone: list[int]
+    """The line numbers of former hits that are wanted no more."""
+    idle: bool
+    """There was nothing to look at: this is the end, or the fold has to come first."""
+
+
+def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
+    """Look at some rows a step, for ever; rows that change later are looked at again."""
+    keys = wanted.keys
+    looked = bytearray()  # by line number: a verdict of those below, or 0
+    place = revised = 0
+    while True:
+        looked.extend(bytes(capture.index.lines + 1 - len(looked)))
+        before = place, revised
+        hits: list[int] = []
+        gone: list[int] = []
+        for at in range(max(place - _AT_ONCE, 0), min(place + _AT_ONCE, len(capture.index.rows))):
+            n = capture.index.rows[at]
+            if not looked[n]:
+                verdict = _verdict(capture, wanted, keys, at, n)
+                if verdict is None:
+                    break
+                looked[n] = _VERDICTS[verdict]
+                if verdict:
+                    hits.append(n)
+            place = max(place, at + 1)
+        for n in capture.revised[revised : revised + _AT_ONCE] if keys & _REVISED else ():
+            revised += 1
+            at_now = capture.index.row_of(n) if looked[n] else None
+            if at_now is not None:
+                verdict = _verdict(capture, wanted, keys, at_now, n)
+                if verdict is not None and looked[n] != _VERDICTS[verdict]:
+                    looked[n] = _VERDICTS[verdict]
+                    (hits if verdict else gone).append(n)
+        yield Step(place, hits, gone, (place, revised) == before)
+
+
+def _verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int, n: int) -> bool | None:
+    """Whether the row at a place is wanted; None: the fold has to come first."""
+    row, known = _UNKNOWN, frozenset[str]()
+    if not keys <= _TEXT:
+        folded = capture.known(n)
+        if folded is None and not keys <= _ALONE:
+            return None
+        if folded and folded.kind != "batch":
+            row, known = folded, _FOLDED
+    verdict = wanted.decide(row, known) if known else None
+    if verdict is None and not capture.index.in_pieces(n):
+        verdict = wanted.decide(row, known, capture.bytes_of(n))
+    if verdict is None and capture.index.header.transport == "stdio":  # where the frame is all of what its row holds
+        record = capture.index.record(n, _SEARCHED)
+        if isinstance(record, Frame) and record.raw:
+            row = row if known else Row(n, 0, "", "")
+            row.raw = record.raw
+            verdict = wanted.decide(row, known | _TEXT)
+    if verdict is None:
+        verdict = any(wanted(message) for message in capture.messages(place))
+    return verdict

@@ -1,0 +1,125 @@
+"""The syntax: how terms are joined, what is printed is what was read, and where a mistake is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.errors import FilterError
+from mcpspy.filters import parse
+
+STARTED = "2026-11-20T19:15:00.123456Z"
+
+
+def read(text):
+    return parse(text, STARTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("", ""),
+        ("   ", ""),
+        ("needle", '"needle"'),
+        ('a "b c"', '"a" "b c"'),
+        ("a and b", '"a" "b"'),
+        ("a AND b OR c", '"a" "b" or "c"'),
+        ("a or b c", '"a" or "b" "c"'),
+        ("(a or b) c", '("a" or "b") "c"'),
+        ("a (b c)", '"a" ("b" "c")'),
+        ("a or (b or c)", '"a" or ("b" or "c")'),
+        ("((a))", '"a"'),
+        ("-a", 'not "a"'),
+        ("not a b", 'not "a" "b"'),
+        ("-(a b)", 'not ("a" "b")'),
+        ("--a", 'not not "a"'),
+        ("-kind:gap", "not kind:gap"),
+        ("kind:error,result", "kind:error,result"),
+        ("a,b", '"a,b"'),
+        ("text:a,b", 'text:"a","b"'),
+        ("android notes", '"android" "notes"'),
+        ('"and" "or" "not"', '"and" "or" "not"'),
+        ("-32601", '"-32601"'),
+        ("-", '"-"'),
+        ('say"hi"', '"say" "hi"'),
+        (r'"a \"b\" \\ \n"', r'"a \"b\" \\ \\n"'),
+        ('id:"1",1', 'id:"1",1'),
+        ("(a)b", '"a" "b"'),
+        ("not(a)", 'not "a"'),
+        ("time:>19:15:02", "time:>19:15:02"),
+    ],
+)
+def test_a_filter_is_printed_as_what_it_means(text, printed):
+    assert str(read(text)) == printed
+    assert str(read(printed)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "sentence"),
+    [
+        ("metod:tools/call", 1, "unknown key 'metod' at column 1; did you mean method?"),
+        ("a  -Name:x", 5, "unknown key 'Name' at column 5; did you mean name?"),
+        ("http://x", 1, "unknown key 'http' at column 1; there are method, name, id, from, kind, status, revision"),
+        ("status:ok,eror", 11, "'eror' at column 11 is no status; did you mean error?"),
+        ("name:", 6, "name has no value at column 6"),
+        ("name: x", 6, "name has no value at column 6"),
+        ("name:a,", 8, "name has no value at column 8"),
+        ("name:-()", 8, "something to look for is missing at column 8"),
+        ("(a", 1, "a bracket is not closed at column 1"),
+        ("a)", 2, "there is no bracket to close at column 2"),
+        ("()", 2, "something to look for is missing at column 2"),
+        ("a or", 5, "something to look for is missing at column 5"),
+        ("and a", 1, "something to look for is missing at column 1"),
+        ("a and or b", 7, "something to look for is missing at column 7"),
+        ("a not", 6, "something to look for is missing at column 6"),
+        ('a "b', 3, "a quote is not closed at column 3"),
+        ('name:"b', 6, "a quote is not closed at column 6"),
+        ("(" * 1000 + "a" + ")" * 1000, 51, "there are too many brackets or negations within each other at column 51"),
+        ("-" * 1000 + "a", 51, "there are too many brackets or negations within each other at column 51"),
+    ],
+)
+def test_a_mistake_says_where_it_is_and_what_was_meant(text, column, sentence):
+    with pytest.raises(FilterError) as error:
+        read(text)
+    assert str(error.value).startswith(sentence)
+    assert error.value.column == column
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["kind:error", "name:a*,b", 'id:"1"', "id:1", "latency:>200ms", "time:1..2s", "rule:schema", "-", "-5"]
+    ),
+    st.text(alphabet='ab"\\ é*,:-()', max_size=6).map(
+        lambda text: '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    ),
+    st.text(alphabet="abcé*-,.", min_size=1, max_size=6),
+)
+TREES = st.recursive(
+    WORDS,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"({' '.join(parts)})"),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"({' or '.join(parts)})"),
+        inner.map(lambda part: f"not {part}"),
+        inner.map(lambda part: f"-({part})"),
+    ),
+    max_leaves=12,
+)
+
+
+@given(TREES)
+def test_what_is_printed_is_read_as_the_same_filter(text):
+    found = read(text)
+    assert read(str(found)) == found
+    assert str(read(str(found))) == str(found)
+
+
+@given(st.text(alphabet='ab:-()",\\ \n*ornt1', max_size=30) | st.text(max_size=10))
+def test_any_text_is_a_filter_or_a_mistake_at_a_column(text):
+    try:
+        found = read(text)
+    except FilterError as wrong:
+        error = wrong
+    else:
+        assert read(str(found)) == found
+        return
+    assert 1 <= error.column <= len(text) + 1
+    assert f"at column {error.column}" in str(error)

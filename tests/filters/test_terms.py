@@ -1,0 +1,166 @@
+"""What each key means for the rows of a session."""
+
+import re
+
+import pytest
+
+from mcpspy.errors import FilterError
+from mcpspy.filters import KEYS, parse
+from mcpspy.timeline import Row, final_rows
+from tests.transcript import records
+
+STARTED = "2026-11-20T23:59:58.5Z"
+SESSION = """
+    @0.001 > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
+    @0.003 < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}
+    @0.004 > {"jsonrpc":"2.0","method":"notifications/initialized"}
+    @0.005 ! Ready on C:\\new
+    @1.000 > {"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"get_forecast"}}
+    @1.250 < {"jsonrpc":"2.0","id":"1","result":{"isError":true,"content":[{"text":"caf\\u00e9 \\"Brygge\\""}]}}
+    @2.000 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Search"}}
+    @4.000 < {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}
+    @5.000 < Listening on port 5
+    @6.000 > {"jsonrpc":"2.0","id":3,"method":"tools/list"}
+"""
+ROWS = list(final_rows(lambda: records(SESSION), live=False))
+
+
+def lines(text):
+    """The lines of the transcript that a filter wants, counted from 1."""
+    wanted = parse(text, STARTED)
+    return [row.n for row in ROWS if wanted(row)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+        ("method:tools/call", [5, 6, 7, 8]),
+        ("method:tools/*", [5, 6, 7, 8, 10]),
+        ("method:*list,initialize", [1, 2, 10]),
+        ("-method:*", [4, 9]),
+        ("name:get_*", [5, 6]),
+        ("name:search", [7, 8]),
+        ("name:SEARCH", []),
+        ("id:1", [7, 8]),
+        ('id:"1"', [5, 6]),
+        ("id:1,3", [7, 8, 10]),
+        ("id:null", []),
+        ("from:server", [2, 4, 6, 8, 9]),
+        ("kind:request,notification", [1, 3, 5, 7, 10]),
+        ("kind:*r", [4, 8]),
+        ("status:error", [7, 8]),
+        ("status:error,unanswered", [7, 8, 10]),
+        ("status:*error", [5, 6, 7, 8]),
+        ("-status:ok kind:result", [6]),
+        ("revision:2025-06-18 kind:notification", [3]),
+        ("session:*", []),
+        ("latency:>250ms", [7, 8]),
+        ("latency:>=250ms", [5, 6, 7, 8]),
+        ("latency:<=2000us", [1, 2]),
+        ("latency:2s", [7, 8]),
+        ("latency:250.0ms", [5, 6]),
+        ("latency:0.2s", [5, 6]),
+        ("latency:100ms..2s", [5, 6, 7, 8]),
+        ("latency:<5ms,>1s", [1, 2, 7, 8]),
+        ("-latency:>0s", [3, 4, 9, 10]),
+        ("size:19", [9]),
+        ("size:<0.02kb", [4, 9]),
+        ("size:<20b", [4, 9]),
+        ("size:>=0.01kib size:<0.02kib", [4, 9]),
+        ("size:>1mb,>1mib", []),
+        ("time:<4ms", [1, 2]),
+        ("time:1..2", [5, 6, 7]),
+        ("time:1", [5, 6]),
+        ("time:>=4.0", [8, 9, 10]),
+        ("time:23:59", [1, 2, 3, 4, 5, 6]),
+        ("time:23:59:58.5", [1, 2, 3, 4]),
+        ("time:<23:59:58.503", [1]),
+        ("time:2026-11-21", [7, 8, 9, 10]),
+        ("time:>=2026-11-21T00:00:03Z", [9, 10]),
+        ("time:>=2026-11-21T02:00:03+02:00", [9, 10]),
+        ("time:2026-11-21T00:00", [7, 8, 9, 10]),
+        ("time:23:59:59..2026-11-21T00:00:01", [5, 6, 7]),
+        ("initialize", [1, 3]),
+        ("INITIALIZE", []),
+        ("Method", [8]),
+        ("-32601", [8]),
+        ("not found", [1, 2, 3, 4, 5, 6, 7, 9, 10]),
+        ('"not found"', [8]),
+        ("Listening or Ready", [4, 9]),
+        (r'"C:\new"', [4]),
+        ("café", [6]),
+        ('"\\"brygge\\""', [6]),
+        (r"caf\u00e9", [6]),
+        ("text:listening,ready", [4, 9]),
+        ("rule:framing/not-json", [9]),
+        ("rule:framing", [9]),
+        ("rule:fram*", [9]),
+        ("rule:pairing/unanswered,framing", [9, 10]),
+        ("severity:error from:server kind:invalid", [9]),
+        ("severity:>=info from:server kind:invalid", [9]),
+        ("severity:<error kind:invalid", []),
+        ("method:tools/call (status:error or name:get_forecast) -kind:request", [6, 8]),
+    ],
+)
+def test_a_filter_wants_the_rows_that_it_describes(text, wanted):
+    assert lines(text) == wanted
+
+
+def test_every_severity_is_compared_from_the_worst_down():
+    by_severity = {"error": set(), "warning": set(), "info": set()}
+    for row in ROWS:
+        for finding in row.findings:
+            by_severity[finding.severity].add(row.n)
+    error, warning, info = by_severity.values()
+    assert error
+    assert warning | info
+    for text, wanted in {
+        "severity:error": error,
+        "severity:>=warning": error | warning,
+        "severity:>info": error | warning,
+        "severity:<=warning": warning | info,
+        "severity:warning,info": warning | info,
+        "severity:*": error | warning | info,
+    }.items():
+        assert lines(text) == sorted(wanted), text
+
+
+@pytest.mark.parametrize(
+    ("text", "session", "wanted"),
+    [("session:abc*", "ABCdef", True), ("session:abc*", None, False), ("-session:abc*", None, True)],
+)
+def test_a_session_is_named_by_its_id(text, session, wanted):
+    assert parse(text, STARTED)(Row(1, 0, "request", "client", session=session)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("kind:reqest", "'reqest' at column 6 is no kind; did you mean request?"),
+        ("from:nobody", "'nobody' at column 6 is no from; there are client, server, mcpspy"),
+        ("revision:2025-06-19", "'2025-06-19' at column 10 is no revision; did you mean 2025-06-18?"),
+        ("rule:shema", "'shema' at column 6 is no rule; did you mean schema?"),
+        ("rule:pairing/unanswerd", "did you mean pairing/unanswered?"),
+        ("rule:zzz/zzz", "is no rule; there are lifecycle, framing, "),
+        ("severity:>=warn", "'>=warn' at column 10 is no severity; did you mean warning?"),
+        ("latency:200", "'200' at column 9 is no latency; the units are us, ms, s"),
+        ("latency:>ms", "it takes a number and a unit: us, ms, s"),
+        ("latency:100ms..", "it takes a number and a unit: us, ms, s"),
+        ("latency:1m", "the units are us, ms, s"),
+        ("size:1gb", "the units are b, kb, mb, kib, mib"),
+        ("size:" + "9" * 5000, "it takes a number and a unit"),
+        ("time:yesterday", "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)"),
+        ("time:>", "it takes seconds"),
+        ("time:2026-13-01", "is no time; month must be in 1..12"),
+        ("time:25:00", "is no time; hour must be in 0..23"),
+    ],
+)
+def test_a_value_that_means_nothing_says_what_would(text, hint):
+    with pytest.raises(FilterError, match=re.escape(hint)):
+        parse(text, STARTED)
+
+
+def test_the_keys_are_those_of_the_language():
+    keys = "method name id from kind status revision session rule severity latency size time text"
+    assert list(KEYS) == keys.split()

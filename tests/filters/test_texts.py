@@ -1,0 +1,102 @@
+"""Texts are compared as people mean them, and whatever fits leaves its trace."""
+
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.filters.texts import folded, glob, smart, trace, unescaped
+from mcpspy.filters.tree import Value
+
+EVERY_LETTER = [chr(code) for code in range(sys.maxunicode + 1)]
+
+
+def test_folding_makes_no_letter_out_of_another_that_its_trace_would_keep():
+    """What a trace keeps of a folded text must stand in the bytes of whatever folds to it."""
+    for letter in EVERY_LETTER:
+        for low in folded(letter) if folded(letter) != letter else ():
+            assert low.isascii() == letter.isascii(), letter
+            assert low.isascii() or low.upper() != low.lower(), letter
+
+
+@given(st.text())
+def test_escapes_are_undone_as_a_json_parser_does(text):
+    assert unescaped(json.dumps(text)) == f'"{text}"'
+    assert unescaped(json.dumps(text, ensure_ascii=False)) == f'"{text}"'
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (r"a\/b", "a/b"),
+        (r"\\n", r"\n"),
+        (r"\\\n", "\\\n"),
+        (r"\\\\u0041", r"\\u0041"),
+        (r"\u0041\u00e9", "Aé"),
+        (r"\ud83c\udf0d", "🌍"),
+        (r"\ud83c", "\ud83c"),
+        (r"\x \u12", r"\x \u12"),
+        ("\\", "\\"),
+    ],
+)
+def test_what_is_no_escape_stays(text, plain):
+    assert unescaped(text) == plain
+
+
+@pytest.mark.parametrize(
+    ("pattern", "quoted", "text", "fits"),
+    [
+        ("tools/call", False, "tools/call", True),
+        ("tools/call", False, "Tools/Call", True),
+        ("Tools/call", False, "tools/call", False),
+        ("tools", False, "tools/call", False),
+        ("tools/*", False, "tools/call", True),
+        ("*call", False, "tools/call", True),
+        ("t?ols/*", False, "tools/call", True),
+        ("T*", False, "tools", False),
+        ("T*", False, "Tools", True),
+        ("é*", False, "École", True),
+        ("*", False, "", True),
+        ("*", True, "anything", False),
+        ("*", True, "*", True),
+        ("a[b]*", False, "a[b]c", True),
+        ("a[b]*", False, "abc", False),
+        ("a*b", False, "a\nb", True),
+    ],
+)
+def test_globs_stand_for_whole_texts_and_capitals_count_where_there_are_any(pattern, quoted, text, fits):
+    assert glob(Value(pattern, quoted))(text) is fits
+
+
+def test_a_glob_takes_linear_time():
+    assert not glob(Value("*a*a*a*a*a*a*b"))("a" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("needle", (b"needle",)),
+        ("NeEdle", (b"needle",)),
+        ("tools/call", (b"tools", b"call")),
+        ('say "hi"\n\\', (b"say ", b"hi")),
+        ("café au", (b"caf", b" au")),
+        ("Café", ("café".encode(),)),
+        ("天気", ("天気".encode(),)),
+        ("\ud800x", (b"x",)),
+        ("/", ()),
+    ],
+)
+def test_a_trace_is_what_has_one_form(text, runs):
+    assert trace(text) == runs
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_whatever_contains_a_text_has_its_trace(text, before, after):
+    case = smart(text)
+    for whole in (before + text + after, before + text.upper() + after, before + text.swapcase() + after):
+        line = json.dumps(json.dumps(whole, ensure_ascii=False), ensure_ascii=False)
+        if case(text) in case(whole) and "\\u" not in line:
+            found = line.encode(errors="surrogatepass").lower()
+            assert all(run in found for run in trace(text))
