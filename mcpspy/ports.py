@@ -1,8 +1,15 @@
-"""Who has taken a port: the process that listens on it, by the tables of Linux; elsewhere nobody can tell."""
+"""Ports to listen on: the one that `--listen` names, taken; and who has taken it already.
 
+The latter by the tables of Linux; elsewhere nobody can tell.
+"""
+
+import errno
 import os
+import socket
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from mcpspy.errors import UsageError
 
 _LISTEN = "0A"
 
@@ -12,6 +19,42 @@ class Holder(NamedTuple):
 
     pid: int
     words: list[str]
+
+
+def listening_place(text: str, example: int) -> tuple[str, int]:
+    """The host and port that `--listen HOST:PORT` names. Raises UsageError, with `example` as a port."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--listen takes HOST:PORT, such as 127.0.0.1:{example}, not {text!r}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there, and nobody else: a second process must not share the port. Raises UsageError."""
+    listener = None
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(1024)
+    except (OSError, UnicodeError) as error:
+        if listener:
+            listener.close()
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            who = holder(port)
+            taken = f"{host}:{port} is taken" + (f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else "")
+            raise UsageError(f"{taken}: end that, or choose another port with --listen") from None
+        raise UsageError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
+    return listener
+
+
+def to_dial(host: str) -> str:
+    """What a client on this machine puts into a URL to reach a listener on `host`."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
 
 
 def holder(port: int) -> Holder | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mcpspy.capture.writer import Writer
     from mcpspy.redact import Redactor
+    from mcpspy.wire.body import Decoder
 
     Fields = dict[str, Any]
 
@@ -59,9 +60,10 @@ class Tap:
         of `encoding` is recorded decoded; a `secret` one is that of an OAuth endpoint.
         """
         self._channels += 1
-        body = Body(self, self._channels, framing, encoding, secret=secret)
+        body = Body(self, self._channels)
 
         def write(writer: "Writer") -> None:
+            body.begin(framing, encoding, secret=secret)
             heads = {key: self.redactor.head(fields[key]) for key in ("head", "sent") if key in fields}
             writer.open(body.number, t, sender, role, framing, fields | heads)
 
@@ -85,12 +87,12 @@ class Tap:
             self._redactor = Redactor()
         return self._redactor
 
-    def record(self, write: "Callable[[Writer], None]") -> None:
-        """Let `write` use the writer, if there is one; whatever it raises ends the recording."""
+    def record(self, write: "Callable[..., None]", *arguments: object) -> None:
+        """Call `write` with the writer, if there is one, and the arguments; whatever it raises ends the recording."""
         with self.lock:
             if self.writer:
                 try:
-                    write(self.writer)
+                    write(self.writer, *arguments)
                 except Exception as error:
                     self.fail(error)
 
@@ -130,7 +132,7 @@ class Channel:
 
     def end(self, t: int, how: str) -> None:
         """Record that the stream ended; a second call is void, since a pump and its relay may both see the end."""
-        self._tap.record(lambda writer: self._end(writer, t, how))
+        self._tap.record(self._end, t, how)
 
     def _end(self, writer: "Writer", t: int, how: str) -> None:
         if not self._ended:
@@ -149,18 +151,22 @@ class Body:
     Where a coding cannot be undone, the bytes from there on are recorded as they came, and the close says why.
     """
 
-    def __init__(self, tap: Tap, number: int, framing: str, encoding: str, *, secret: bool) -> None:
-        from mcpspy.wire.body import Decoder
-
+    def __init__(self, tap: Tap, number: int) -> None:
         self.number = number
-        self._tap = tap
-        self._decoder = Decoder(encoding)
-        self.coded = not self._decoder.plain
+        self.coded = False
         """Whether what is fed may stand for many times as much."""
-        self._frames: Any = _Secret(tap) if secret else _splitter(framing)
+        self._tap = tap
+        self._decoder: Decoder | None = None
+        self._frames: Any = None
         self._received = b""  # while nothing of it has been decoded
         self._change: tuple[bytes, Fields] | None = None
         self._ended = False
+
+    def begin(self, framing: str, encoding: str, *, secret: bool) -> None:
+        """Make what takes the body apart; while the tap records, for a bug in it must not reach the traffic."""
+        self._decoder = _decoder(encoding) if encoding else None
+        self.coded = self._decoder is not None and not self._decoder.plain
+        self._frames = _Secret(self._tap) if secret else _splitter(framing)
 
     def changed(self, raw: bytes, sent: bytes, by: str) -> None:
         """Announce that of the next frame that reads `raw` it was `sent` that was forwarded."""
@@ -168,16 +174,17 @@ class Body:
 
     def feed(self, chunk: bytes, t: int) -> None:
         """Record bytes that were read at `t` and have been forwarded."""
-        self._tap.record(lambda writer: self._feed(writer, chunk, t))
+        self._tap.record(self._feed, chunk, t)
 
     def end(self, t: int, how: str) -> None:
         """Record that the stream ended; a second call is void."""
-        self._tap.record(lambda writer: self._end(writer, t, how))
+        if not self._ended:
+            self._tap.record(self._end, t, how)
 
     def _feed(self, writer: "Writer", chunk: bytes, t: int) -> None:
         if self._ended:
             return
-        if not self.coded:
+        if not (self.coded and self._decoder):
             self._write(writer, t, self._frames.feed(chunk))
             return
         before = self._received
@@ -193,13 +200,12 @@ class Body:
             self._write(writer, t, self._frames.feed(self._received or chunk))
 
     def _end(self, writer: "Writer", t: int, how: str) -> None:
-        if self._ended:
-            return
         self._ended = True
-        if how == "eof":
+        if how == "eof" and self._decoder:
             self._decoder.end()
-        self._write(writer, t, self._frames.end(), cut=how != "eof" or (self.coded and bool(self._decoder.fault)))
-        code, reason = getattr(self._frames, "closing", None) or (None, self._decoder.fault)
+        fault = self._decoder.fault if self._decoder else None
+        self._write(writer, t, self._frames.end(), cut=how != "eof" or (self.coded and fault is not None))
+        code, reason = getattr(self._frames, "closing", None) or (None, fault)
         writer.close(self.number, t, how, {key: it for key, it in (("code", code), ("reason", reason)) if it})
 
     def _write(self, writer: "Writer", t: int, frames: "list[Any]", *, cut: bool = False) -> None:
@@ -231,6 +237,12 @@ class _Secret:
         if self._withheld:
             return [(f"«withheld: {self._size} bytes»".encode(), False, False)]
         return [(self._tap.redactor.body(self._raw), False, False)] if self._raw else []
+
+
+def _decoder(encoding: str) -> "Decoder":
+    from mcpspy.wire.body import Decoder
+
+    return Decoder(encoding)
 
 
 def _splitter(framing: str) -> "Any":

@@ -1,8 +1,11 @@
 """The benchmarks run; what they measure is for a quiet machine to say."""
 
 import json
+import shutil
 import subprocess
 import sys
+
+import pytest
 
 
 def test_the_relay_benchmark_runs_and_loses_nothing(tmp_path):
@@ -31,3 +34,15 @@ def test_the_check_benchmark_runs_and_finds_nothing(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(figures.read_text())["rows"]
     assert "end to end" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the upstream is written in C")
+def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
+    figures = tmp_path / "figures.json"
+    sets = ["single", "crowd", "events", "behind", "memory", "idle"]
+    command = [sys.executable, "-m", "benchmarks.proxy", "--quick", "--json", str(figures), "--rows", *sets]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row["row"]: row for row in json.loads(figures.read_text())["rows"]}
+    assert {"c=1: p50 / p99 in µs", "c=16: requests/s", "memory", "SSE, each event: p50 / p99 in µs"} <= set(rows)
+    assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}

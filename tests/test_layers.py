@@ -15,7 +15,7 @@ ROOT = os.path.dirname(mcpspy.__file__)
 LAYERS = {
     0: "__init__ record errors printable units head ports",
     1: "capture wire jsonrpc redact child child_windows",
-    2: "protocol tap",
+    2: "protocol tap authority",
     3: "timeline filters relay replay demo clients report",
     4: "tui",
     5: "cli",
@@ -24,6 +24,7 @@ LAYERS = {
 LAYER = {unit: layer for layer, units in LAYERS.items() for unit in units.split()}
 
 SIBLINGS = {
+    ("filters", "timeline"),  # a filter is asked of rows
     ("report", "timeline"),  # a report tells of frames and findings as a timeline does
     ("replay", "relay"),  # a mock's port is guarded as a proxy's
     ("report", "replay"),  # a report tells what a replay has compared

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mcpspy import tap as tap_module
 from mcpspy.capture.reader import Capture
 from mcpspy.record import Close, End, Frame, Open
 from mcpspy.tap import Tap
@@ -305,4 +306,17 @@ def test_a_bug_in_recording_http_ends_it_and_is_said_once(said, call):
         body = tap.open_body(0, "server", "response", "body", {})
         body.feed(b"a" * 70_000, 1)
         body.end(2, "eof")
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on unrecorded"]
+
+
+@pytest.mark.parametrize("part", ["_decoder", "_splitter"])
+def test_a_bug_in_what_takes_a_body_apart_ends_the_recording_and_not_the_exchange(said, monkeypatch, part):
+    def broken(_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(tap_module, part, broken)
+    tap = Tap(Recorder(), said.append)
+    body = tap.open_body(0, "server", "response", "body", {}, encoding="gzip")
+    body.feed(b"a", 1)
+    body.end(2, "eof")
     assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on unrecorded"]

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from mcpspy import __version__
 from mcpspy.errors import UsageError
+from mcpspy.redact import shown
 
 _DESCRIPTION = """\
 See what an MCP client and an MCP server say to each other.
@@ -26,7 +27,8 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see '{self.prog} --help'")
+        words = [shown(word) if "@" in word else word for word in message.split(" ")]  # it may repeat what was given
+        raise UsageError(f"{' '.join(words)}; see '{self.prog} --help'")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -42,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(commands)}"
         raise UsageError(f"there is no command {arguments[0]!r}; {hint}")
     server = []
-    if arguments[0] == "replay" and "--" in arguments:  # argparse would take options of the server's for ours
+    if arguments[0] in ("replay", "run") and "--" in arguments:  # argparse would take options of the server's for ours
         place = list(arguments).index("--")
         arguments, server = arguments[:place], list(arguments[place + 1 :])
     options = parser.parse_args(arguments, argparse.Namespace(server=server))
@@ -81,7 +83,14 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     proxy.add_argument(
         "--route", action="append", default=[], metavar="NAME=URL", help="let /NAME/ lead to a server; repeatable"
     )
-    proxy.add_argument("--from", dest="client", metavar="CLIENT", help="serve the routes that 'install CLIENT' made")
+    proxy.add_argument(
+        "--from",
+        dest="clients",
+        action="append",
+        default=[],
+        metavar="CLIENT",
+        help="serve the routes that 'install CLIENT' made; repeatable",
+    )
     proxy.add_argument(
         "--allow-host", action="append", default=[], metavar="HOST", help="accept HOST in Host and Origin; repeatable"
     )
@@ -92,6 +101,58 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
         "--rewrite-oauth",
         action="store_true",
         help="let the server's OAuth metadata name this proxy; helps some logins",
+    )
+
+    mitm = commands.add_parser(
+        "mitm",
+        help="stand between clients and HTTPS servers whose URL cannot be changed",
+        description="Be the proxy of clients that dial an HTTPS server themselves, and record what of it is MCP.",
+        epilog="It prints its own URL. Ctrl-C ends it. Each server gets a capture of its own.",
+    )
+    mitm.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="decrypt what goes to HOST, or to 'mcp.*'; all else passes untouched; repeatable",
+    )
+    mitm.add_argument(
+        "--listen", default="127.0.0.1:6279", metavar="HOST:PORT", help="default: %(default)s; 0: any port"
+    )
+    mitm.add_argument(
+        "--mode",
+        default="regular",
+        metavar="MODE",
+        help="regular (default), upstream:URL behind another proxy, reverse:URL, socks5, local or local:PROGRAM",
+    )
+    mitm.add_argument("--all-http", action="store_true", help="record what is not MCP too")
+    mitm.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, of servers")
+    mitm.add_argument("--insecure", action="store_true", help="accept any certificate of a server")
+    mitm.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")
+
+    client = commands.add_parser(
+        "run",
+        help="start a client that goes through 'mcpspy mitm'",
+        usage="mcpspy run [--proxy HOST:PORT] -- COMMAND [ARG...]",
+        description="Start a client with the environment that leads it through 'mcpspy mitm', and lets it trust it.",
+    )
+    client.add_argument(
+        "--proxy", default="127.0.0.1:6279", metavar="HOST:PORT", help="where mitm listens (default: %(default)s)"
+    )
+
+    authority = commands.add_parser(
+        "ca",
+        help="the certificate authority of 'mitm'",
+        description="The certificate authority of 'mcpspy mitm', in ~/.mcpspy/ca; the system's store is left alone.",
+    )
+    what = authority.add_subparsers(dest="what", metavar="WHAT", required=True, parser_class=_Parser)
+    export = what.add_parser("export", help="its certificate as PEM", description="Print its certificate as PEM.")
+    export.add_argument("file", nargs="?", metavar="FILE", help="write it to FILE")
+    what.add_parser(
+        "env", help="what makes clients trust it", description="Print the variables that make clients trust it."
+    )
+    what.add_parser(
+        "status", help="what there is", description="Say where it is, until when, and who can read its key."
     )
 
     commands.add_parser(
@@ -121,6 +182,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     show.add_argument("capture", metavar="CAPTURE")
     show.add_argument("--json", action="store_true", help="one JSON object a line, each with the whole message")
     show.add_argument("--follow", action="store_true", help="go on while the capture is live")
+    show.add_argument("--filter", metavar="EXPR", help="only what fits: 'status:error latency:>1s' (docs/filters.md)")
 
     check = commands.add_parser(
         "check",
@@ -231,7 +293,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     )
     for command, verb in ((install, "wrap"), (uninstall, "unwrap")):
         command.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
-        command.add_argument("servers", nargs="*", metavar="SERVER", help=f"what to {verb} (default: all)")
+        command.add_argument("servers", nargs="*", default=[], metavar="SERVER", help=f"what to {verb} (default: all)")
         command.add_argument("--scope", metavar="SCOPE", help="only the servers of the user, project or local scope")
         command.add_argument("--dry-run", action="store_true", help="only print the changes")
 

@@ -12,10 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.errors import UsageError
+from mcpspy.redact import shown
 
 RawHeaders = list[tuple[bytes, bytes]]
 
 _HOP_BY_HOP = frozenset(b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade".split())
+_KEPT = frozenset(b"close host content-length mcp-session-id".split())  # whatever a Connection field says
 CHUNKED = (b"transfer-encoding",)
 """The fields of the hop that stay where the next hop is chunked as well."""
 UPGRADE = (b"connection", b"upgrade")
@@ -35,13 +37,11 @@ class Address:
         origin = origin_of(url)
         if origin is None or "@" in urlsplit(url).netloc:
             why = "it holds a password: let the client send it" if origin else "such as http://127.0.0.1:8000/mcp"
-            raise UsageError(f"{url!r} is not the URL of an HTTP server that can be relayed to; {why}")
+            raise UsageError(f"{shown(url)!r} is not the URL of an HTTP server that can be relayed to; {why}")
         self.prefix = prefix
         self.preserve_host = preserve_host
         self.origin: Origin = origin
-        scheme, host, port = origin
-        name = f"[{host}]" if ":" in host else host
-        self.authority = name if port == _PORTS[scheme] else f"{name}:{port}"
+        self.authority = authority_of(origin)
         """The upstream's host, with its port unless that is the default."""
         parts = urlsplit(url)
         self.target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -182,10 +182,9 @@ def mapped_reference(reference: str, request_headers: RawHeaders, address: Addre
 
 def end_to_end(headers: RawHeaders, keep: tuple[bytes, ...] = ()) -> RawHeaders:
     """The fields that are not for the next hop alone (RFC 9110, 7.6.1), and those of the hop that are to be kept."""
-    named = {
-        word.strip().lower() for name, value in headers if name.lower() == b"connection" for word in value.split(b",")
-    } - {b"close", b"host", b"content-length", b"mcp-session-id"}
-    dropped = (_HOP_BY_HOP | named) - set(keep)
+    options = every(headers, b"connection")
+    named = {option.strip().lower().encode() for option in options.split(",")} - _KEPT if options else set()
+    dropped = (_HOP_BY_HOP | named).difference(keep)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
@@ -202,6 +201,13 @@ def origin_of(url: str) -> Origin | None:
         return None
 
 
+def authority_of(origin: Origin) -> str:
+    """Its host, with the port unless that is the default."""
+    scheme, host, port = origin
+    name = f"[{host}]" if ":" in host else host
+    return name if port == _PORTS[scheme] else f"{name}:{port}"
+
+
 def own_origin(headers: RawHeaders) -> Origin | None:
     """Our own origin, as the client that sent these headers knows it."""
     host = first(headers, b"host")
@@ -210,12 +216,17 @@ def own_origin(headers: RawHeaders) -> Origin | None:
 
 def first(headers: RawHeaders, name: bytes) -> bytes | None:
     """The value of the first field of a name in lower case."""
-    return next((value for key, value in headers if key.lower() == name), None)
+    size = len(name)  # which tells most fields apart; a dozen of these questions are asked for each request
+    for key, value in headers:
+        if len(key) == size and key.lower() == name:
+            return value
+    return None
 
 
 def every(headers: RawHeaders, name: bytes) -> str:
     """The values of all fields of a name, joined as one list."""
-    return ", ".join(text(value) for key, value in headers if key.lower() == name)
+    size = len(name)
+    return ", ".join([text(value) for key, value in headers if len(key) == size and key.lower() == name])
 
 
 def request_line(method: str, target: str) -> bytes:

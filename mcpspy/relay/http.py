@@ -2,8 +2,9 @@
 
     client ── request ──▶ Relay ─ Route, Exchange ─▶ Upstream ──▶ server
 
-aiohttp's server parses what arrives; each request becomes an `Exchange` with the upstream of its route. A route has one
-upstream and one capture. Nothing here listens to anybody but clients of those routes: there is no control interface.
+aiohttp's server parses what arrives, and refuses what could be read in two ways (RFC 9112, 11.2); each request becomes
+an `Exchange` with the upstream of its route. A route has one upstream and one capture. Nothing here listens to anybody
+but clients of those routes: there is no control interface.
 """
 
 import asyncio
@@ -13,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from aiohttp.web_protocol import _ErrInfo
 
 from mcpspy.relay.exchange import Exchange
 from mcpspy.relay.heads import Address
 from mcpspy.relay.security import Guard
-from mcpspy.relay.upstream import LARGEST, Upstream
+from mcpspy.relay.upstream import FIELDS, LARGEST, Upstream
 from mcpspy.tap import Tap
 
 
@@ -55,7 +57,7 @@ class Relay:
         silent = logging.getLogger("mcpspy.relay")
         silent.addHandler(logging.NullHandler())
         silent.propagate = False  # what peers do wrong is in the capture, and what we do wrong is said in a sentence
-        return web.Server(
+        return _Server(
             self.handle,
             handler_cancellation=True,  # a client that leaves ends its exchange, however idle (H-05)
             auto_decompress=False,
@@ -63,7 +65,7 @@ class Relay:
             logger=silent,
             max_line_size=LARGEST,
             max_field_size=LARGEST,
-            max_headers=10_000,
+            max_headers=FIELDS,
         )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -74,6 +76,9 @@ class Relay:
         try:
             route = self._route(request.raw_path)
             if route is None:
+                refusal = self.guard.refusal(list(request.raw_headers))
+                if refusal:  # whoever may not use the port need not know what stands here
+                    return web.Response(status=403, text=f"mcpspy: {refusal}\n")
                 there = ", ".join(f"{route.address.prefix}/" for route in self.routes)
                 return web.Response(status=404, text=f"mcpspy: no route stands at this path; there is {there}\n")
             return await Exchange(self, route, request).run()
@@ -100,3 +105,28 @@ class Relay:
             if target.startswith(prefix) and (not prefix or target[len(prefix) : len(prefix) + 1] in ("", "/", "?")):
                 return route
         return None
+
+
+class _Server(web.Server):
+    """aiohttp's, with connections of our own."""
+
+    def __call__(self) -> web.RequestHandler:
+        """The protocol of a new connection."""
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Connection(web.RequestHandler):
+    """aiohttp's, but a body whose framing is broken ends there: whoever waits for more of it would wait for ever."""
+
+    def data_received(self, data: bytes) -> None:
+        """Called with what the client sent."""
+        super().data_received(data)
+        if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
+            return
+        fault = web.RequestPayloadError(self._messages[-1][0].message.partition(":")[0])
+        bodies = [body for _, body in self._messages]
+        if self._current_request is not None:
+            bodies.append(self._current_request.content)
+        for body in bodies:
+            if not body.is_eof() and body.exception() is None:
+                body.set_exception(fault)

@@ -1,9 +1,10 @@
 """The event stream of legacy HTTP+SSE, the only body that is ever changed (H-08; specification 2024-11-05).
 
 Its first event, `endpoint`, names the URL that the client shall post to. An absolute URL at the upstream's own origin
-would lead past us, and the client would refuse it; a path would miss the prefix of a route. So the stream is held until
-its first event is whole. If that needs no change, the bytes go out as they came, and so does all that follows; else the
-one line is changed and every other byte stays. A server that compresses although it was asked not to gets its stream
+would lead past us, and the client would refuse it; a path would miss the prefix of a route. So events are held until
+they are whole, up to the first that has data; comments, which keep a stream alive, pass as they end. If it needs no
+change, its bytes go out as they came, and so does all that follows; else the one line is changed and every other
+byte stays. A server that compresses although it was asked not to is held from the first byte, and gets its stream
 compressed again in the same coding, flushed after each chunk.
 """
 
@@ -29,6 +30,7 @@ class Endpoint:
         self._decoder = Decoder(encoding)
         self._coding = encoding.strip().lower()
         self._encoder: _Encoder | None = None
+        self._events = Events()
         self._held = b""  # as it came
         self._plain = b""  # the same, decoded
         self.open = False
@@ -40,14 +42,15 @@ class Endpoint:
         """What is to be forwarded now."""
         if self._encoder:
             return self._encode(b"".join(self._decoder.feed(chunk)))
+        plain = b"".join(self._decoder.feed(chunk))
         self._held += chunk
-        self._plain += b"".join(self._decoder.feed(chunk))
-        blocks = [raw for raw, more, _ in Events().feed(self._plain) if not more]
+        self._plain += plain
+        blocks = [raw for raw, more, _ in self._events.feed(plain) if not more]
         event = next((block for block in blocks if parse_event(block).data is not None), None)
         if event is None:
-            if len(self._held) < _HELD and self._decoder.fault is None:
-                return b""
-            return self._release()
+            if len(self._held) >= _HELD or self._decoder.fault:
+                return self._release()
+            return self._pass_whole() if self._decoder.plain else b""
         sent = self._rewrite(event)
         if sent is None:
             return self._release()
@@ -64,6 +67,13 @@ class Endpoint:
         if self._encoder:
             return self._encoder.finish()
         return self._release()
+
+    def _pass_whole(self) -> bytes:
+        """Let go what no event can begin in any more."""
+        if not self._events.between:
+            return b""
+        held, self._held, self._plain = self._held, b"", b""
+        return held
 
     def _release(self) -> bytes:
         held, self._held, self._plain = self._held, b"", b""

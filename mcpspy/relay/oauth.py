@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable
 
-from mcpspy.relay.heads import Origin, RawHeaders, every, origin_of
+from mcpspy.relay.heads import Origin, RawHeaders, authority_of, every, origin_of
 from mcpspy.wire.body import Decoder
 
 LARGEST = 65536
@@ -115,7 +115,15 @@ def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     if there is None or there == own:
         return None
     return (
-        f"a login at {upstream} will fail: it says that it is {there[0]}://{there[1]}, and clients that dialled this"
-        " proxy refuse that. '--rewrite-oauth' helps if its authorization server ignores the resource asked for;"
-        " else 'mcpspy mitm', which leaves the server its own URL"
+        f"a login at {upstream} will fail: it says that it is {there[0]}://{authority_of(there)}, and clients that"
+        " dialled this proxy refuse that. '--rewrite-oauth' helps if its authorization server ignores the resource"
+        " asked for; else 'mcpspy mitm', which leaves the server its own URL"
+    )
+
+
+def refusal(upstream: str) -> str:
+    """What to tell the user about a token that is refused although the metadata was rewritten."""
+    return (
+        f"{upstream} refuses a client's token. If the login was new, the token was asked for this proxy's URL and is"
+        " refused for that; '--rewrite-oauth' cannot help then, but 'mcpspy mitm', which leaves the server its own URL"
     )

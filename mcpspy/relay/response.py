@@ -99,17 +99,17 @@ class Response:
             await write(start)
             start = b""
             self._open(head)
-        ended = self._empty
-        while not ended:
+        ended, broken = self._empty, False
+        while not ended and not broken:
             try:
                 came = await self._payload.readany()
-                if not self._delimited and isinstance(self._protocol.exception(), aiohttp.ClientOSError):
-                    return False  # what aiohttp takes for the end was a reset
+                # What aiohttp takes for the end was a reset.
+                broken = not self._delimited and isinstance(self._protocol.exception(), aiohttp.ClientOSError)
             except BROKEN:
-                return False
+                came, broken = unread(self._payload), True
             t = self._exchange.route.now()
-            ended = self._payload.at_eof()
-            passed = start + self._passed(came, ended=ended)
+            ended = self._payload.at_eof() and not broken
+            passed = start + self._passed(came, ended=ended, broken=broken)
             if passed:
                 await write(passed)
             if start:
@@ -117,15 +117,15 @@ class Response:
                 start = b""
             assert self._exchange.answer
             await record(self._exchange.answer, came, t)
-        return True
+        return not broken
 
-    def _passed(self, came: bytes, *, ended: bool) -> bytes:
+    def _passed(self, came: bytes, *, ended: bool, broken: bool) -> bytes:
         """What goes on of a chunk that came."""
         passed = came
         gate = self._gate
         if gate and not gate.open:
             passed = gate.feed(came)
-            if ended and not gate.open:
+            if (ended or broken) and not gate.open:
                 passed += gate.end()
             if gate.rewritten and self._exchange.answer:
                 self._exchange.answer.changed(*gate.rewritten, gate.by)
@@ -157,15 +157,18 @@ class Response:
                 rewritten = oauth.rewritten_challenge(value, self._exchange.mapped)
                 if rewritten is not None:
                     head.replace(index, rewritten, "oauth")
+                    if first(self._exchange.headers, b"authorization") is not None:
+                        self._say_once(oauth.refusal(self._exchange.route.upstream.authority))
 
     def _diagnose(self, named: str | None) -> None:
-        """Tell the user once what a client will make of a resource that is not where it dialled."""
-        route = self._exchange.route
-        if named is None or route.diagnosed:
-            return
-        sentence = oauth.diagnosis(named, own_origin(self._exchange.headers), route.upstream.authority)
-        if sentence:
-            route.diagnosed = True
+        """Tell the user what a client will make of a resource that is not where it dialled."""
+        if named is not None:
+            own = own_origin(self._exchange.headers)
+            self._say_once(oauth.diagnosis(named, own, self._exchange.route.upstream.authority))
+
+    def _say_once(self, sentence: str | None) -> None:
+        if sentence and not self._exchange.route.diagnosed:
+            self._exchange.route.diagnosed = True
             self._exchange.relay.say(sentence)
 
 
@@ -180,6 +183,11 @@ async def record(channel: Body, passed: bytes, t: int) -> None:
             channel.feed(passed[start:], t)
             raise
         channel.feed(passed[start : start + size], t)
+
+
+def unread(body: StreamReader) -> bytes:
+    """What had arrived of a body before it broke off."""
+    return body._read_nowait(-1)  # noqa: SLF001 (what is public has the fault alone)
 
 
 def chunk(payload: bytes, *, last: bool) -> bytes:

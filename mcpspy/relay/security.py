@@ -6,6 +6,7 @@ allows; an Origin, which only browsers send, if its host is a name of this machi
 """
 
 import ipaddress
+import socket
 from collections.abc import Iterable
 
 from mcpspy.relay.heads import RawHeaders, every, first, origin_of, text
@@ -44,6 +45,28 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def arrives_at(there: str, own: str) -> bool:
+    """Whether a connection to the address `there` reaches a listener on the address `own`, the port being the same."""
+    dialled, listening = _address(there), _address(own)
+    if dialled.is_unspecified:
+        dialled = _address("127.0.0.1" if dialled.version == 4 else "::1")
+    if not listening.is_unspecified:
+        return dialled == listening
+    if dialled.version > listening.version:
+        return False
+    with socket.socket(socket.AF_INET if dialled.version == 4 else socket.AF_INET6) as trial:
+        try:
+            trial.bind((str(dialled), 0))
+        except OSError:  # it is another machine's
+            return False
+    return True
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.ip_address(text.partition("%")[0])
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def _is_address(host: str) -> bool:

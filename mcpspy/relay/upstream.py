@@ -6,6 +6,7 @@ for as long as its peers like (H-06).
 """
 
 import asyncio
+import functools
 import os
 import ssl
 from typing import Any, cast
@@ -21,11 +22,32 @@ from yarl import URL
 from mcpspy.errors import UsageError
 from mcpspy.relay.heads import Address
 
-LARGEST = 1 << 20
+LARGEST = 1 << 18
 """Bytes that a line of a head, or a field of it, may take."""
+FIELDS = 1000
+"""Fields that a head may have."""
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_read=None, sock_connect=30)
 
 _IDLE = 4.0  # seconds that an idle connection is kept: less than the 5 after which common servers close theirs
+
+
+class _Protocol(ResponseHandler):
+    """aiohttp's, but a fault of framing takes nothing with it that came before: not the head, not the body so far."""
+
+    def data_received(self, data: bytes) -> None:
+        """Called with what the upstream sent."""
+        if self._payload is None or self._payload.is_eof():
+            head, end, data = data.partition(b"\r\n\r\n")
+            self._received(head + end)
+            if not data:
+                return
+        self._received(data)  # also none: so aiohttp resumes a parser that it had paused
+
+    def _received(self, data: bytes) -> None:
+        super().data_received(data)
+        fault, payload = self.exception(), self._payload
+        if fault is not None and payload is not None and not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(fault)  # whoever waits for more of the body would wait for ever
 
 
 class Upstream:
@@ -42,21 +64,29 @@ class Upstream:
     async def connect(self) -> tuple[Connection, bool]:
         """A connection, and whether it has been used before. Raises whatever `failure` explains."""
         if self._connector is None or self._request is None:
+            loop = asyncio.get_running_loop()
             self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE)
+            make: Any = functools.partial(_Protocol, loop=loop)
+            self._connector._factory = make  # noqa: SLF001
             # To the connector a request is where to connect to, and how; this one is never sent.
             self._request = ClientRequest(
                 "GET",
                 URL(self.authority, encoded=True),
-                loop=asyncio.get_running_loop(),
+                loop=loop,
                 session=cast("Any", None),
                 ssl=self._tls or True,
             )
-        connection = await self._connector.connect(self._request, traces=[], timeout=TIMEOUT)
-        protocol = connection.protocol
-        reused = protocol in self._seen
-        if protocol is not None:  # an empty queue, as which it is false
-            self._seen.add(protocol)
-        return connection, reused
+        while True:
+            connection = await self._connector.connect(self._request, traces=[], timeout=TIMEOUT)
+            protocol = connection.protocol
+            assert protocol is not None
+            reused = protocol in self._seen
+            if not reused:
+                self._seen.add(protocol)
+                return connection, False
+            if not protocol.should_close:
+                return connection, True
+            connection.close()  # it sent something unasked, which would be taken for the next answer
 
     async def close(self) -> None:
         """Close the idle connections."""
@@ -84,10 +114,13 @@ class Upstream:
         if isinstance(error, aiohttp.ClientConnectorError):
             return f"cannot be reached: {os.strerror(error.errno).lower() if error.errno else cause}"
         if isinstance(error, HttpProcessingError):
-            return "does not answer in HTTP/1.1: it may want https://, or speak only HTTP/2"
+            fault = error.message.partition(":")[0]
+            if fault == "Bad status line":
+                return "does not answer in HTTP/1.1: it may want https://, or speak only HTTP/2"
+            return f"does not keep to HTTP/1.1 in its answer: {fault}"
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "closed the connection without an answer"
-        return f"broke off: {error or type(error).__name__}"
+        return f"broke off: {getattr(error, 'strerror', None) or error or type(error).__name__}"
 
 
 def protocol_of(connection: Connection) -> ResponseHandler:
@@ -107,7 +140,7 @@ def expect_response(protocol: ResponseHandler, method: str) -> None:
         read_timeout=None,
         max_line_size=LARGEST,
         max_field_size=LARGEST,
-        max_headers=10_000,
+        max_headers=FIELDS,
     )
 
 

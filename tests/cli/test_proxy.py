@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from mcpspy.cli import main
+from mcpspy.clients import checks
+
 LIMIT = 20
 
 
@@ -39,6 +42,7 @@ def proxy(*arguments, **popen):
         (("--ca", "/no/such/file", "https://h/"), "cannot read certificates from /no/such/file"),
         (("--from", "cursr"), "did you mean 'cursor'?"),
         (("--from", "cursor"), "Cursor has no routes; 'mcpspy install cursor' makes them"),
+        (("http://h/", "http://u:p@h/"), "unrecognized arguments: http://«withheld»@h/; see"),
         (("--no-such", "http://h/"), "--no-such"),
     ],
 )
@@ -47,6 +51,27 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, sentence):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("http://me:hunter2@h/",),
+        ("me:hunter2@h",),
+        ("http://me:hunter2@[zz/",),
+        ("--route", "http://me:hunter2@h/"),
+        ("--route", "a=http://me:hunter2@h/"),
+        ("http://h/", "http://me:hunter2@h/"),
+        ("--listen", "127.0.0.1:0", "--ca", "/no/such", "https://me:hunter2@h/"),
+        ("http://h:x/?api_key=hunter2",),
+    ],
+)
+def test_a_password_is_not_repeated(tmp_path, arguments):
+    done = proxy(*arguments, cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin"})
+    assert done.returncode == 2
+    assert "«withheld»" in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_port_that_is_taken_is_not_evaded(tmp_path):
@@ -62,13 +87,31 @@ def test_a_port_that_is_taken_is_not_evaded(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("listen", ["127.0.0.1", "0.0.0.0"])  # noqa: S104
-def test_it_does_not_relay_to_itself(tmp_path, listen):
-    """Issue 7."""
+@pytest.mark.parametrize("listen", ["127.0.0.1", "localhost", "0.0.0.0"])  # noqa: S104
+@pytest.mark.parametrize("upstream", ["localhost", "127.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]"])  # noqa: S104
+def test_it_does_not_relay_to_itself(tmp_path, listen, upstream):
+    """Issue 7: by whatever name."""
+    if socket.getaddrinfo("localhost", 1)[0][0] != socket.AF_INET:
+        pytest.skip("localhost is an IPv6 address first here")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    done = proxy("--listen", f"{listen}:{port}", "--capture-dir", str(tmp_path), f"http://localhost:{port}/mcp")
+    done = proxy("--listen", f"{listen}:{port}", "--capture-dir", str(tmp_path), f"http://{upstream}:{port}/mcp")
+    assert done.returncode == 2
+    assert "is this proxy itself" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_does_not_relay_to_itself_by_the_name_of_the_machine(tmp_path):
+    name = socket.gethostname()
+    try:
+        own = socket.gethostbyname(name)
+    except OSError:
+        pytest.skip("the machine's name has no address")
+    with socket.socket() as free:
+        free.bind((own, 0))
+        port = free.getsockname()[1]
+    done = proxy("--listen", f"0.0.0.0:{port}", "--capture-dir", str(tmp_path), f"http://{name}:{port}/mcp")
     assert done.returncode == 2
     assert "is this proxy itself" in done.stderr
 
@@ -120,7 +163,9 @@ def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
         out, err = relay.communicate(timeout=LIMIT)
     assert line.endswith("/good/\n")
     assert out == ""
-    assert [line.split("'")[1] for line in err.splitlines()] == ["bad", "worse"]
+    *left_out, elsewhere = err.splitlines()
+    assert [line.split("'")[1] for line in left_out] == ["bad", "worse"]
+    assert "what 'mcpspy install' wrote leads to port 6278, not to " in elsewhere
     assert "hunter2" not in err
 
 
@@ -153,3 +198,31 @@ def test_the_routes_that_install_made_are_served(tmp_path):
                 relay.send_signal(signal.SIGTERM)
     subprocess.run([*install[:3], "uninstall", "cursor"], env=home, check=True, capture_output=True, timeout=LIMIT)
     assert config.read_text() == before
+
+
+def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeypatch, capsys):
+    """Also a client that reads a file whose routes were made for another."""
+    for path, name in ((".cursor/mcp.json", "a"), ("work/.mcp.json", "b")):
+        config = tmp_path / path
+        config.parent.mkdir()
+        config.write_text(f'{{"mcpServers": {{"{name}": {{"url": "http://localhost:1/mcp"}}}}}}')
+    for name in ("MCPSPY_CAPTURE_DIR", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "work")
+    for client in ("cursor", "claude-code"):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "install", client])
+        assert main() == 0
+    command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
+    for clients, served in ((["cursor"], "a"), (["vscode"], "b"), (["cursor", "vscode"], "ab")):
+        words = [*command, *(word for client in clients for word in ("--from", client))]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as relay:
+            lines = [relay.stdout.readline() for _ in served]
+            monkeypatch.setattr(checks, "PORT", int(lines[0].split(":")[2].split("/")[0]))
+            for server in "ab":
+                monkeypatch.setattr(sys, "argv", ["mcpspy", "doctor", server])
+                capsys.readouterr()
+                assert main() == (server not in served)
+                out = capsys.readouterr().out
+                assert (f"serves the route '{server}'" in out) == (server in served), out
+            relay.send_signal(signal.SIGTERM)

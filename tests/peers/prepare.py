@@ -18,12 +18,13 @@ REQUIREMENTS = {
     "python1": ["requirements.txt"],
     "python2": ["requirements.txt"],
     "node": ["package.json", "package-lock.json"],
+    "mitm": ["requirements.txt", os.path.join("..", "..", "..", "pyproject.toml")],  # ourselves, with mitmproxy
 }
-SDKS = list(REQUIREMENTS)
+SDKS = ["python1", "python2", "node"]
 
 
 def python(env_name):
-    """The interpreter of a Python environment, `python1` or `python2`."""
+    """The interpreter of a Python environment: `python1`, `python2` or `mitm`."""
     return os.path.join(ENVIRONMENTS, env_name, "Scripts" if os.name == "nt" else "bin", "python")
 
 
@@ -33,7 +34,7 @@ def node_modules():
 
 
 def client(sdk, *options):
-    """The argv of an SDK's client program; append `--` and a server's argv, or `--http` or `--sse` and its URL."""
+    """The argv of an SDK's client program; append `--` and a server's argv, or `--http` (`--sse`, `--ws`) and a URL."""
     return [*_program(sdk, "client"), *options]
 
 
@@ -99,7 +100,8 @@ def _run(argv, cwd=None):
 def _build_python(name, folder):
     venv.create(folder, with_pip=True)
     requirements = os.path.join(HERE, name, "requirements.txt")
-    _run([python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements])
+    pip = [python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]
+    _run(pip, cwd=os.path.dirname(ENVIRONMENTS))
 
 
 def _build_node(npm, folder):
@@ -132,7 +134,7 @@ def build(name):
 
 def main():
     with ThreadPoolExecutor() as pool:
-        outcomes = dict(zip(SDKS, pool.map(build, SDKS), strict=True))
+        outcomes = dict(zip(REQUIREMENTS, pool.map(build, REQUIREMENTS), strict=True))
     for name, outcome in outcomes.items():
         print(f"{name}: {outcome}")
     words = {outcome.partition(":")[0] for outcome in outcomes.values()}

@@ -23,12 +23,13 @@ ANSWERS = SCENARIOS["answers"]
 
 
 def parse_arguments(revisions):
-    usage = "%(prog)s [--scenario NAME] [--revision R] (--http URL | --sse URL | -- COMMAND ARG...)"
+    usage = "%(prog)s [--scenario NAME] [--revision R] (--http URL | --sse URL | --ws URL | -- COMMAND ARG...)"
     parser = argparse.ArgumentParser(usage=usage)
     parser.add_argument("--scenario", default="basic", choices=["basic", "features", "full", "everything"])
     parser.add_argument("--revision", choices=revisions, help="ask for this revision instead of the client's newest")
     parser.add_argument("--http", metavar="URL", help="a server over Streamable HTTP")
     parser.add_argument("--sse", metavar="URL", help="a server over HTTP+SSE")
+    parser.add_argument("--ws", metavar="URL", help="a server over WebSocket (python1), the URL as the others'")
     parser.add_argument("command", nargs="*")
     return parser.parse_args()
 

@@ -8,7 +8,7 @@ import time
 
 from tests.peers import prepare
 
-PATHS = {"http": "/mcp", "sse": "/sse"}
+PATHS = {"http": "/mcp", "sse": "/sse", "ws": "/ws"}
 LIMIT = 30  # seconds until a process that ends, or a server that starts, is given up
 
 
@@ -25,8 +25,11 @@ def running(command, **popen):
 
 
 @contextlib.contextmanager
-def serving(server, transport):
-    """The URL of a fresh server: that of an SDK, `everything`, or `mem0`, the scripted one."""
+def serving(server, transport, *tls):
+    """The URL of a fresh server: that of an SDK, `everything`, or `mem0`, the scripted one.
+
+    An SDK's Python server takes the files of a certificate and its key.
+    """
     if server == "everything":
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -36,9 +39,10 @@ def serving(server, transport):
             _until_it_listens(port)
             yield f"http://127.0.0.1:{port}{PATHS[transport]}"
     else:
-        command = prepare.mem0() if server == "mem0" else prepare.server(server, f"--{transport}")
+        command = prepare.mem0() if server == "mem0" else prepare.server(server, f"--{transport}", *tls)
         with running(command) as process:
-            yield f"http://127.0.0.1:{process.stdout.readline().strip()}{PATHS[transport]}"
+            scheme = "https" if tls else "http"
+            yield f"{scheme}://127.0.0.1:{process.stdout.readline().strip()}{PATHS[transport]}"
 
 
 def _until_it_listens(port):

@@ -2,13 +2,14 @@
 
 import contextlib
 import socket
+import sys
 
 import uvicorn
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 
 # As the SDK's own applications have it on a loopback address.
 SECURITY = TransportSecuritySettings(
@@ -49,12 +50,27 @@ def legacy(server, options):
     return Starlette(routes=[Route("/sse", Endpoint(connect)), Mount("/messages/", transport.handle_post_message)])
 
 
+def websocket(server, options):
+    from mcp.server.websocket import websocket_server  # of the SDK 1.x alone
+
+    async def connect(scope, receive, send):
+        async with websocket_server(scope, receive, send, SECURITY) as (read, write):
+            await server.run(read, write, options)
+
+    return Starlette(routes=[WebSocketRoute("/ws", Endpoint(connect))])
+
+
 async def serve(transport, server, options):
-    """Serve over `http` or `sse` until a signal comes."""
+    """Serve over `http`, `sse` or `ws` until a signal comes; over TLS where a certificate and its key were named."""
     server.create_initialization_options = lambda *_, **__: options
-    application = streamable(server) if transport == "http" else legacy(server, options)
+    if transport == "http":
+        application = streamable(server)
+    else:
+        application = {"sse": legacy, "ws": websocket}[transport](server, options)
     listener = socket.socket(proto=socket.IPPROTO_TCP)  # without which asyncio leaves Nagle's algorithm on
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # whoever reads the port may connect
     print(listener.getsockname()[1], flush=True)
-    config = uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=0)
+    tls = dict(zip(("ssl_certfile", "ssl_keyfile"), sys.argv[2:], strict=False))
+    config = uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=0, **tls)
     await uvicorn.Server(config).serve(sockets=[listener])

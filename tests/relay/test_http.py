@@ -1,5 +1,6 @@
 """What listens: routes and their captures, and how it ends."""
 
+import asyncio
 import json
 
 import pytest
@@ -12,7 +13,7 @@ from mcpspy.relay.security import Guard
 from mcpspy.relay.upstream import Upstream
 from mcpspy.tap import Tap
 from tests.relay.stage import scripted, stage
-from tests.relay.test_exchange import GET, LAST, STREAM, chunk
+from tests.relay.test_exchange import CALL, GET, LAST, OK, POST, STREAM, chunk, memory
 
 HOST = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -67,6 +68,69 @@ async def test_each_route_has_its_upstream_and_its_capture(tmp_path):
         asked, answer = (record for record in captures[name].records() if isinstance(record, Open))
         assert (asked.head["target"], asked.sent["target"], asked.by) == (target, forwarded, "host")
         assert answer.answers == asked.ch
+
+
+@scripted
+async def test_whoever_may_not_use_the_port_does_not_learn_what_stands_there(tmp_path):
+    """H-02: the routes are named to those alone who may use them."""
+    routes = ("--route", "secret-project=http://127.0.0.1:{port}/mcp", "--capture-dir", str(tmp_path / "captures"))
+    async with stage(tmp_path, *routes) as there:
+        for host, status in ((b"evil.example", b"403 Forbidden"), (b"localhost", b"404 Not Found")):
+            client = await there.client()
+            await client.send(b"GET / HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % host)
+            answer = await client.rest()
+            assert answer.startswith(b"HTTP/1.1 " + status)
+            assert (b"secret-project" in answer) is (host == b"localhost")
+
+
+@scripted
+async def test_no_time_ends_a_stream_that_is_open():
+    """H-06: asserted on the objects of aiohttp, whose one limit is for connections that nobody uses."""
+    address = Address("http://127.0.0.1:1/")
+    entered, left = asyncio.Event(), asyncio.Event()
+
+    class Waits(Relay):
+        async def handle(self, request):
+            entered.set()
+            await left.wait()
+            return await super().handle(request)
+
+    relay = Waits([Route(address, Upstream(address), Tap(None, print), 0)], Guard("", []), print)
+    factory = relay.server()
+    server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b"GET /" + HOST)
+    await entered.wait()
+    (connection,) = factory.connections
+    connection._next_keepalive_close_time = 0
+    connection._process_keepalive()  # as it would after an hour
+    left.set()
+    assert (await reader.readline()).startswith(b"HTTP/1.1 502 ")
+    writer.close()
+    server.close()
+    await relay.end()
+
+
+@scripted
+async def test_memory_is_flat_after_many_exchanges(tmp_path):
+    """Issue 7, in small: 10,000 exchanges and 100 open streams are for the benchmark."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+
+        async def exchange():
+            await server.read(46)
+            await server.send(OK)
+            await client.until(b"{}")
+            await client.send(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+            await server.head()
+
+        for _ in range(500):
+            await exchange()
+        before = memory(there.process.pid)
+        for _ in range(2000):
+            await exchange()
+        assert memory(there.process.pid) - before < 1 << 20
+    assert len(there.opens()) == 2 * 2500 + 1
 
 
 @scripted

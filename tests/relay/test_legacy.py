@@ -56,6 +56,30 @@ def test_what_needs_no_change_passes_as_it_is(stream):
         assert gate.rewritten is None
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_comments_that_keep_a_stream_alive_are_not_held(end):
+    """H-04: a client that hears nothing gives up, whatever the stream is."""
+    gate = Endpoint("", mapped)
+    ping = b": ping" + end + end
+    for _ in range(3):
+        assert gate.feed(ping[:3]) + gate.feed(ping[3:]) == ping
+    event = b"event: endpoint" + end + b"data: http://up:1/m" + end + end
+    assert gate.feed(event[:9]) == b""
+    assert gate.feed(event[9:]) == event.replace(b"up:1/", b"us:2/x/")
+
+
+def test_a_first_event_that_comes_byte_by_byte_takes_no_longer_for_it():
+    """What has been looked at is not looked at again."""
+    import time
+
+    gate = Endpoint("", mapped)
+    stream = b"data: " + b"a" * 60_000
+    begun = time.process_time()
+    for byte in stream:
+        gate.feed(bytes([byte]))
+    assert time.process_time() - begun < 5
+
+
 def test_an_event_that_does_not_end_is_not_held_for_ever():
     gate = Endpoint("", mapped)
     stream = b"data: " + b"a" * 70_000

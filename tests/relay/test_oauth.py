@@ -76,6 +76,18 @@ def test_nothing_of_a_peer_raises(raw, url):
     oauth.diagnosis(url, None, "http://up")
 
 
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [
+        ("http://127.0.0.1:8000/mcp", "it is http://127.0.0.1:8000,"),
+        ("https://real.example:443/mcp", "it is https://real.example,"),
+        ("http://[::1]:5/", "it is http://[::1]:5,"),
+    ],
+)
+def test_the_diagnosis_names_the_origin_as_a_url_has_it(named, shown):
+    assert shown in oauth.diagnosis(named, ("http", "127.0.0.1", 6278), "http://up")
+
+
 def challenge(there):
     url = b"http://127.0.0.1:%d%b/mcp" % (there.upstream, WELL_KNOWN)
     return (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.relay.security import Guard, is_loopback
+from mcpspy.relay.security import Guard, arrives_at, is_loopback
 from tests.relay.stage import scripted, stage
 
 
@@ -65,6 +65,31 @@ def test_whether_others_can_reach_a_listener(host, expected):
     assert is_loopback(host) is expected
 
 
+@pytest.mark.parametrize(
+    ("there", "own", "expected"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("0.0.0.0", "127.0.0.1", True),  # noqa: S104
+        ("::", "::1", True),
+        ("::ffff:127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "0.0.0.0", True),  # noqa: S104
+        ("127.9.9.9", "0.0.0.0", True),  # noqa: S104
+        ("127.0.0.1", "::", True),
+        ("::1", "::", True),
+        ("0.0.0.0", "::", True),  # noqa: S104
+        ("127.0.0.2", "127.0.0.1", False),
+        ("::1", "127.0.0.1", False),
+        ("127.0.0.1", "::1", False),
+        ("::1", "0.0.0.0", False),  # noqa: S104
+        ("192.0.2.1", "0.0.0.0", False),  # noqa: S104
+        ("2001:db8::1", "::", False),
+    ],
+)
+def test_whether_a_connection_would_come_to_ourselves(there, own, expected):
+    """Issue 7: it refuses to proxy to itself, whatever it is called."""
+    assert arrives_at(there, own) is expected
+
+
 @pytest.mark.parametrize("field", [b"Host: evil.example", b"Host: localhost\r\nOrigin: http://evil.example"])
 @scripted
 async def test_a_refusal_is_a_403_that_never_reaches_the_server_and_is_recorded(tmp_path, field):
@@ -73,10 +98,12 @@ async def test_a_refusal_is_a_403_that_never_reaches_the_server_and_is_recorded(
         client = await there.client()
         await client.send(b"POST /mcp HTTP/1.1\r\n" + field + b"\r\nContent-Length: 2\r\n\r\n{}")
         assert (await client.head()).startswith(b"HTTP/1.1 403 Forbidden\r\n")
-        assert b"--allow-host" in await client.rest()
+        assert b"--allow-host" in await client.until(b"\n")
         assert there.arrived.empty()
     request, response = there.opens()
     assert (request.role, response.sender, response.head["status"]) == ("request", "mcpspy", 403)
+    assert there.frames(request.ch) == [b"{}"]
+    assert there.how() == {1: "eof", 2: "eof"}
 
 
 @scripted

@@ -1,6 +1,6 @@
 """Real SDK clients and servers give the same results with `mcpspy proxy` between them, and everything is recorded.
 
-SDK client ── mcpspy proxy ── SDK server        Streamable HTTP of both eras, and legacy HTTP+SSE
+SDK client ── mcpspy proxy ── SDK server        Streamable HTTP of both eras, legacy HTTP+SSE, and WebSocket
 """
 
 import json
@@ -26,8 +26,9 @@ SESSIONS = [
         (client, server, transport)
         for client in prepare.SDKS
         for server in ("python1", "python2")
-        for transport in PATHS
+        for transport in ("http", "sse")
     ),
+    ("python1", "python1", "ws"),
     ("node", "everything", "http"),
     ("node", "everything", "sse"),
 ]
@@ -90,7 +91,7 @@ def judge(path, transport):
         assert channel.ch in closes
     wrong = {finding.rule for finding in check(str(path)).findings if finding.severity != "info"}
     assert wrong <= ON_PURPOSE
-    streams = [channel for channel in opens.values() if channel.framing == "sse"]
-    assert streams
+    framing = "message" if transport == "ws" else "sse"
+    assert [channel for channel in opens.values() if channel.framing == framing]
     if transport == "sse":
         assert [it.head["method"] for it in opens.values() if it.role == "request"].count("GET") == 1

@@ -1,7 +1,7 @@
 """The client of the Python SDK 1.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
 
-Starts COMMAND with the SDK's own stdio transport, or dials a server (`--http URL`, `--sse URL`); runs a scenario and
-prints one JSON document of what came back.
+Starts COMMAND with the SDK's own stdio transport, or dials a server (`--http URL`, `--sse URL`, `--ws URL`); runs a
+scenario and prints one JSON document of what came back.
 """
 
 import asyncio
@@ -147,6 +147,10 @@ def transport(arguments):
         return streamable_http_client(arguments.http)
     if arguments.sse:
         return sse_client(arguments.sse)
+    if arguments.ws:
+        from mcp.client.websocket import websocket_client
+
+        return websocket_client(arguments.ws.replace("http", "ws", 1))
     return stdio_client(StdioServerParameters(command=arguments.command[0], args=arguments.command[1:]))
 
 

@@ -1,4 +1,4 @@
-"""The server of the Python SDK 1.x, over stdio, `--http` or `--sse`: the features of `features.json`.
+"""The server of the Python SDK 1.x, over stdio, `--http`, `--sse` or `--ws`: the features of `features.json`.
 
 Every answer is fixed by its request."""
 

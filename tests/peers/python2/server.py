@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 import warnings
 
 import anyio
@@ -85,7 +86,11 @@ async def slow(context, params):
 
 async def hang(context, _):
     await context.session.report_progress(0, 1, "waiting")
-    await anyio.sleep_forever()
+    try:
+        await anyio.sleep_forever()
+    finally:
+        if sys.argv[1:]:  # over stdio, standard output is the stream
+            print("cancelled", time.time_ns(), flush=True)
 
 
 async def log(context, params):

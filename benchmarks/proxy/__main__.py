@@ -1,0 +1,105 @@
+"""The command line: `python -m benchmarks.proxy`, from the root of the repository."""
+
+import argparse
+import gc
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from math import isnan
+from typing import Any
+
+from benchmarks.proxy import calls, streams
+from benchmarks.proxy.plan import QUICK, Plan, Scale, install_mitmdump, prepare
+from benchmarks.relay.figures import Result, Rounds, Row
+from benchmarks.relay.processes import Broken
+from benchmarks.relay.report import machine, table
+
+SETS: dict[str, Callable[[Plan], Result]] = {
+    "single": calls.single,
+    "crowd": calls.crowd,
+    "events": streams.events,
+    "behind": calls.behind_big,
+    "memory": streams.memory,
+    "idle": streams.idle,
+}
+
+
+def main() -> int:
+    options = _options()
+    if not sys.platform.startswith("linux"):
+        print("benchmarks.proxy: runs on Linux only: it pins to a core and reads /proc", file=sys.stderr)
+        return 2
+    scale = QUICK if options.quick else Scale()
+    scale = replace(scale, rounds=options.rounds or scale.rounds)
+    mcpspy = os.path.join(sysconfig.get_path("scripts"), "mcpspy")
+    with tempfile.TemporaryDirectory(prefix="mcpspy-bench-") as folder:
+        try:
+            if not options.quick:
+                install_mitmdump()
+            plan = prepare(scale, folder, os.path.abspath(options.mcpspy or mcpspy))
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"benchmarks.proxy: needs a C compiler, and mitmproxy from pip: {error}", file=sys.stderr)
+            return 2
+        return _run(plan, options)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.proxy", description=__doc__)
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help="rounds of each set (default 5, the fewest to judge by)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few seconds, to see that all of it works; judges nothing"
+    )
+    usual = [name for name in SETS if name != "idle"]
+    parser.add_argument(
+        "--rows", nargs="+", choices=SETS, default=usual, metavar="NAME", help=f"{', '.join(SETS)} (default: not idle)"
+    )
+    parser.add_argument("--mcpspy", metavar="PATH", help="the script to measure (default: of this environment)")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--json", metavar="FILE", help="write every figure there")
+    return parser.parse_args()
+
+
+def _run(plan: Plan, options: argparse.Namespace) -> int:
+    facts = machine()  # before we are the load
+    gc.disable()  # its pauses would be taken for the proxy's
+    os.sched_setaffinity(0, {plan.cores[0]})
+    rows: list[Row] = []
+    raw: dict[str, Rounds] = {}
+    for name in options.rows:
+        print(f"measuring {name}", file=sys.stderr)
+        try:
+            result = SETS[name](plan)
+        except (Broken, OSError, subprocess.SubprocessError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            why = str(error) if isinstance(error, Broken) else type(error).__name__  # whose text may hold a path
+            rows.append(Row(f"{name}: broken", [], text=why, broken=True))
+            continue
+        rows += result.rows
+        raw |= result.raw
+    cpu = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
+    print(f"{cpu}, load {facts['load']:.1f}; {plan.scale.rounds} rounds")
+    print(table(rows, judged=not options.quick, markdown=options.markdown))
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(_report(plan, facts, rows, raw, judged=not options.quick), file, indent=1)
+    return 1 if any(row.broken for row in rows) else 0
+
+
+def _report(plan: Plan, facts: dict[str, Any], rows: list[Row], raw: dict[str, Rounds], *, judged: bool) -> Any:
+    found = [
+        {"row": row.what, "values": [None if isnan(value) else value for value in row.values], "text": row.figure}
+        | {"target": str(row.target) if row.target else None, "verdict": row.verdict(judged)}
+        for row in rows
+    ]
+    return {"machine": facts, "settings": asdict(plan.scale), "rows": found, "raw": raw}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""What is run and how much of it: the upstream, the proxies around it, the numbers of rounds and samples.
+
+The proxy that is measured has the last core to itself; the driver and the upstream share the first one. That is the
+same for every variant.
+"""
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from random import Random
+
+from benchmarks.relay.figures import Rounds
+
+DIRECT, NGINX, MITM, PROXY = "direct", "nginx", "mitmdump", "proxy"
+
+SOURCES = os.path.dirname(os.path.abspath(__file__))
+ENVIRONMENT = os.path.join(os.path.dirname(os.path.dirname(SOURCES)), ".peers", "mitmproxy")
+MITMPROXY = "mitmproxy>=11,<12" if sys.version_info < (3, 12) else "mitmproxy>=12,<14"
+ADDON = """
+def responseheaders(flow):
+    flow.response.stream = True
+"""
+NGINX_CONF = """
+daemon off; master_process off; pid {folder}/nginx.pid; error_log stderr crit;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off; client_body_temp_path {folder}; proxy_temp_path {folder}; keepalive_requests 100000000;
+    fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
+    upstream server {{ server 127.0.0.1:{upstream}; keepalive 128; keepalive_requests 100000000; }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_pass http://server; proxy_http_version 1.1; proxy_set_header Connection "";
+            proxy_buffering off; proxy_read_timeout 1h;
+        }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured; the defaults are the least that PERFORMANCE asks for."""
+
+    rounds: int = 5
+    samples: int = 3000
+    """Of round trips, and of event streams."""
+    warmups: int = 500
+    load_seconds: int = 5
+    big_bodies: int = 30
+    """Of 8 MB each, a round."""
+    exchanges: int = 10_000
+    """Between the two looks at the memory."""
+    open_streams: int = 100
+    idle: int = 360
+    """Seconds that a stream is silent."""
+    seconds: float = 120
+    """The time limit of one run of one variant, besides `idle`."""
+
+
+QUICK = Scale(
+    rounds=1, samples=50, warmups=10, load_seconds=1, big_bodies=1, exchanges=100, open_streams=5, idle=1, seconds=30
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The programs of one run of the benchmark; everything that they write lands in `folder`."""
+
+    scale: Scale
+    folder: str
+    mcpspy: str
+    """Path of the script."""
+    cores: tuple[int, int]
+    """Of the driver and the upstream; of the proxy."""
+    big: bytes
+    """The JSON body that the upstream sends in gzip."""
+
+    @property
+    def capture(self) -> str:
+        """Where mcpspy writes; removed after each run."""
+        return os.path.join(self.folder, "capture.jsonl")
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """A home that is thrown away: mcpspy and mitmdump keep keys there."""
+        return {"PATH": os.environ["PATH"], "HOME": self.folder}
+
+    @property
+    def upstream(self) -> list[str]:
+        """The command of the server; it prints its port."""
+        return [os.path.join(self.folder, "server"), os.path.join(self.folder, "big.gz")]
+
+    def variants(self) -> list[str]:
+        """The variants that can be run here, in the order in which they take turns."""
+        present = {NGINX: shutil.which("nginx"), MITM: os.path.exists(_mitmdump())}
+        return [DIRECT, *(variant for variant, there in present.items() if there), PROXY]
+
+    def empty(self) -> Rounds:
+        """A place for the figures of every variant."""
+        return {variant: [] for variant in self.variants()}
+
+    def command(self, variant: str, port: int, upstream: int) -> list[str]:
+        """The command that listens on `port` and forwards to `upstream`, both on the loopback."""
+        url = f"http://127.0.0.1:{upstream}"
+        if variant == NGINX:
+            path = self._write("nginx.conf", NGINX_CONF.format(folder=self.folder, port=port, upstream=upstream))
+            return ["nginx", "-p", self.folder, "-e", "stderr", "-c", path]
+        if variant == MITM:
+            listen = ["--listen-host", "127.0.0.1", "--listen-port", str(port)]
+            return [_mitmdump(), "-q", "--mode", f"reverse:{url}", *listen, "-s", self._write("stream.py", ADDON)]
+        return [self.mcpspy, "proxy", "--listen", f"127.0.0.1:{port}", "-o", self.capture, f"{url}/mcp"]
+
+    def _write(self, name: str, text: str) -> str:
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+
+def prepare(scale: Scale, folder: str, mcpspy: str) -> Plan:
+    """Build the upstream and its body. Raises CalledProcessError or OSError without a C compiler."""
+    allowed = os.sched_getaffinity(0)
+    plan = Plan(scale, folder, mcpspy, (min(allowed), max(allowed)), _big())
+    subprocess.run(
+        ["cc", "-O2", "-Wall", "-pthread", "-o", plan.upstream[0], os.path.join(SOURCES, "server.c")],
+        check=True,
+        timeout=60,
+    )
+    with open(plan.upstream[1], "wb") as file:
+        file.write(gzip.compress(plan.big, 6, mtime=0))
+    return plan
+
+
+def install_mitmdump() -> None:
+    """Make an environment of its own for mitmproxy, which pins its neighbours. Raises CalledProcessError."""
+    if not os.path.exists(_mitmdump()):
+        venv.create(ENVIRONMENT, clear=True, with_pip=True)
+        pip = [os.path.join(ENVIRONMENT, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, MITMPROXY], check=True, timeout=600)
+
+
+def _mitmdump() -> str:
+    return os.path.join(ENVIRONMENT, "bin", "mitmdump")
+
+
+def _big() -> bytes:
+    """A tool's result of 8 MB, a sixth of that in gzip, as tables of numbers and words are."""
+    random = Random(1)  # noqa: S311 (the same body for every variant)
+    words = ("rain", "snow", "wind", "clear", "fog")
+    row = '{"station":%d,"value":%.3f,"kind":"%s","ok":true}'
+    rows = (row % (random.randrange(10_000), random.random(), random.choice(words)) for _ in range(146_000))
+    return (
+        b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"rows":[%b]}}}' % ",".join(rows).encode()
+    )

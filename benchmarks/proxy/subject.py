@@ -1,0 +1,112 @@
+"""One variant, running: its processes, what has passed through it, and the proof that the capture has all of that."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.proxy.plan import DIRECT, PROXY, Plan
+from benchmarks.relay.captures import pieces
+from benchmarks.relay.processes import Broken, time_limit
+
+_READY = 30  # seconds until a proxy listens
+
+
+class Subject:
+    """What a client dials, and what it got there."""
+
+    def __init__(self, port: int, pid: int) -> None:
+        self.port = port
+        self.pid = pid
+        """Of the process that is measured."""
+        self.passed: Counter[bytes] = Counter()
+        """Bodies and events, both ways: each must be a frame of the capture as often as it passed."""
+        self.unsure: Counter[bytes] = Counter()
+        """Those that may have passed besides: on their way when their client left."""
+
+    def cpu(self) -> float:
+        """Seconds of CPU time so far, user and system."""
+        with open(f"/proc/{self.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident(self) -> float:
+        """Memory in MB."""
+        with open(f"/proc/{self.pid}/status") as file:
+            found = re.search(r"^VmRSS:\s+(\d+) kB$", file.read(), re.MULTILINE)
+        if not found:
+            raise Broken("the process has gone")
+        return int(found[1]) * 1024 / 1e6
+
+
+@contextmanager
+def running(plan: Plan, variant: str, seconds: float | None = None) -> Iterator[Subject]:
+    """Start the upstream and what stands before it; in the end all that passed must be in the capture."""
+    with time_limit(seconds or plan.scale.seconds), _process(plan, plan.upstream, plan.cores[0]) as upstream:
+        assert upstream.stdout
+        port = int(upstream.stdout.readline())
+        if variant == DIRECT:
+            yield Subject(port, upstream.pid)
+            return
+        own = _free_port()
+        with _process(plan, plan.command(variant, own, port), plan.cores[1]) as proxy:
+            _await_listener(own, proxy, variant)
+            subject = Subject(own, proxy.pid)
+            yield subject
+            if variant == PROXY:
+                proxy.send_signal(signal.SIGTERM)
+                if proxy.wait():
+                    raise Broken(f"mcpspy ended with status {proxy.returncode}")
+                _verify(plan.capture, subject)
+                os.remove(plan.capture)
+
+
+@contextmanager
+def _process(plan: Plan, command: list[str], core: int) -> Iterator[subprocess.Popen[str]]:
+    ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=plan.environ, cwd=plan.folder, text=True)
+    finally:
+        os.sched_setaffinity(0, ours)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _await_listener(port: int, process: subprocess.Popen[str], variant: str) -> None:
+    deadline = time.monotonic() + _READY
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise Broken(f"{variant} does not listen") from None
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _verify(path: str, subject: Subject) -> None:
+    """Count the frames of the capture: each body that passed must be there, byte by byte, and nothing else."""
+    begun: dict[int, list[bytes]] = {}
+    found: Counter[bytes] = Counter()
+    for ch, raw, more in pieces(path):
+        begun.setdefault(ch, []).append(raw)
+        if not more:
+            found[b"".join(begun.pop(ch))] += 1
+    lost, strange = subject.passed - found, found - subject.passed - subject.unsure
+    if begun or lost or strange:
+        raise Broken(f"the capture lacks {lost.total()} frames that passed, and has {strange.total()} that did not")

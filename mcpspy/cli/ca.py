@@ -1,0 +1,62 @@
+"""`mcpspy ca`: the certificate authority of `mitm`, and how a client comes to trust it."""
+
+import argparse
+import os
+import shlex
+
+from mcpspy.authority import ADDING, REPLACING, Authority, default
+from mcpspy.errors import UsageError
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what `options.what` names; `status` exits 1 where there is no authority, or others can read its key."""
+    authority = default()
+    if options.what == "status":
+        return _status(authority)
+    if not authority.exists():
+        from mcpspy.cli.mitm import interceptor
+
+        interceptor().make(authority)
+    if options.what == "export":
+        _export(authority, options.file)
+    else:
+        _environment(authority)
+    return 0
+
+
+def _export(authority: Authority, file: str | None) -> None:
+    with open(authority.certificate, encoding="ascii") as source:
+        certificate = source.read()
+    if file is None:
+        print(certificate, end="")
+        return
+    try:
+        with open(file, "w", encoding="ascii") as out:
+            out.write(certificate)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror or error}") from None
+
+
+def _environment(authority: Authority) -> None:
+    form = "$env:{} = '{}'" if os.name == "nt" else "export {}={}"
+    quote = str if os.name == "nt" else shlex.quote
+    for name, value in authority.trust(os.environ).items():
+        print(form.format(name, quote(value)))
+    print(f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.")
+    print(f"# Electron and browsers read the system's store: put {authority.certificate} there, if you want that.")
+
+
+def _status(authority: Authority) -> int:
+    if not authority.exists():
+        print(f"no authority in {authority.folder}: 'mcpspy mitm' or 'mcpspy ca export' makes it")
+        return 1
+    fingerprint, until = authority.describe()
+    print(f"certificate  {authority.certificate}")
+    print(f"sha256       {fingerprint}")
+    print(f"valid until  {until}")
+    names = [name for name in (*REPLACING, ADDING) if os.environ.get(name) == authority.bundle]
+    print(f"this shell   {'has ' + ', '.join(names) if names else 'does not trust it: mcpspy run, or mcpspy ca env'}")
+    exposed = authority.exposed()
+    for path in exposed:
+        print(f"problem      others can reach {path}: chmod go= {shlex.quote(path)}")
+    return 1 if exposed else 0

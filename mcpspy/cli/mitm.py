@@ -1,0 +1,92 @@
+"""`mcpspy mitm`: stand between clients and HTTPS servers whose URL cannot be changed, and record what is said."""
+
+import argparse
+import asyncio
+import os
+import sys
+from types import ModuleType
+from urllib.parse import urlsplit
+
+from mcpspy import __version__
+from mcpspy.authority import default
+from mcpspy.capture.writer import Writer, create
+from mcpspy.errors import UsageError
+from mcpspy.printable import printable
+from mcpspy.relay.flow import Origin
+from mcpspy.relay.hosts import Hosts
+from mcpspy.relay.security import is_loopback
+
+DEFAULT_PORT = 6279
+
+
+def run(options: argparse.Namespace) -> int:
+    """Relay until a signal ends it."""
+    mitm = interceptor()
+    host, port = _listen(options.listen)
+    target = mitm.target(options.mode)
+    allowed = options.allow or ([target] if target else [])
+    if not allowed:
+        raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
+    settings = mitm.Settings(host, port, options.mode, Hosts(allowed), options.all_http, options.ca, options.insecure)
+
+    def capture(origin: Origin) -> Writer | None:
+        header: dict[str, object] = {
+            "tool": f"mcpspy {__version__}",
+            "transport": "mitm",
+            "name": urlsplit(origin.url).netloc,
+            "url": origin.url,
+            "pid": os.getpid(),
+            "ppid": os.getppid(),
+        }
+        environ = dict(os.environ)
+        return create(header, output=None, folder=options.folder, environ=environ, wall=origin.wall, say=_say)
+
+    def ready(port: int | None) -> None:
+        print(_address(options.mode, host, port), flush=True)
+        if not is_loopback(host):
+            _say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
+        _say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, port)}")
+
+    asyncio.run(mitm.run(settings, default(), capture, ready, _say))
+    return 0
+
+
+def interceptor() -> ModuleType:
+    """The module that imports mitmproxy. Raises UsageError where that is not installed."""
+    try:
+        from mcpspy.relay import mitm
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mitmproxy":
+            raise
+        command = f"{sys.executable} -m pip install 'mcpspy[mitm]'"
+        raise UsageError(f"this needs mitmproxy, which is not installed: {command} (docs/recipes/tls.md)") from None
+    return mitm
+
+
+def _listen(value: str) -> tuple[str, int]:
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--listen takes HOST:PORT, such as 127.0.0.1:6279, not {value!r}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _address(mode: str, host: str, port: int | None) -> str:
+    """What a client has to be told."""
+    if port is None:
+        return mode
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
+        host = "127.0.0.1"
+    scheme = "socks5" if mode == "socks5" else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _next(mode: str, port: int | None) -> str:
+    """How to start a client, where that is by a proxy's variables."""
+    if not mode.startswith(("regular", "upstream")):
+        return ""
+    place = "" if port == DEFAULT_PORT else f"--proxy 127.0.0.1:{port} "
+    return f"; start the client with 'mcpspy run {place}-- CLIENT'"
+
+
+def _say(sentence: str) -> None:
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

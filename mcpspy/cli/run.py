@@ -1,0 +1,98 @@
+"""`mcpspy run`: start a client that goes through `mcpspy mitm` and trusts it."""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+from mcpspy.authority import default, through
+from mcpspy.errors import SpawnError, UsageError
+from mcpspy.printable import printable
+
+_NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Become the client; returns an exit status only where that cannot be."""
+    argv = options.server
+    if not argv:
+        raise UsageError("run needs the client's command after '--': mcpspy run -- COMMAND [ARG...]")
+    _refuse_without_proxy(options.proxy)
+    authority = default()
+    if not authority.exists():
+        raise UsageError(f"there is no authority in {authority.folder} to trust: 'mcpspy mitm' makes it")
+    environ = dict(os.environ)
+    for name, value in (through(f"http://{options.proxy}") | authority.trust(environ)).items():
+        if not value and environ.pop(name, ""):
+            _say(f"{name} is not passed on: what it names would go past mcpspy")
+        if value:
+            environ[name] = value
+    warning = _ignores_proxies(argv[0])
+    if warning:
+        _say(warning)
+    return _become(argv, environ)
+
+
+def _refuse_without_proxy(place: str) -> None:
+    host, colon, port = place.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--proxy takes HOST:PORT, such as 127.0.0.1:6279, not {place!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), 5).close()
+    except OSError:
+        advice = "start 'mcpspy mitm --allow HOST' first, or name where it listens with --proxy"
+        raise UsageError(f"nothing listens on {place}: {advice}") from None
+
+
+def _ignores_proxies(command: str) -> str | None:
+    """What to tell the user whose client runs on a Node that takes no notice of proxies."""
+    path = shutil.which(command)
+    if path is None:
+        return None
+    name = os.path.basename(path).partition(".")[0]
+    node = path if name == "node" else "node"
+    try:
+        if name not in _NODE and not _is_script_of_node(path):
+            return None
+        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.match(r"v(\d+)\.(\d+)", said)
+    if version is None or _heeds_proxies(int(version[1]), int(version[2])):
+        return None
+    return (
+        f"Node {version[0][1:]} ignores HTTPS_PROXY, so this client may go past mcpspy: use Node 22.21 or newer, or put"
+        " the URL of 'mcpspy proxy' or of 'mcpspy mitm --mode reverse:URL' into the client"
+    )
+
+
+def _is_script_of_node(path: str) -> bool:
+    with open(path, "rb") as file:
+        first = file.readline(200)
+    return first.startswith(b"#!") and b"node" in first
+
+
+def _heeds_proxies(major: int, minor: int) -> bool:
+    """Whether a Node obeys NODE_USE_ENV_PROXY (its documentation, "Enterprise network configuration")."""
+    return major >= 24 or (major == 22 and minor >= 21)
+
+
+def _become(argv: list[str], environ: dict[str, str]) -> int:
+    try:
+        if os.name == "nt":  # exec would leave the terminal to two processes
+            return subprocess.call(argv, env=environ)
+        for name in ("SIGPIPE", "SIGXFSZ"):  # which Python ignores, and exec would pass on
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+        os.execvpe(argv[0], argv, environ)
+    except OSError as error:
+        found = not isinstance(error, FileNotFoundError | NotADirectoryError)
+        _say(f"cannot start {argv[0]!r}: {'it cannot be executed' if found else 'the command was not found'}")
+        return SpawnError.NOT_EXECUTABLE if found else SpawnError.NOT_FOUND
+
+
+def _say(sentence: str) -> None:
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

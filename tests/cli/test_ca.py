@@ -1,0 +1,87 @@
+"""`mcpspy ca`: what a client needs to trust `mitm`, exactly."""
+
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from mcpspy.authority import Authority
+from tests.cli.test_mitm import LIMIT, mcpspy
+from tests.peers import prepare
+from tests.relay.interception import certificate, needs_mitmproxy
+
+__all__ = ["certificate"]  # a fixture
+
+
+@pytest.fixture
+def home(tmp_path, certificate):
+    """A home with an authority."""
+    authority = Authority(str(tmp_path / ".mcpspy" / "ca"))
+    authority.protect()
+    for path, source in ((authority.certificate, certificate[0]), (authority.key, certificate[1])):
+        with open(source) as file, open(path, "w") as out:
+            out.write(file.read())
+    authority.protect()
+    return tmp_path
+
+
+def test_the_certificate_goes_to_stdout_or_into_a_file(home, certificate):
+    with open(certificate[0]) as file:
+        expected = file.read()
+    assert mcpspy(home, "ca", "export").stdout == expected
+    done = mcpspy(home, "ca", "export", str(home / "out.pem"))
+    assert (done.returncode, done.stdout, (home / "out.pem").read_text()) == (0, "", expected)
+    assert "PRIVATE" not in expected
+    done = mcpspy(home, "ca", "export", str(home / "no" / "such"))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_shell_can_take_the_environment(home):
+    """M-05: for Python, Node and curl."""
+    printed = mcpspy(home, "ca", "env").stdout
+    shell = f"eval {shlex.quote(printed)}; env"
+    clean = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=LIMIT, env=clean)
+    environ = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    bundle = str(home / ".mcpspy" / "ca" / "bundle.pem")
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
+        assert environ[name] == bundle
+    assert os.path.exists(bundle)
+    assert "Electron" in printed
+
+
+def test_its_status_tells_where_until_when_and_who_trusts_it(home, monkeypatch):
+    done = mcpspy(home, "ca", "status")
+    assert done.returncode == 0
+    assert str(home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem") in done.stdout
+    assert "valid until" in done.stdout
+    assert "does not trust it" in done.stdout
+
+
+def test_a_key_that_others_can_read_is_a_problem(home):
+    os.chmod(home / ".mcpspy" / "ca" / "mitmproxy-ca.pem", 0o644)
+    done = mcpspy(home, "ca", "status")
+    assert done.returncode == 1
+    assert "others can reach" in done.stdout
+    assert "chmod go=" in done.stdout
+
+
+def test_before_there_is_one_the_status_says_what_makes_it(tmp_path):
+    done = mcpspy(tmp_path, "ca", "status")
+    assert done.returncode == 1
+    assert "'mcpspy mitm' or 'mcpspy ca export' makes it" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_mitmproxy
+def test_asking_for_it_makes_it(tmp_path):
+    done = mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm"))
+    assert done.stdout.startswith("-----BEGIN CERTIFICATE-----")
+    assert mcpspy(tmp_path, "ca", "export").stdout == done.stdout
+    assert mcpspy(tmp_path, "ca", "status").returncode == 0
+
+
+def test_a_word_that_is_no_command_is_one_line(tmp_path):
+    done = mcpspy(tmp_path, "ca", "exprt")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,127 @@
+"""`mcpspy run`: the client's environment, and what it says when that will not do."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy.cli.run import _heeds_proxies
+from tests.cli.test_ca import home
+from tests.cli.test_mitm import LIMIT
+from tests.relay.interception import certificate
+
+__all__ = ["certificate", "home"]  # fixtures
+
+SHOW = "import json, os, signal; print(json.dumps([dict(os.environ), signal.getsignal(signal.SIGPIPE) == 0]))"
+
+
+@pytest.fixture
+def place():
+    """Something that listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def run(home, *arguments, environ=None, path=os.environ["PATH"]):
+    return subprocess.run(
+        [sys.executable, "-m", "mcpspy", "run", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        env={"HOME": str(home), "PATH": path} | (environ or {}),
+    )
+
+
+def test_the_client_gets_the_proxy_and_the_authority(home, place):
+    """M-07."""
+    old = {"NO_PROXY": "localhost,127.0.0.1", "HTTPS_PROXY": "http://elsewhere", "MINE": "1"}
+    done = run(home, "--proxy", place, "--", sys.executable, "-c", SHOW, environ=old)
+    environ, _ = json.loads(done.stdout)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        assert environ[name] == f"http://{place}"
+    bundle = str(home / ".mcpspy" / "ca" / "bundle.pem")
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
+        assert environ[name] == bundle
+    assert (environ["NODE_USE_ENV_PROXY"], environ["MINE"]) == ("1", "1")
+    assert not {"NO_PROXY", "no_proxy"} & set(environ)
+    assert done.stderr == "mcpspy: NO_PROXY is not passed on: what it names would go past mcpspy\n"
+
+
+def test_it_becomes_the_client(home, place):
+    """Its arguments, its exit status, its death by a signal."""
+    words = ["--", "-c", "--proxy"]
+    script = "import sys; print(sys.argv[1:]); sys.exit(7)"
+    done = run(home, "--proxy", place, "--", sys.executable, "-c", script, *words)
+    assert (done.returncode, done.stdout) == (7, f"{words}\n")
+    kill = "import os; os.kill(os.getpid(), 15)"
+    assert run(home, "--proxy", place, "--", sys.executable, "-c", kill).returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--proxy", "{place}"), "run needs the client's command after '--'"),
+        (("--proxy", "6279", "--", "true"), "--proxy takes HOST:PORT"),
+        (("--proxy", "h:99999", "--", "true"), "--proxy takes HOST:PORT"),
+        (("true",), "unrecognized arguments: true"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(home, place, arguments, sentence):
+    done = run(home, *(word.format(place=place) for word in arguments))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert sentence in done.stderr
+
+
+def test_without_a_proxy_it_does_not_start_the_client(home):
+    """A client would fail in its own words, or go past us."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+        done = run(home, "--proxy", place, "--", "echo", "started")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"nothing listens on {place}: start 'mcpspy mitm" in done.stderr
+
+
+def test_without_an_authority_it_does_not_start_the_client(tmp_path, place):
+    done = run(tmp_path, "--proxy", place, "--", "echo", "started")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'mcpspy mitm' makes it" in done.stderr
+
+
+@pytest.mark.parametrize(("command", "status", "why"), [("no-such-client", 127, "not found"), ("/", 126, "executed")])
+def test_a_command_that_cannot_start_ends_as_in_a_shell(home, place, command, status, why):
+    done = run(home, "--proxy", place, "--", command)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1)
+    assert why in done.stderr
+
+
+@pytest.mark.parametrize("client", ["node", "a-tool"])
+@pytest.mark.parametrize(("version", "warned"), [("v20.20.2", True), ("v22.21.0", False), ("something else", False)])
+def test_a_node_that_ignores_proxies_is_told_of(home, place, client, version, warned):
+    """M-07: also behind a script that it runs."""
+    bin_ = home / "bin"
+    bin_.mkdir()
+    (bin_ / "node").write_text(f"#!/bin/sh\necho {version}\n")
+    (bin_ / "a-tool").write_text("#!/usr/bin/env node\n")
+    for name in ("node", "a-tool"):
+        (bin_ / name).chmod(0o755)
+    done = run(home, "--proxy", place, "--", client, path=f"{bin_}:{os.environ['PATH']}")
+    assert done.stdout == f"{version}\n"
+    assert ("Node 20.20 ignores HTTPS_PROXY" in done.stderr) is warned
+    if warned:
+        assert "'mcpspy proxy'" in done.stderr
+        assert "reverse:URL" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "heeds"),
+    [((18, 20), False), ((20, 20), False), ((22, 20), False), ((22, 21), True), ((23, 11), False), ((24, 0), True)],
+)
+def test_since_when_node_heeds_proxies(version, heeds):
+    """REQUIREMENTS 3.2."""
+    assert _heeds_proxies(*version) is heeds

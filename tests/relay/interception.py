@@ -1,0 +1,137 @@
+"""A scripted HTTPS upstream, the real `mcpspy mitm` before it, and clients that trust it: bytes are the test's own."""
+
+import asyncio
+import ssl
+import subprocess
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.peers import prepare
+from tests.relay.harness import LIMIT, until
+from tests.relay.stage import Peer, Stage
+from tests.relay.test_upstream import certificate
+
+__all__ = ["certificate"]  # a fixture
+
+READY = prepare.ready("mitm")
+needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is missing: python tests/peers/prepare.py")
+
+
+class Mitm:
+    """A running `mcpspy mitm`, with a home of its own."""
+
+    def __init__(self, home: Path, *options: str, program: tuple[str, ...] = ("-m", "mcpspy")) -> None:
+        self.home = home
+        self.environ = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+        self._err = home / "stderr"
+        command = [prepare.python("mitm"), *program, "mitm", "--listen", "127.0.0.1:0", *options]
+        with self._err.open("w") as err:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, env=self.environ)
+        self.url = self.process.stdout.readline().strip()
+
+    @property
+    def place(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def authority(self) -> Path:
+        return self.home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem"
+
+    def said(self) -> str:
+        """What it has written to stderr."""
+        return self._err.read_text()
+
+    def says(self, *words: str) -> str:
+        """Wait for a line that holds all of these words."""
+        return until(
+            lambda: next((line for line in self.said().splitlines() if all(word in line for word in words)), None),
+            f"a line with {words}, in {self.said()!r}",
+        )
+
+    def captures(self) -> list[Path]:
+        return sorted((self.home / ".mcpspy" / "captures").glob("*.jsonl"))
+
+    def run(self, *command: str) -> list[str]:
+        """The argv that starts a client through it."""
+        return [prepare.python("mitm"), "-m", "mcpspy", "run", "--proxy", self.place, "--", *command]
+
+    def end(self) -> None:
+        """Ctrl-C."""
+        if self.process.poll() is None:
+            self.process.send_signal(2)
+        assert self.process.wait(LIMIT) == 0, self.said()
+        assert "Traceback" not in self.said(), self.said()
+
+
+@contextmanager
+def intercepting(home: Path, *options: str, **popen):
+    """A `mcpspy mitm` that is ended in order."""
+    mitm = Mitm(home, *options, **popen)
+    try:
+        assert mitm.url, mitm.said()
+        yield mitm
+        mitm.end()
+    finally:
+        mitm.process.kill()
+        mitm.process.wait(LIMIT)
+        mitm.process.stdout.close()
+
+
+@dataclass
+class Interception(Stage):
+    """`mcpspy mitm` between a test's client and its upstream."""
+
+    mitm: Mitm | None = None
+
+    async def tunnel(self) -> Peer:
+        """A connection through the proxy, before a word of TLS."""
+        peer = Peer(*await asyncio.open_connection("127.0.0.1", int(self.mitm.place.rpartition(":")[2]), limit=1 << 22))
+        self.peers.append(peer)
+        await peer.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % self.upstream)
+        assert b" 200 " in await peer.head()
+        return peer
+
+    async def client(self, trust: str | None = None) -> Peer:
+        """A client that trusts the authority, or what the file `trust` holds."""
+        peer = await self.tunnel()
+        await peer.writer.start_tls(
+            ssl.create_default_context(cafile=trust or self.mitm.authority), server_hostname="127.0.0.1"
+        )
+        return peer
+
+    async def captured(self) -> list:
+        """Every record, once it has ended."""
+        await asyncio.to_thread(self.mitm.end)
+        (self.path,) = self.mitm.captures()
+        return self.records()
+
+
+@asynccontextmanager
+async def interception(home: Path, certificate, *options: str, **popen):
+    """Start an upstream that hands its connections to the test, and the proxy to it."""
+    arrived: asyncio.Queue[Peer] = asyncio.Queue()
+    peers: list[Peer] = []
+
+    async def accept(reader, writer):
+        peer = Peer(reader, writer)
+        peers.append(peer)
+        await arrived.put(peer)
+
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*certificate)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
+    options = options or ("--allow", "127.0.0.1", "--ca", certificate[0])
+    try:
+        with intercepting(home, *options, **popen) as mitm:
+            port = server.sockets[0].getsockname()[1]
+            yield Interception(mitm.process, [mitm.url], home, port, arrived, peers, mitm=mitm)
+            for peer in peers:
+                peer.writer.transport.abort()
+            await asyncio.to_thread(mitm.end)
+    finally:
+        for peer in peers:
+            peer.writer.transport.abort()
+        server.close()
