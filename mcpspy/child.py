@@ -62,11 +62,12 @@ class Child:
             self._reap(0)
             raise spawn_error(self._command, int(code), self._path)
 
-    def wait(self) -> int:
+    def wait(self, interrupted: "Callable[[int], None] | None" = None) -> int:
         """Wait until the child has exited, passing signals on; returns its exit code, negative for a signal.
 
         A client may signal the group, and then the child has the signal already: a signal that ends processes is passed
         on late, and only to a child that has not ended by then. What the terminal sends goes to the group in any case.
+        With `interrupted` that gets the signals that end processes, and the child does not.
         """
         late: dict[int, float] = {}
         while (code := self._reap(os.WNOHANG)) is None:
@@ -75,7 +76,9 @@ class Child:
                 del late[number]
                 os.kill(self.pid, number)  # not reaped yet, so the pid is still its own
             number, from_terminal = self.next_signal(min(late.values()) - now if late else None)
-            if number in _ENDING and not from_terminal:
+            if number in _ENDING and interrupted:
+                interrupted(number)
+            elif number in _ENDING and not from_terminal:
                 late.setdefault(number, time.monotonic() + _LATENESS)
             elif number in _PASSED:
                 os.kill(self.pid, number)
@@ -128,10 +131,11 @@ def environment() -> dict[bytes, bytes]:
     return environ
 
 
-def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
+def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> Child:
     """Start `argv` with pipes for its standard streams; call from the main thread while it is the only one.
 
-    Returns at once; `Child.confirm` tells whether the command could be executed.
+    Returns at once; `Child.confirm` tells whether the command could be executed. With `apart` the child leads a group
+    of its own, for us to end with all that it starts.
     """
     _fill_standard_descriptors()
     death_signal = _death_signal()
@@ -154,6 +158,8 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
             for number in _IGNORED_BY_PYTHON:
                 _signal.signal(number, _signal.SIG_DFL)
             _signal.signal(_signal.SIGCHLD, child_signal)
+            if apart:
+                os.setsid()
             if death_signal:
                 death_signal()
             if os.getppid() != parent:  # we were killed before the child could ask to follow

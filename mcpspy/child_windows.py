@@ -10,8 +10,10 @@ import errno
 import msvcrt
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import IO
 
 from mcpspy.errors import SpawnError
@@ -44,13 +46,14 @@ class Child:
         if self._error:
             raise self._error
 
-    def wait(self) -> int:
-        """Wait until the child has exited; returns its exit code."""
+    def wait(self, interrupted: Callable[[int], None] | None = None) -> int:
+        """Wait until the child has exited; returns its exit code. `interrupted` hears of Ctrl-C."""
         while self._process:
             try:
                 return self._process.wait()
             except KeyboardInterrupt:  # the console has sent it to the child as well
-                continue
+                if interrupted:
+                    interrupted(signal.SIGINT)
         return SpawnError.NOT_FOUND
 
     def next_signal(self, seconds: float) -> tuple[int, bool]:
@@ -65,8 +68,8 @@ def environment() -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in pairs}
 
 
-def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
-    """Start `argv` with pipes for its standard streams."""
+def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> Child:
+    """Start `argv` with pipes for its standard streams; with `apart` Ctrl-C in the console does not reach it."""
     global _job  # noqa: PLW0603 (closing it kills the child, so it lives as long as we do)
     for stream in (0, 1, 2):
         msvcrt.setmode(stream, os.O_BINARY)
@@ -80,7 +83,10 @@ def spawn(argv: list[str], environ: dict[bytes, bytes]) -> Child:
         command = f'{variables.get("COMSPEC", "cmd.exe")} /d /s /c "{_cmd_line([program, *argv[1:]])}"'
     pipe = subprocess.PIPE
     try:
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0)
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP if apart else 0
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0, creationflags=flags
+        )
     except OSError as error:
         status = SpawnError.NOT_FOUND if error.errno == errno.ENOENT else SpawnError.NOT_EXECUTABLE
         return Child(None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", str(error.strerror), status))

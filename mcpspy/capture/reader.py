@@ -209,6 +209,10 @@ def parse_header(line: bytes) -> Header:
         raise NotACapture("does not begin with a capture's header") from None
 
 
+_MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}
+"""What an `open` record may have, in the order of `Open`."""
+
+
 def parse_record(n: int, fields: dict[str, Any]) -> Record | None:
     """One record from its decoded line; None for a kind that this version does not know.
 
@@ -243,13 +247,18 @@ def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
 
 
 def _open(n: int, t: int, fields: dict[str, Any]) -> Open:
-    get = fields.get
-    head = (get("answers"), get("peer"), get("head"), get("sent"), get("by"))
-    return Open(n, fields["ch"], t, fields["from"], fields["role"], fields["framing"], *head)
+    found = [fields["role"], fields["framing"], *(fields.get(name) for name in _MAY_HAVE)]
+    for value, kind in zip(found, (str, str, *_MAY_HAVE.values()), strict=True):
+        if value is not None and type(value) is not kind:
+            raise TypeError
+    return Open(n, fields["ch"], t, fields["from"], *found)
 
 
 def _close(n: int, t: int, fields: dict[str, Any]) -> Close:
-    return Close(n, fields["ch"], t, fields["how"], fields.get("code"), fields.get("reason"))
+    code, reason = fields.get("code"), fields.get("reason")
+    if type(code or 0) is not int or type(reason or "") is not str:
+        raise TypeError
+    return Close(n, fields["ch"], t, fields["how"], code, reason)
 
 
 def _gap(n: int, t: int, fields: dict[str, Any]) -> Gap:

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from mcpspy.printable import printable
 from mcpspy.replay import settings
 from mcpspy.replay.compare import FINE, Ignored, Rules
 from mcpspy.replay.link import Link
-from mcpspy.replay.load import load
+from mcpspy.replay.load import accept, load
 from mcpspy.replay.script import Script
 from mcpspy.replay.session import Replayed, learned, replay
 from mcpspy.report.differences import FORMATS, as_text
@@ -54,8 +53,8 @@ def _connect(options: argparse.Namespace, path: str, script: Script) -> "Link | 
     if options.url:
         from mcpspy.replay.weblink import WebLink
 
-        return WebLink(options.url, options.header, name, path)
-    return Link(options.server, name, path, _say)
+        return WebLink(options.url, options.header, name, path, script.size)
+    return Link(options.server, name, path, _say, script.size)
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -81,7 +80,7 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
         if any(it.outcome == "missing" and it.reason for it in compared):
             _say(f"{options.capture} stays as it is: the new session lacks answers")
             return 1
-        _accept(replayed.path, options.capture)
+        accept(replayed.path, options.capture)
         _say(f"{options.capture} is the new session now")
         return 0
     if differs and options.output:
@@ -106,15 +105,6 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
     else:
         _say(f"the runs differed; --update would put this into {file}:")
     print(settings.with_ignored("", patterns), end="", file=sys.stderr)
-
-
-def _accept(new: str, capture: str) -> None:
-    beside = f"{capture}.new"
-    try:
-        shutil.copyfile(new, beside)
-        os.replace(beside, capture)
-    except OSError as error:
-        raise Error(f"cannot replace {capture}: {error.strerror}") from error
 
 
 def _write(path: str, text: str) -> None:

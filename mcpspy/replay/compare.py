@@ -30,6 +30,7 @@ Outcome = Literal["same", "changed", "error-changed", "missing", "extra", "skipp
 OUTCOMES: tuple[Outcome, ...] = ("same", "changed", "error-changed", "missing", "extra", "skipped")
 FINE = frozenset(("same", "skipped"))
 """The outcomes that are no difference."""
+_EACH = 20  # messages of one method that are told one by one: a flood is one difference, not a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +194,12 @@ def _notifications(old: Turn, new: Turn, rules: Rules) -> list[Difference]:
 
 
 def _said(message: Message) -> Any:
-    """A message without its envelope, or the text that is none."""
+    """A message without its envelope, or the text that is none. Of an answer to nothing the id is what matters."""
     value = message.body.value
     if not isinstance(value, dict):
         return message.frame.raw.decode(errors="replace")
-    return {name: inner for name, inner in value.items() if name not in ("jsonrpc", "id")}
+    envelope = ("jsonrpc", "id") if isinstance(message.body, Request) else ("jsonrpc",)
+    return {name: inner for name, inner in value.items() if name not in envelope}
 
 
 def _requests(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
@@ -219,7 +221,7 @@ def _unasked_pair(old: Message | None, new: Message | None, rules: Rules) -> Com
 
 
 def _unasked(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
-    """Compare how many notifications there are of each method, and how many frames that are no message."""
+    """Compare how many notifications there are of each method, and how many answers to nothing or no messages."""
     groups: list[dict[str | None, list[Message]]] = []
     for messages in (old, new):
         groups.append({})
@@ -230,8 +232,12 @@ def _unasked(old: list[Message], new: list[Message], rules: Rules) -> list[Compa
     found = []
     for method in [*groups[0], *(method for method in groups[1] if method not in groups[0])]:
         one, other = groups[0].get(method, []), groups[1].get(method, [])
-        found += [_unasked_pair(message, None, rules) for message in one[len(other) :]]
-        found += [_unasked_pair(None, message, rules) for message in other[len(one) :]]
+        missing, extra = one[len(other) :], other[len(one) :]
+        found += [_unasked_pair(message, None, rules) for message in missing[:_EACH]]
+        found += [_unasked_pair(None, message, rules) for message in extra[:_EACH]]
+        more = len(missing or extra) - _EACH
+        if more > 0 and found[-1].outcome not in FINE:
+            found[-1] = replace(found[-1], reason=f"and {more:,} more")
     return found
 
 

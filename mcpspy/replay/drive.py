@@ -53,7 +53,8 @@ class Driven:
 def drive(script: Script, connect: Callable[[], "Link | WebLink"], *, skip: Collection[Turn]) -> Driven:
     """Play the client of `script`, less the turns in `skip`, over the link that `connect` gives.
 
-    Call it from the main thread, while that is the only one. Raises what `connect` raises.
+    Call it from the main thread, while that is the only one. Raises what `connect` raises, and KeyboardInterrupt after
+    a signal that asked us to end, when the server has ended.
     """
     with signals_restored():
         link = connect()
@@ -62,6 +63,8 @@ def drive(script: Script, connect: Callable[[], "Link | WebLink"], *, skip: Coll
             playing = pool.submit(player.run)
             link.wait()
         playing.result()
+        if link.interrupted:
+            raise KeyboardInterrupt
     player.driven.path = link.path
     return player.driven
 
@@ -89,7 +92,7 @@ class Player:
         self._expected: Counter[str] = Counter()  # what else had come in the capture so far, by its kind
         self._came: Counter[str] = Counter()
         self._given_up: set[str] = set()  # kinds that did not come once
-        self._silent = False  # nothing has come since an answer failed to
+        self._silent = False  # nothing has been answered since an answer failed to come
         self._ended: str | None = None
 
     def run(self) -> None:
@@ -102,10 +105,11 @@ class Player:
             why = str(stop)
         finally:
             self._link.close()
+        pending, sent = set(self._pending.values()), set(self.driven.sent)
         for turn in self._script.turns:
-            if turn.response and turn in self._pending.values():
+            if turn.response and turn in pending:
                 self.driven.reasons.setdefault(turn, f"{why} before it answered")
-            elif turn.exchange and turn not in self.driven.sent:
+            elif turn.exchange and turn not in sent:
                 self.driven.reasons.setdefault(turn, f"not sent: {why}")
 
     def _step(self, message: Message) -> None:
@@ -120,8 +124,8 @@ class Player:
 
     def _say(self, turn: Turn) -> None:
         """Say what a turn begins with."""
-        while self._hear(0):
-            pass
+        for _ in range(self._link.heard.qsize()):
+            self._hear(0)
         if self._ended:
             raise _Stop(f"the server {self._ended}")
         body = turn.cause.body
@@ -185,24 +189,33 @@ class Player:
         except queue.Empty:
             return False
         if isinstance(heard, Ended):
-            self._ended = heard.how
+            self._ended = self._ended or heard.how
             return True
         if isinstance(heard, Failed):
             failed = self._pending.pop(heard.request, None)
             if failed:
                 self.driven.reasons[failed] = heard.how
             return True
-        self._silent = False
         for body in parse(heard):
             if isinstance(body, Result | Error):
-                turn = self._pending.pop(body.id, None) if body.id else None
-                if turn and turn.response:
-                    self._values.learn(turn.method or "", turn.params, turn.response.body.value, body.value)
+                self._answered(body)
             elif isinstance(body, Request | Notification):
                 self._came[_kind(body)] += 1
                 if isinstance(body, Request):
                     self._answer(body)
         return True
+
+    def _answered(self, body: Result | Error) -> None:
+        """Take an answer of the server; one whose id is of another type will not come again."""
+        turn = self._pending.pop(body.id, None) if body.id else None
+        if turn:
+            self._silent = False
+            if turn.response:
+                self._values.learn(turn.method or "", turn.params, turn.response.body.value, body.value)
+            return
+        token = body.id.token if body.id else None
+        for number in [number for number in self._pending if number.token == token]:
+            self.driven.reasons[self._pending.pop(number)] = f"it was answered under the id {body.id}, not {number}"
 
     def _answer(self, request: Request) -> None:
         """Answer the server as the client did; what it did not, not at all."""

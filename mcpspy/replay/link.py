@@ -2,8 +2,9 @@
 
 The theory. The main thread starts the server and waits for its end, as `mcpspy.child` wants it. One thread writes, so
 that a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with the time at
-which it was read or was about to be written. A server that dies is an `Ended` among the lines that it said; one that
-does not end by itself is made to.
+which it was read or was about to be written. A server that dies, stops talking or talks without end is an `Ended` among
+the lines that it said; one that does not end by itself is made to, with all that it started. A signal to us is one more
+reason to end it.
 """
 
 import os
@@ -21,7 +22,7 @@ from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import CaptureError
 from mcpspy.jsonrpc import Id
 from mcpspy.redact import Redactor
-from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.replay.streams import chunks, lines, room, send
 from mcpspy.tap import Channel, Tap
 
 if sys.platform == "win32":
@@ -30,13 +31,17 @@ else:
     from mcpspy.child import Child, environment, spawn
 
 PATIENCE = 2.0  # seconds for a server to end by itself, then once more after SIGTERM
+_CLOSED = 2.0  # seconds for a server that has closed its stdout to end, which tells more
 _DRAIN = 0.25  # seconds to read what a server left in its pipes, should somebody else hold them
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but one way
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""The signal that nothing survives; Windows has but one way."""
+FLOODS = "said far more than in the capture"
+"""Of a server that talks without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The server has ended; how."""
+    """Nothing more is to be expected of the server; why."""
 
     how: str
 
@@ -52,21 +57,25 @@ class Failed:
 class Link:
     """A running server and its capture."""
 
-    def __init__(self, argv: list[str], name: str, path: str, say: Callable[[str], None]) -> None:
+    def __init__(self, argv: list[str], name: str, path: str, say: Callable[[str], None], recorded: int) -> None:
         """Start `argv`, and record in the file at `path`. Raises SpawnError or CaptureError.
 
-        Call it from the main thread, while that is the only one; `say` gets what goes wrong with the recording.
+        Call it from the main thread, while that is the only one; `say` gets what goes wrong with the recording, and
+        `recorded` is how many bytes the server of the capture said.
         """
         environ = environment()
+        self.interrupted = False
+        """Whether a signal asked us to end."""
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
         """The lines of the server, and then that it has ended."""
-        self._server = spawn(argv, environ)
+        self._room = room(recorded)  # bytes
+        self._server = spawn(argv, environ, apart=True)
         self._started = time.monotonic_ns()
         self._server.confirm()
         try:
             writer = _writer(argv, name, path, sorted(os.fsdecode(name) for name in environ), say)
         except CaptureError:
-            _kill(self._server, _KILL)
+            end_group(self._server, KILL)
             self._server.wait()
             raise
         self.path = writer.path
@@ -87,20 +96,27 @@ class Link:
     def close(self) -> None:
         """Say no more, and see to it that the server ends: by itself, by SIGTERM, by SIGKILL."""
         self._to_send.put(None)
-        for number in (signal.SIGTERM, _KILL):
+        for number in (signal.SIGTERM, KILL):
             if self._gone.wait(PATIENCE):
                 return
-            _kill(self._server, number)
+            end_group(self._server, number)
 
     def wait(self) -> None:
         """Wait until the server has ended, in the main thread; what it left is heard before that is."""
-        code = self._server.wait()
+        code = self._server.wait(self._interrupt)
         self._gone.set()
         self._reader.join(_DRAIN)
+        end_group(self._server, KILL)  # what it started and left behind
         self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
         for channel in (self._stdin, self._stdout, self._stderr):
             channel.end(self._now(), "exit")
         self._tap.end(self._now(), code, None)
+
+    def _interrupt(self, _: int) -> None:
+        if self.interrupted:  # once more: at once
+            end_group(self._server, KILL)
+        self.interrupted = True
+        self.heard.put(Ended("was left"))
 
     def _now(self) -> int:
         return time.monotonic_ns() - self._started
@@ -118,16 +134,24 @@ class Link:
     def _read(self) -> None:
         for line in lines(self._recorded(self._server.stdout, self._stdout)):
             self.heard.put(line)
+        if not self._gone.wait(_CLOSED):
+            self.heard.put(Ended("closed its stdout"))
 
     def _read_aside(self) -> None:
         for _ in self._recorded(self._server.stderr, self._stderr):
             pass
 
     def _recorded(self, fd: int, channel: Channel) -> Iterator[bytes]:
+        how = "eof"
         for chunk in chunks(fd):
+            self._room -= len(chunk)
+            if self._room < 0:
+                how = "abort"
+                self.heard.put(Ended(FLOODS))
+                break
             channel.feed(chunk, self._now())
             yield chunk
-        channel.end(self._now(), "eof")
+        channel.end(self._now(), how)
         os.close(fd)
 
 
@@ -168,8 +192,12 @@ def _writer(argv: list[str], name: str, path: str, env: list[str], say: Callable
     return writer
 
 
-def _kill(server: Child, number: int) -> None:
+def end_group(server: Child, number: int) -> None:
+    """Send a signal to a server that was started apart, and to all that it has started."""
     try:
-        os.kill(server.pid, number)
-    except ProcessLookupError:  # it has just ended
+        if sys.platform == "win32":
+            os.kill(server.pid, number)
+        else:
+            os.killpg(server.pid, number)
+    except (ProcessLookupError, PermissionError):  # it has just ended; so macOS says of zombies
         pass

@@ -1,5 +1,8 @@
-"""A capture, read as a script, and whether it can be played."""
+"""The file of a capture: read as a script, judged whether it can be played, replaced by a new session."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 
 from mcpspy.capture.reader import Capture
@@ -32,3 +35,24 @@ def script_of(path: str) -> Script:
     """The script of whatever is in the capture at `path`. Raises CaptureError."""
     capture = Capture(path)
     return read(capture.header, capture.records())
+
+
+def accept(new: str, capture: str) -> None:
+    """Let the session at `new` be the capture: all of it or nothing, with the permissions of the old one.
+
+    A symbolic link stays one. Raises CaptureError.
+    """
+    target = os.path.realpath(capture)
+    try:
+        fd, beside = tempfile.mkstemp(prefix=f"{os.path.basename(target)}.", dir=os.path.dirname(target))
+        os.close(fd)
+        try:
+            shutil.copyfile(new, beside)
+            if os.path.exists(target):
+                shutil.copymode(target, beside)
+            os.replace(beside, target)
+        except OSError:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise CaptureError(f"cannot replace {capture}: {error.strerror}") from error

@@ -66,6 +66,8 @@ class _Playing:
     """When the line before was due, or when what it had waited for came."""
     then: int
     """When that was in the capture."""
+    tokens: dict[str, Any] = field(default_factory=dict)
+    """The progress token of the request, by the recorded one."""
     met: set[int] = field(default_factory=set)
     """What the client has said of what lines wait for, by line number."""
 
@@ -140,9 +142,9 @@ class Mock:
         assert isinstance(turn.cause.body, Request)
         self._ids[turn.cause.body.id] = request.id
         token = progress_token(turn.params)
-        if token is not None:
-            self._tokens[canonical(token)] = progress_token(request.params)
-        self._play(turn, turn.said, request.id, now)
+        tokens = {} if token is None else {canonical(token): progress_token(request.params)}
+        self._tokens |= tokens
+        self._play(turn, turn.said, request.id, now, tokens)
 
     def _instead(self, request: Request, miss: Miss, now: int) -> Turn | None:
         """The turn that answers what was not recorded; None where we do so ourselves."""
@@ -210,8 +212,10 @@ class Mock:
         playing.at, playing.then = now, said.t
         self._advance(playing)
 
-    def _play(self, turn: Turn | None, said: list[Line], client: Id | None, now: int) -> None:
-        playing = _Playing(list(said), client, now, turn.cause.t if turn else 0)
+    def _play(
+        self, turn: Turn | None, said: list[Line], client: Id | None, now: int, tokens: dict[str, Any] | None = None
+    ) -> None:
+        playing = _Playing(list(said), client, now, turn.cause.t if turn else 0, tokens or {})
         if client:
             self._playing[client] = playing
         self._advance(playing)
@@ -242,20 +246,24 @@ class Mock:
                 changes = _change(("id",), body.id, playing.client)
         elif isinstance(body, Notification):
             token = member(body.params, "progressToken") if body.method == PROGRESS else None
-            if token is not None and self._tokens.get(canonical(token), token) is None:
+            today = token if token is None else self._token(token, playing)
+            if token is not None and today is None:
                 return None
             subscription = Id.of(member(member(body.params, "_meta"), SUBSCRIPTION_ID))
             request = self._ids.get(subscription, request)
-            changes = self._named_today(body, token, subscription)
+            changes = _change(("params", "progressToken"), token, today) | self._named_today(body, subscription)
         answers = isinstance(body, Result | Error) and message.exchange is not None
         return Said(rewritten(message, changes), request, answers)
 
-    def _named_today(self, body: Notification, token: Any, subscription: Id) -> dict[Path, Any]:
-        """What a notification names, as it is called today."""
-        now = token if token is None else self._tokens.get(canonical(token), token)
-        changes = _change(("params", "progressToken"), token, now)
+    def _token(self, recorded: Any, playing: _Playing) -> Any:
+        """The progress token of today; None where the client did not ask for progress."""
+        known = canonical(recorded)
+        return playing.tokens.get(known, self._tokens.get(known, recorded))
+
+    def _named_today(self, body: Notification, subscription: Id) -> dict[Path, Any]:
+        """What a notification names besides, as it is called today."""
         listen = self._ids.get(subscription, subscription)
-        changes |= _change(("params", "_meta", SUBSCRIPTION_ID), subscription, listen)
+        changes = _change(("params", "_meta", SUBSCRIPTION_ID), subscription, listen)
         if body.method == CANCELLED:
             asked = Id.of(member(body.params, "requestId"))
             changes |= _change(("params", "requestId"), asked, self._question_ids.get(asked, asked))

@@ -4,8 +4,12 @@
         command = mcp_mock("weather.jsonl", [sys.executable, "server.py"])
         assert my_client(command).forecast("Oslo") == "12 °C"
 
+    def test_my_client_over_http(mcp_mock_url):
+        url = mcp_mock_url("weather.jsonl", "http://127.0.0.1:8000/mcp")
+        assert my_client(url).forecast("Oslo") == "12 °C"
+
     def test_my_server(mcp_replay):
-        mcp_replay("weather.jsonl", [sys.executable, "server.py"])
+        mcp_replay("weather.jsonl", [sys.executable, "server.py"])  # or its URL
 
 Paths are relative to the test's file. `--mcpspy-record` tells whether captures are made:
 
@@ -14,25 +18,24 @@ Paths are relative to the test's file. `--mcpspy-record` tells whether captures 
     new    the real server is used, and what has been asked anew makes its session the capture
     all    the real server is used, and its session is the capture; a replay is accepted
 
-It imports pytest and starts `mcpspy`; no SDK is needed. It knows what a mock could not answer from the session that
-`mcpspy wrap` has recorded around it.
+It imports pytest and starts `mcpspy`; no SDK is needed. What a mock could not answer it knows, of one on stdio, from
+the session that `mcpspy wrap` has recorded around it, and of one over HTTP, which it ends itself, from its stderr.
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.record import End, Frame
-from mcpspy.replay.load import script_of
+from mcpspy.replay.load import accept, script_of
 from mcpspy.replay.match import Matcher, Miss
 
 MODES = ("none", "once", "new", "all")
@@ -57,16 +60,10 @@ def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
 
     The test fails at its end if the server was asked what is not in the capture.
     """
-    mode = _mode(request.config)
     sessions: list[tuple[Path, Path, bool]] = []
 
     def mock(capture: str | Path, command: Sequence[str] = ()) -> list[str]:
-        path = request.path.parent / capture
-        live = mode in ("new", "all") or (mode == "once" and not path.exists())
-        if live and not command:
-            pytest.fail(f"{path} cannot be recorded: the test names no server to record")
-        if not live and not path.exists():
-            pytest.fail(f"there is no {path}, and --mcpspy-record=none makes none")
+        path, live = _chosen(request, capture, named=bool(command))
         session = tmp_path / f"mcpspy-{len(sessions)}.jsonl"
         sessions.append((path, session, live))
         served = list(command) if live else [*_MCPSPY, "mock", str(path)]
@@ -77,9 +74,58 @@ def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
         if session.exists():
             _await_end(session)
             if live:
-                _keep(path, session, everything=mode == "all")
+                _keep(request, path, session)
             else:
                 _judge(session)
+
+
+@pytest.fixture
+def mcp_mock_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """A function from a capture, and the URL of the server that it is made of, to the URL of a server over HTTP.
+
+    The test fails at its end if the server was asked what is not in the capture.
+    """
+    servers: list[tuple[Path, Path, bool, subprocess.Popen[str]]] = []
+
+    def mock(capture: str | Path, url: str = "") -> str:
+        path, live = _chosen(request, capture, named=bool(url))
+        session = tmp_path / f"mcpspy-url-{len(servers)}.jsonl"
+        recording = ["proxy", "-o", str(session), "--name", path.stem, url]
+        argv = [*_MCPSPY, *(recording if live else ["mock", str(path)]), "--listen", "127.0.0.1:0"]
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        servers.append((path, session, live, process))
+        assert process.stdout
+        return process.stdout.readline().strip() or _fail(process.communicate()[1])
+
+    yield mock
+    for path, session, live, process in servers:
+        said = _ended(process)
+        if live and session.exists():
+            _keep(request, path, session)
+        elif process.returncode:
+            _fail(said)
+
+
+def _chosen(request: pytest.FixtureRequest, capture: str | Path, *, named: bool) -> tuple[Path, bool]:
+    """The path of a capture, and whether the real server is used, which the test has `named`, or not."""
+    mode = _mode(request.config)
+    path = request.path.parent / capture
+    live = mode in ("new", "all") or (mode == "once" and not path.exists())
+    if live and not named:
+        pytest.fail(f"{path} cannot be recorded: the test names no server to record")
+    if not live and not path.exists():
+        pytest.fail(f"there is no {path}, and --mcpspy-record=none makes none")
+    return path, live
+
+
+def _ended(process: "subprocess.Popen[str]") -> str:
+    """End a server; what it has said on stderr."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=_PATIENCE)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[1]
 
 
 def _await_end(session: Path) -> None:
@@ -89,11 +135,11 @@ def _await_end(session: Path) -> None:
         time.sleep(0.01)
 
 
-def _keep(path: Path, session: Path, *, everything: bool) -> None:
+def _keep(request: pytest.FixtureRequest, path: Path, session: Path) -> None:
     """Let a session be the capture, if it has what the capture has not."""
-    if everything or not path.exists() or _has_more(path, session):
+    if _mode(request.config) == "all" or not path.exists() or _has_more(path, session):
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(session, path)
+        accept(str(session), str(path))
 
 
 def _has_more(path: Path, session: Path) -> bool:
@@ -107,22 +153,28 @@ def _judge(session: Path) -> None:
     records = list(Capture(str(session)).records())
     code = next((record.code for record in records if isinstance(record, End)), 0)
     said = [record.raw.decode(errors="replace") for record in records if isinstance(record, Frame)]
-    told = [line.removeprefix("mcpspy: ") for line in said if line.startswith("mcpspy: ")]
     if code:
-        pytest.fail("\n".join(["the client and the capture do not agree:", *told]), pytrace=False)
+        _fail("\n".join(said))
+
+
+def _fail(said: str) -> NoReturn:
+    """Fail with what a mock has said on stderr."""
+    told = [line.removeprefix("mcpspy: ") for line in said.splitlines() if line.startswith("mcpspy: ")]
+    pytest.fail("\n".join(["the client and the capture do not agree:", *told]), pytrace=False)
 
 
 @pytest.fixture
 def mcp_replay(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
-    """A function that replays a capture to a server's command, with options of `mcpspy replay`.
+    """A function that replays a capture to a server's command or URL, with options of `mcpspy replay`.
 
     It returns the report (`docs/replay.md`), and fails the test if something differs.
     """
-    accept = ["--update"] if _mode(request.config) == "all" else []
+    update = ["--update"] if _mode(request.config) == "all" else []
 
-    def replay(capture: str | Path, command: Sequence[str], *options: str) -> dict[str, Any]:
+    def replay(capture: str | Path, server: Sequence[str] | str, *options: str) -> dict[str, Any]:
         path = str(request.path.parent / capture)
-        argv = [*_MCPSPY, "replay", path, "--format", "json", *accept, *options, "--", *command]
+        where = ["--url", server] if isinstance(server, str) else ["--", *server]
+        argv = [*_MCPSPY, "replay", path, "--format", "json", *update, *options, *where]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             pytest.fail(done.stderr.strip(), pytrace=False)

@@ -112,6 +112,11 @@ class Script:
     """Why records are missing, where some are."""
 
     @property
+    def size(self) -> int:
+        """How many bytes the server said."""
+        return sum(len(it.frame.raw) for it in self.messages if it.sender == "server")
+
+    @property
     def lines(self) -> Iterator[Line]:
         """All that the server said, turn by turn."""
         yield from self.opening

@@ -5,6 +5,14 @@ from collections.abc import Iterable, Iterator
 
 from mcpspy.wire.lines import Lines
 
+_ROOM = 1 << 24  # bytes that any server may say,
+_TIMES = 10  # and so many times as much as in the capture besides
+
+
+def room(recorded: int) -> int:
+    """How many bytes a server may say that said so many in the capture: without an end a replay would have none."""
+    return _ROOM + _TIMES * recorded
+
 
 def chunks(fd: int) -> Iterator[bytes]:
     """What comes out of a descriptor until its end; one that breaks has ended."""

@@ -3,23 +3,27 @@
 The theory. A `Mock` says lines, each of which belongs to a request or to none; here they get their streams. An answer
 that comes alone is a JSON body; if anything comes before it, the POST is answered by events. What belongs to no request
 goes to the stream that the client has opened by GET, and waits for it. Each `initialize` begins a session with a mock
-of its own; requests that state their revision themselves (2026-07-28) share one. A GET without a session is a client of
-HTTP+SSE: its endpoint is told, and all that the mock says goes to that stream.
+of its own; requests that state their revision themselves (2026-07-28) share one, unless their ids show that they are of
+two clients. A GET without a session is a client of HTTP+SSE: its endpoint is told, and all that the mock says goes to
+that stream. What a stream had not said when it broke is said on the next one that the session opens by GET.
 
 The heads are our own, and so are the events: of those that were recorded the data alone is said again.
 """
 
 import asyncio
 import itertools
+import logging
 import signal
+import socket
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from mcpspy.errors import UsageError
 from mcpspy.jsonrpc import Id, Invalid, Request, parse
+from mcpspy.ports import bound, listening_place, to_dial
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
 from mcpspy.relay.security import Guard
 from mcpspy.replay.edit import json_text
@@ -30,14 +34,40 @@ _SESSION = "Mcp-Session-Id"
 _EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
 
+class _Stream:
+    """What is to be said on a stream: it stays here until it has been, for a stream may break."""
+
+    def __init__(self, left: Iterable[Said] = ()) -> None:
+        self.left = deque(left)
+        self._over = False
+        self._changed = asyncio.Event()
+
+    def put(self, said: Said) -> None:
+        """Have it said."""
+        self.left.append(said)
+        self._changed.set()
+
+    def end(self) -> None:
+        """Let nothing more be said."""
+        self._over = True
+        self._changed.set()
+
+    async def next(self) -> Said | None:
+        """What is to be said next, once there is something; None at the end."""
+        while not (self.left or self._over):
+            self._changed.clear()
+            await self._changed.wait()
+        return None if self._over else self.left[0]
+
+
 class _Session:
     """A mock, and the streams of its client."""
 
     def __init__(self, mock: Mock) -> None:
         self.mock = mock
         self.name = ""
-        self.streams: dict[Id, asyncio.Queue[Said]] = {}
-        self.aside: asyncio.Queue[Said] = asyncio.Queue()
+        self.streams: dict[Id, _Stream] = {}
+        self.aside = _Stream()
         self.legacy = False
         """All that is said goes aside."""
         self._timer: asyncio.TimerHandle | None = None
@@ -48,11 +78,27 @@ class _Session:
         self.mock.feed(raw, time.monotonic_ns())
         self._say()
 
+    def reopened(self) -> _Stream:
+        """The stream aside for a client that listens now; one that it had before ends, and this has what that left."""
+        self.aside.end()
+        self.aside = _Stream(self.aside.left)
+        return self.aside
+
+    def leave(self, asked: Iterable[Request], stream: _Stream) -> None:
+        """The client has left a stream before it had its answers."""
+        for body in asked:
+            if _states_revision(body):  # it wants none (2026-07-28, basic/transports)
+                self.feed(_cancelled(body.id))
+            else:
+                self.streams.pop(body.id, None)
+        for said in stream.left:
+            self.aside.put(said)
+
     def _say(self) -> None:
         """Put what is due on its streams, and come back when more is."""
         for said in self.mock.due(time.monotonic_ns()):
             stream = None if self.legacy or said.request is None else self.streams.get(said.request)
-            (stream or self.aside).put_nowait(said)
+            (stream or self.aside).put(said)
             if said.answer and said.request is not None:
                 self.streams.pop(said.request, None)  # it ends with the answer: what comes later goes aside
         if self._timer:
@@ -70,14 +116,10 @@ class WebMock:
         self._guard = guard
         self._say = say
         self._names = itertools.count(1)
-        self._sessions: dict[str, _Session] = {}
-        self._stateless: _Session | None = None
-
-    @property
-    def mocks(self) -> Sequence[Mock]:
-        """Those of all clients."""
-        there = [*self._sessions.values(), *([self._stateless] if self._stateless else [])]
-        return [session.mock for session in there]
+        self._sessions: dict[str, _Session] = {}  # by their names, those that have one
+        self._stateless: list[_Session] = []
+        self.mocks: list[Mock] = []
+        """Those of all clients, also of those that have gone."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request."""
@@ -88,13 +130,20 @@ class WebMock:
             return await self._post(request)
         name = request.headers.get(_SESSION)
         if request.method == "DELETE":
-            return web.Response(status=200 if name in self._sessions else 404)
+            ended = self._sessions.pop(name or "", None)
+            if ended:
+                ended.aside.end()
+            return web.Response(status=200 if ended else 404)
         if request.method != "GET":
             return web.Response(status=405, headers={"Allow": "GET, POST, DELETE"})
         if name is None and "MCP-Protocol-Version" not in request.headers:
+            if "text/event-stream" not in request.headers.get(
+                "Accept", ""
+            ):  # who looks for an OAuth server, or a browser
+                return web.Response(status=404, text="mcpspy: there is nothing but an MCP server here\n")
             return await self._legacy(request)
         session = self._sessions.get(name or "")
-        return await self._events(request, session.aside) if session else web.Response(status=404 if name else 405)
+        return await self._events(request, session.reopened()) if session else web.Response(status=404 if name else 405)
 
     async def _post(self, request: web.BaseRequest) -> web.StreamResponse:
         raw = await request.content.read()  # `request.read` has a limit
@@ -106,7 +155,7 @@ class WebMock:
         if len(faults) == len(bodies):
             return web.Response(status=400, text=f"mcpspy: this is {faults[0]}\n")
         asked = [body for body in bodies if isinstance(body, Request)]
-        stream: asyncio.Queue[Said] = asyncio.Queue()
+        stream = _Stream()
         session.streams |= {body.id: stream for body in asked}
         session.feed(raw)
         for miss in session.mock.loosely:
@@ -116,14 +165,12 @@ class WebMock:
             return web.Response(status=202)
         headers = {_SESSION: session.name} if asked[0].method == "initialize" else {}
         try:
-            first = await stream.get()
-            if first.answer and len(asked) == 1:
+            first = await stream.next()
+            if first and first.answer and len(asked) == 1:
                 return web.Response(body=first.raw, headers=headers | {"Content-Type": "application/json"})
-            return await self._events(request, stream, headers, first=first, answers=len(asked))
-        except asyncio.CancelledError:  # the client has left, which says in 2026-07-28 that it wants no answer
-            for body in asked:
-                if _states_revision(body):
-                    session.feed(_cancelled(body.id))
+            return await self._events(request, stream, headers, answers=len(asked))
+        except (asyncio.CancelledError, ConnectionError):
+            session.leave(asked, stream)
             raise
         finally:
             for body in asked:
@@ -134,14 +181,22 @@ class WebMock:
         name = request.headers.get(_SESSION) or request.query.get("session_id")
         if name is not None:
             return self._sessions.get(name)
-        if any(isinstance(body, Request) and body.method == "initialize" for body in bodies):
+        asked = [body for body in bodies if isinstance(body, Request)]
+        if any(body.method == "initialize" for body in asked):
             return self._begin()
-        if self._stateless is None:
-            self._stateless = _Session(self._make())
-        return self._stateless
+        for session in self._stateless:
+            if not any(body.id in session.streams for body in asked):
+                return session
+        self._stateless.append(self._new())  # an id that is in use is another client's
+        return self._stateless[-1]
+
+    def _new(self) -> _Session:
+        session = _Session(self._make())
+        self.mocks.append(session.mock)
+        return session
 
     def _begin(self) -> _Session:
-        session = _Session(self._make())
+        session = self._new()
         session.name = f"mcpspy-mock-{next(self._names)}"
         self._sessions[session.name] = session
         return session
@@ -156,25 +211,23 @@ class WebMock:
     async def _events(
         self,
         request: web.BaseRequest,
-        stream: "asyncio.Queue[Said]",
+        stream: _Stream,
         headers: dict[str, str] | None = None,
         *,
         start: str = "",
-        first: Said | None = None,
         answers: int = 0,
     ) -> web.StreamResponse:
         """Say what is put on a stream, up to so many answers; without `answers` as long as the client stays."""
         response = web.StreamResponse(headers=_EVENTS | (headers or {}))
         await response.prepare(request)
         await response.write(start.encode())
-        said = first or await stream.get()
         left = answers
-        while True:
+        while said := await stream.next():
             await response.write(b"event: message\ndata: " + said.raw + b"\n\n")
+            stream.left.popleft()
             left -= said.answer
             if answers and not left:
                 break
-            said = await stream.get()
         await response.write_eof()
         return response
 
@@ -184,18 +237,15 @@ def serve_web(make: Callable[[], Mock], where: str, say: Callable[[str], None]) 
 
     Raises UsageError if that is no address, or cannot be had.
     """
-    host, colon, port = where.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--listen takes HOST:PORT, such as 127.0.0.1:6279, not {where!r}")
-    host = host.strip("[]") or "127.0.0.1"
+    host, port = listening_place(where, 6279)
     served = WebMock(make, Guard(host, ()), say)
-    asyncio.run(_listen(served, host, int(port)))
+    asyncio.run(_listen(served, bound(host, port), to_dial(host)))
     for mock in served.mocks:
         mock.end()
     return served.mocks
 
 
-async def _listen(served: WebMock, host: str, port: int) -> None:
+async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -203,16 +253,14 @@ async def _listen(served: WebMock, host: str, port: int) -> None:
             loop.add_signal_handler(getattr(signal, name), stop.set)
         except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
             continue
-    runner = web.ServerRunner(web.Server(served.handle, handler_cancellation=True, access_log=None))
+    silent = logging.getLogger(__name__)
+    silent.disabled = True  # aiohttp has tracebacks for what clients do wrong
+    runner = web.ServerRunner(web.Server(served.handle, handler_cancellation=True, access_log=None, logger=silent))
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port, shutdown_timeout=0)
-        await site.start()
-        address = runner.addresses[0]
-        print(f"http://{f'[{host}]' if ':' in host else host}:{address[1]}/mcp", flush=True)
+        await web.SockSite(runner, listener, shutdown_timeout=0).start()
+        print(f"http://{host}:{listener.getsockname()[1]}/mcp", flush=True)
         await stop.wait()
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     finally:
         await runner.cleanup()
 

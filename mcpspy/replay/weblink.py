@@ -11,6 +11,7 @@ revision itself has that, its method and its name there (2026-07-28). A server t
 import http.client
 import os
 import queue
+import re
 import signal
 import socket
 import sys
@@ -22,12 +23,12 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.jsonrpc import Body, Id, Notification, Request, parse
+from mcpspy.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
 from mcpspy.protocol.session import subject
-from mcpspy.replay.link import PATIENCE, Ended, Failed
+from mcpspy.replay.link import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
 from mcpspy.replay.script import CANCELLED, member
-from mcpspy.replay.streams import chunks, lines
+from mcpspy.replay.streams import chunks, lines, room
 from mcpspy.wire.sse import Events, parse_event
 
 if sys.platform == "win32":
@@ -35,8 +36,8 @@ if sys.platform == "win32":
 else:
     from mcpspy.child import environment, spawn
 
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but one way
 _BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # the latter of what has been closed
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _ENDPOINT = b""  # stands for the event that names the endpoint
 _REACH = 10.0  # seconds to connect
 _NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests that have a name in their head (2026-07-28)
@@ -46,18 +47,22 @@ _TAKES_NO_POST = (400, 404, 405)  # then a server may be one of HTTP+SSE (2025-0
 class WebLink:
     """A server's URL, a proxy before it, and the capture that this one writes."""
 
-    def __init__(self, url: str, headers: Sequence[str], name: str, path: str) -> None:
+    def __init__(self, url: str, headers: Sequence[str], name: str, path: str, recorded: int) -> None:
         """Start the proxy. `headers` are `Name: value`. Raises UsageError or CaptureError.
 
-        Call it from the main thread, while that is the only one.
+        Call it from the main thread, while that is the only one; `recorded` is how many bytes the server of the capture
+        said.
         """
         self._headers = dict(_header(header) for header in headers)
         _reach(url)
         self.path = path
+        self.interrupted = False
+        """Whether a signal asked us to end."""
+        self._room = room(recorded)  # bytes
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
         """What the server says, what failed, and then that it is over."""
         argv = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "--name", name, "-o", path, url]
-        self._proxy = spawn(argv, environment())
+        self._proxy = spawn(argv, environment(), apart=True)
         self._proxy.confirm()
         self._output = lines(chunks(self._proxy.stdout))
         self._url = next(self._output, b"").decode()
@@ -66,7 +71,7 @@ class WebLink:
             self._proxy.wait()
             raise CaptureError((said or ["the proxy did not start"])[-1].removeprefix("mcpspy: "))
         if not os.path.exists(path):  # a proxy goes on without one
-            os.kill(self._proxy.pid, _KILL)
+            end_group(self._proxy, KILL)
             self._proxy.wait()
             raise CaptureError(f"cannot write a capture to {path}")
         self._session: dict[str, str] = {}  # the heads that a session has agreed on
@@ -86,20 +91,21 @@ class WebLink:
         """Say no more, then end the proxy, and with it every stream."""
         self._to_send.put(None)
         self._threads[0].join(PATIENCE)
-        for number in (signal.SIGINT, _KILL):
-            try:
-                os.kill(self._proxy.pid, number)
-            except ProcessLookupError:
-                return
+        for number in (signal.SIGTERM, KILL):
+            end_group(self._proxy, number)
             if self._gone.wait(PATIENCE):
                 return
 
     def wait(self) -> None:
         """Wait until the proxy has ended, in the main thread."""
-        self._proxy.wait()
+        self._proxy.wait(self._interrupt)
         self._gone.set()
         for thread in self._threads:  # their streams have ended with the proxy
             thread.join(PATIENCE)
+        self.heard.put(Ended("was left"))
+
+    def _interrupt(self, _: int) -> None:
+        self.interrupted = True
         self.heard.put(Ended("was left"))
 
     def _begin(self, work: Callable[..., object], *arguments: object) -> None:
@@ -137,8 +143,7 @@ class WebLink:
                 return
             self._settle(connection, response, line, body)
         else:
-            response.read()
-            connection.close()
+            self._begin(self._hear, self._messages(connection, response))
         if isinstance(body, Notification) and body.method == "notifications/initialized" and not self._endpoint:
             self._listen(legacy=False)
 
@@ -150,8 +155,9 @@ class WebLink:
             connection.close()
             self._fail(body, f"the connection broke: {error or type(error).__name__}")
             return
-        if not self._hear(self._messages(connection, response)) and response.status not in (200, 202):
-            self._fail(body, f"HTTP {response.status} {response.reason}")
+        self._hear(self._messages(connection, response))
+        if not self._endpoint:  # else the answer comes on the stream that there is
+            self._fail(body, _without_answer(response))
 
     def _settle(
         self,
@@ -162,20 +168,22 @@ class WebLink:
     ) -> None:
         """Read the answer to `initialize`, and what it settles for all that follows."""
         said = self._messages(connection, response)
-        results = []
         for raw in said:
             if raw == _ENDPOINT:  # a server of HTTP+SSE that takes a POST for the GET of a stream
                 self._begin(self._hear, said)
                 self._post(line, body)
                 return
-            results += [member(it.value, "result") for it in parse(raw)]
-            revision = member(results[-1], "protocolVersion")
-            if isinstance(revision, str) and not self._endpoint:
-                session = response.getheader("Mcp-Session-Id")
-                self._session = {"MCP-Protocol-Version": revision} | ({"Mcp-Session-Id": session} if session else {})
             self.heard.put(raw)
-        if not results and not self._endpoint:
-            self._fail(body, f"HTTP {response.status} {response.reason}")
+            answers = [it for it in parse(raw) if isinstance(it, Result | Error) and it.id == body.id]
+            if answers and not self._endpoint:
+                revision = member(answers[0].value.get("result"), "protocolVersion")
+                session = response.getheader("Mcp-Session-Id")
+                self._session = {"MCP-Protocol-Version": revision} if isinstance(revision, str) else {}
+                self._session |= {"Mcp-Session-Id": session} if session else {}
+                self._begin(self._hear, said)  # it is to end here, but a server may hold it open
+                return
+        if not self._endpoint:
+            self._fail(body, _without_answer(response))
 
     def _listen(self, *, legacy: bool) -> bool:
         """Open the stream that a session has besides; with `legacy` wait for the endpoint, and say whether it came."""
@@ -210,17 +218,27 @@ class WebLink:
             if kind == "text/event-stream":
                 yield from self._events(response)
             elif kind == "application/json":
-                yield response.read()
+                yield b"".join(self._chunks(response))
+
+    def _chunks(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        """The body of a response, as far as there is room."""
+        while chunk := response.read1(65536):
+            self._room -= len(chunk)
+            if self._room < 0:
+                self.heard.put(Ended(FLOODS))
+                return
+            yield chunk
 
     def _events(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
         events = Events()
-        block = b""
-        while chunk := response.read1(65536):
+        block: list[bytes] = []
+        for chunk in self._chunks(response):
             for raw, more, _ in events.feed(chunk):
-                block += raw
+                block.append(raw)
                 if more:
                     continue
-                event, block = parse_event(block), b""
+                event = parse_event(b"".join(block))
+                block.clear()
                 if event.name == "endpoint" and event.data:
                     self._endpoint = urljoin(self._url, event.data.decode())
                     self._told.set()
@@ -235,6 +253,11 @@ class WebLink:
     def _connection(self) -> http.client.HTTPConnection:
         there = urlsplit(self._url)
         return http.client.HTTPConnection(there.hostname or "127.0.0.1", there.port)
+
+
+def _without_answer(response: http.client.HTTPResponse) -> str:
+    lacks = " without the answer" if response.status == 200 else ""
+    return f"HTTP {response.status} {response.reason}{lacks}"
 
 
 def _heads_of(body: Body) -> dict[str, str]:
@@ -257,8 +280,10 @@ def _header_text(text: str) -> str:
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
-    if not colon or not name.strip():
+    if not colon or not _TOKEN.fullmatch(name.strip()):
         raise UsageError(f"--header takes 'Name: value', not {text!r}")
+    if not (value.isascii() and value.strip().isprintable()):
+        raise UsageError(f"--header {name.strip()!r} has a value that no header can have: it takes printable ASCII")
     return name.strip(), value.strip()
 
 

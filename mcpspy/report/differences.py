@@ -4,8 +4,6 @@ What servers say may hold anything: in all but JSON it goes through `printable`,
 """
 
 import json
-import re
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,11 +13,12 @@ import orjson
 from mcpspy.printable import printable
 from mcpspy.replay.compare import FINE, OUTCOMES, Compared
 from mcpspy.replay.differences import ABSENT, Difference, excerpt
+from mcpspy.report.github import command
+from mcpspy.report.junit import Case, document
 from mcpspy.units import plural
 
 _WIDTH = 160  # characters of a value
 _CONTEXT = 30  # characters of what two values have in common before the place where they part
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
 
 Report = Callable[[str, Sequence[Compared]], str]
 """A format: the path of the recorded capture, and what was compared."""
@@ -48,7 +47,9 @@ def headline(it: Compared) -> str:
 def subject(it: Compared) -> str:
     """The method and name."""
     if it.method is None:
-        return "a line that is no message"
+        said = [side for one in it.differences for side in (one.recorded, one.observed) if isinstance(side, dict)]
+        answers = any("result" in side or "error" in side for side in said)
+        return "an answer to nothing" if answers else "a line that is no message"
     return printable(it.method, 60) + (f" {printable(it.name, 60)}" if it.name else "")
 
 
@@ -108,41 +109,23 @@ def to_json(value: Any) -> str:
 
 def as_junit(path: str, compared: Sequence[Compared]) -> str:
     """A suite with a case for each exchange."""
-    name = _xml(path, 4096)
-    failures = sum(it.outcome not in FINE for it in compared)
-    counts = {"tests": str(len(compared)), "failures": str(failures), "errors": "0"}
-    counts |= {"skipped": str(totals(compared)["skipped"])}
-    suites = ET.Element("testsuites", {"name": "mcpspy replay", **counts})
-    suite = ET.SubElement(suites, "testsuite", {"name": name, **counts})
-    for it in compared:
-        where = f" #{it.request}" if it.request else ""
-        case = ET.SubElement(suite, "testcase", name=_xml(f"{subject(it)}{where}", 200), classname=name)
-        if it.outcome == "skipped":
-            ET.SubElement(case, "skipped", message=_xml(it.reason or "", 200))
-        elif it.outcome not in FINE:
-            text = "\n".join(line for difference in it.differences for line in value_lines(difference))
-            failure = ET.SubElement(case, "failure", message=_xml(headline(it), 400), type=it.outcome)
-            failure.text = "\n" + _NOT_IN_XML.sub("\ufffd", text) + "\n"
-    ET.indent(suites)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, "unicode")}\n'
+    return document("mcpspy replay", [(path, map(_case, compared))])
 
 
-def _xml(text: str, limit: int) -> str:
-    return _NOT_IN_XML.sub("\ufffd", printable(text, limit))
+def _case(it: Compared) -> Case:
+    name = subject(it) + (f" #{it.request}" if it.request else "")
+    if it.outcome == "skipped":
+        return Case(name, "skipped", it.reason or "")
+    if it.outcome in FINE:
+        return Case(name)
+    lines = [line for difference in it.differences for line in value_lines(difference)]
+    return Case(name, "failure", headline(it), it.outcome, lines)
 
 
 def as_github(path: str, compared: Sequence[Compared]) -> str:
-    """A workflow command for each exchange that differs, which GitHub shows beside the line of the capture.
-
-    https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
-    """
-    return "".join(_command(path, it) for it in compared if it.outcome not in FINE)
-
-
-def _command(path: str, it: Compared) -> str:
-    place = {"file": printable(path, 4096)} | ({"line": str(it.request)} if it.request else {})
-    told = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in {**place, "title": headline(it)}.items())
-    return f"::error {told}::{_escaped('; '.join(_sentences(it)))}\n"
+    """A workflow command for each exchange that differs, which GitHub shows beside the line of the capture."""
+    different = [it for it in compared if it.outcome not in FINE]
+    return "".join(command("error", path, it.request, headline(it), "; ".join(_sentences(it))) for it in different)
 
 
 def _sentences(it: Compared) -> Iterator[str]:
@@ -150,10 +133,6 @@ def _sentences(it: Compared) -> Iterator[str]:
         recorded, observed = sides(difference)
         where = f"{printable(difference.pointer, 200)}: " if difference.pointer else ""
         yield f"{where}recorded {recorded}, observed {observed}"
-
-
-def _escaped(text: str, more: str = "") -> str:
-    return "".join(f"%{ord(character):02X}" if character in f"%\r\n{more}" else character for character in text)
 
 
 FORMATS: dict[str, Report] = {"text": as_text, "json": as_json, "junit": as_junit, "github": as_github}

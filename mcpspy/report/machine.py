@@ -1,14 +1,11 @@
-"""The reports for programs: JSON, JUnit, SARIF, and workflow commands for GitHub.
+"""What a check found, for programs: JSON, JUnit, SARIF, and workflow commands for GitHub.
 
 Each format has its own idea of what a text may hold, and what peers say may hold anything: sentences and paths go
-through `printable`, which leaves one line without controls, and XML gets none of the few characters that it forbids
-besides. JSON alone has every text as it is.
+through `printable`, which leaves one line without controls. JSON alone has every text as it is.
 """
 
 import os
-import re
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +16,8 @@ from mcpspy import __version__
 from mcpspy.printable import printable
 from mcpspy.protocol.rules import RULES, Finding, Rule, Severity
 from mcpspy.report.checked import Checked, Threshold, reaches, totals
+from mcpspy.report.github import Level, command
+from mcpspy.report.junit import Case, document
 from mcpspy.timeline import finding_fields
 
 Report = Callable[[Iterable[Checked], Threshold], str]
@@ -26,8 +25,7 @@ Report = Callable[[Iterable[Checked], Threshold], str]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-_COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
+_COMMANDS: dict[Severity, Level] = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def as_json(captures: Iterable[Checked], _: Threshold) -> str:
@@ -46,56 +44,30 @@ def as_json(captures: Iterable[Checked], _: Threshold) -> str:
 
 
 def as_github(captures: Iterable[Checked], _: Threshold) -> str:
-    """A workflow command for each finding, which GitHub shows beside the line of the capture.
-
-    https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
-    """
+    """A workflow command for each finding, which GitHub shows beside the line of the capture."""
     return "".join(_command(checked, finding) for checked in captures for finding in checked.findings)
 
 
 def _command(checked: Checked, finding: Finding) -> str:
-    members = {"file": printable(checked.path, 4096), "line": finding.frame, "title": f"mcpspy ({finding.rule})"}
-    told = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in members.items())
-    return f"::{_COMMANDS[finding.severity]} {told}::{_escaped(sentence(finding))}\n"
-
-
-def _escaped(text: str, more: str = "") -> str:
-    return "".join(f"%{ord(character):02X}" if character in f"%\r\n{more}" else character for character in text)
+    title = f"mcpspy ({finding.rule})"
+    return command(_COMMANDS[finding.severity], checked.path, finding.frame, title, sentence(finding))
 
 
 def as_junit(captures: Iterable[Checked], fail_on: Threshold) -> str:
     """A suite for each capture, a case for each finding; one that makes the check fail is a failure."""
-    suites = ET.Element("testsuites", name="mcpspy")
-    for checked in captures:
-        _suite(suites, checked, fail_on)
-    _count(suites, [case for suite in suites for case in suite])
-    ET.indent(suites)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, "unicode")}\n'
+    return document("mcpspy", ((checked.path, _cases(checked, fail_on)) for checked in captures))
 
 
-def _suite(suites: ET.Element, checked: Checked, fail_on: Threshold) -> None:
-    suite = ET.SubElement(suites, "testsuite", name=_xml(checked.path, 4096))
+def _cases(checked: Checked, fail_on: Threshold) -> Iterator[Case]:
     if not checked.findings:
-        ET.SubElement(suite, "testcase", name="nothing found", classname=_xml(checked.path, 4096))
+        yield Case("nothing found")
     for finding in checked.findings:
         name = f"{finding.rule} #{finding.frame}"
-        case = ET.SubElement(suite, "testcase", name=name, classname=_xml(checked.path, 4096))
-        text = _xml(f"{finding.severity}: {sentence(finding)}, line {finding.frame}; {finding.spec}", 4096)
+        line = f"{finding.severity}: {sentence(finding)}, line {finding.frame}; {finding.spec}"
         if reaches(finding.severity, fail_on):
-            message = _xml(finding.message, 1000)
-            ET.SubElement(case, "failure", message=message, type=finding.rule).text = text
+            yield Case(name, "failure", finding.message, finding.rule, [line])
         else:
-            ET.SubElement(case, "system-out").text = text
-    _count(suite, list(suite))
-
-
-def _count(element: ET.Element, cases: list[ET.Element]) -> None:
-    failures = sum(case.find("failure") is not None for case in cases)
-    element.attrib |= {"tests": str(len(cases)), "failures": str(failures), "errors": "0"}
-
-
-def _xml(text: str, limit: int) -> str:
-    return _NOT_IN_XML.sub("\ufffd", printable(text, limit))
+            yield Case(name, "system-out", lines=[line])
 
 
 def as_sarif(captures: Iterable[Checked], _: Threshold) -> str:

@@ -262,7 +262,21 @@ def test_every_damaged_line_is_told():
         b'{"kind":"frame","ch":1,"t":1,"b64":5}',
         b'{"kind":"frame","ch":1,"t":1,"raw":"\\ud800"}',
         b'{"kind":"open","ch":1,"t":1}',
+        *(
+            b'{"kind":"open","ch":1,"t":1,"from":"client","role":"request","framing":"body",' + wrong + b"}"
+            for wrong in (
+                b'"role":[]',
+                b'"framing":{}',
+                b'"answers":{}',
+                b'"peer":[]',
+                b'"head":5',
+                b'"sent":1',
+                b'"by":2',
+            )
+        ),
         b'{"kind":"close","ch":1,"t":1}',
+        b'{"kind":"close","ch":1,"t":1,"how":"eof","reason":5}',
+        b'{"kind":"close","ch":1,"t":1,"how":"eof","code":"x"}',
         b'{"kind":"gap","t":1}',
         b'{"kind":"end","t":1,"exit":"x"}',
         b'{"kind":"end","t":1,"exit":[1]}',

@@ -1,6 +1,9 @@
 """The command line of `mcpspy replay`; the seven changes that a server may have gone through are stored texts."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -9,7 +12,7 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.replay import drive, link
-from tests.relay.harness import python
+from tests.relay.harness import LIMIT, python, running, until
 from tests.replay.scripts import INITIALIZE, INITIALIZED, SERVER, call, result
 from tests.replay.test_session import CLOCK
 from tests.transcript import capture
@@ -148,6 +151,36 @@ def test_a_new_session_is_accepted(mcpspy):
     assert (code, err) == (0, "mcpspy: weather.jsonl is the new session now\n")
     assert replayed(mcpspy, "result")[0] == 0
     assert replayed(mcpspy, "none")[0] == 1
+
+
+def test_a_new_session_is_accepted_in_the_place_of_the_old_one(mcpspy):
+    """A link stays one, the permissions are the old ones, and nothing is left beside it."""
+    Path("weather.jsonl").rename("kept.jsonl")
+    Path("kept.jsonl").chmod(0o644)
+    Path("weather.jsonl").symlink_to("kept.jsonl")
+    assert replayed(mcpspy, "result", "--update")[0] == 0
+    assert (Path("weather.jsonl").is_symlink(), Path("kept.jsonl").stat().st_mode & 0o777) == (True, 0o644)
+    assert sorted(it.name for it in Path().iterdir()) == ["kept.jsonl", "weather.jsonl"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_replay_and_the_server(mcpspy, number):
+    """The server hangs, and ignores signals; Ctrl-C in a terminal would go to it as well, were it not apart."""
+    del mcpspy
+    source = (
+        f"import os, signal; signal.signal({int(number)}, signal.SIG_IGN); open('pid', 'w').write(str(os.getpid()))"
+    )
+    hang = [*python(f"{source}; os.rename('pid', 'started'); import sys; sys.stdin.read()")]
+    argv = [sys.executable, "-m", "mcpspy", "replay", "weather.jsonl", "--update", "--", *hang]
+    before = Path("weather.jsonl").read_bytes()
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(argv, start_new_session=True, **pipes) as process:
+        until(lambda: Path("started").exists(), "the start of the server")
+        os.killpg(process.pid, number)
+        assert process.communicate(timeout=LIMIT) == (b"", b"")
+    assert process.returncode == 130
+    assert not running(int(Path("started").read_text()))
+    assert Path("weather.jsonl").read_bytes() == before
 
 
 def test_a_session_without_answers_is_not_accepted(mcpspy):

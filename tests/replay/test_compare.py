@@ -96,6 +96,22 @@ def test_notifications_that_name_nothing_are_counted_over_the_session():
     assert told(none, f"{none}\n< not json") == [(None, "", "extra", [""])]
 
 
+def test_a_flood_is_told_by_its_first_messages():
+    old, new = script(ASKED), script("\n".join([ASKED, *[f"< {NOTE}"] * 1000]))
+    found = [it for it in compare(old, new, pair(old, new), Rules()) if it.outcome not in FINE]
+    assert ([it.outcome for it in found], found[-1].reason) == (["extra"] * 20, "and 980 more")
+    ignore = (Ignored.parse("notifications/tools/list_changed"),)
+    assert {(it.outcome, it.reason) for it in compare(old, new, pair(old, new), Rules(ignore))} == {("same", None)}
+
+
+def test_an_answer_to_nothing_is_told_with_its_id():
+    old, new = (
+        script(f"{ASKED}\n< {result(1, 'A')}{more}") for more in ("", f"\n< {result(chr(34) + '1' + chr(34), 'A')}")
+    )
+    *_, it = compare(old, new, pair(old, new), Rules())
+    assert (it.method, it.outcome, it.differences[0].observed["id"]) == (None, "extra", "1")
+
+
 def test_log_messages_are_compared_only_strictly():
     none, logged = f"{ASKED}\n< {result(1, 'A')}", f"{ASKED}\n< {LOG}\n< {result(1, 'A')}"
     assert told(none, logged) == []

@@ -109,6 +109,48 @@ def test_one_silence_is_an_outcome_and_two_are_the_end():
     assert reasons[5] == "not sent: the server no longer answered"
 
 
+def test_talk_without_an_answer_is_silence():
+    lines = [f"> {call(n, 'a')}\n< {result(n, 'a')}" for n in (1, 2, 3)]
+    _, reasons = play("\n".join(lines), lambda _: [NOTE, "nonsense"])
+    assert reasons[5] == "not sent: the server no longer answered"
+
+
+class Endless:
+    """The queue of a server that never stops talking."""
+
+    def get(self, timeout):
+        del timeout
+        return NOTE.encode()
+
+    def get_nowait(self):
+        return NOTE.encode()
+
+    def qsize(self):
+        return 1000
+
+
+def test_a_server_that_never_stops_talking_does_not_hold_up_the_end():
+    recorded = script(f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}")
+    link = FakeLink(lambda _: [])
+    link.heard = Endless()
+    player = Player(recorded, link, ())
+    player.run()
+    assert list(player.driven.reasons.values()) == ["no answer within 0.02 s"] * 2
+
+
+def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
+    monkeypatch.setattr(drive, "LEAST", 30)
+    text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
+    server = lambda line: [result('"1"', "a")] if '"id":1' in line else echo(line)  # noqa: E731
+    assert play(text, server)[1] == {1: 'it was answered under the id "1", not 1'}
+
+
+def test_an_answer_that_comes_twice_answers_once():
+    text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
+    sent, reasons = play(text, lambda line: echo(line) * 2)
+    assert (len(sent), reasons) == (2, {})
+
+
 def test_a_server_that_has_ended_is_told_no_more():
     lines = [f"> {call(n, 'a')}\n< {result(n, 'a')}" for n in (1, 2, 3)]
     server = lambda line: echo(line) if '"id":1' in line else [Ended("exited with code 3")]  # noqa: E731
@@ -167,7 +209,7 @@ def test_a_real_server_is_driven_and_the_session_recorded(tmp_path):
     forecast = call(1, "get_forecast", '{"city":"Oslo"}')
     recorded = script(f"> {forecast}\n< {result(1, '12 °C, light rain')}")
     path = str(tmp_path / "new.jsonl")
-    driven = drive.drive(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail), skip=())
+    driven = drive.drive(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail, 0), skip=())
     assert driven.sent == recorded.turns
     assert driven.path == path
 

@@ -8,15 +8,15 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, SpawnError
 from mcpspy.record import Close, End, Frame
-from mcpspy.replay import link
+from mcpspy.replay import link, streams
 from mcpspy.replay.link import Ended, Link, signals_restored
-from tests.relay.harness import python, running
+from tests.relay.harness import python, running, until
 
 LIMIT = 30  # seconds
 
 
 def start(tmp_path, source):
-    return Link(list(python(source)), "weather", str(tmp_path / "new.jsonl"), pytest.fail)
+    return Link(list(python(source)), "weather", str(tmp_path / "new.jsonl"), pytest.fail, 0)
 
 
 def end(session):
@@ -70,6 +70,62 @@ def test_a_server_that_does_not_end_is_ended(tmp_path, monkeypatch, disposition,
     assert isinstance(list(Capture(session.path).records())[-1], End)
 
 
+@pytest.mark.parametrize("fd", [1, 2], ids=["stdout", "stderr"])
+def test_a_server_that_talks_without_end_is_heard_no_more(tmp_path, monkeypatch, fd):
+    monkeypatch.setattr(streams, "_ROOM", 1 << 20)
+    session = start(tmp_path, f"import os\nwhile True: os.write({fd}, b'x' * 999 + b'\\n')")
+    while isinstance(it := heard(session), bytes):
+        pass
+    assert it == Ended("said far more than in the capture")
+    end(session)
+    assert os.path.getsize(session.path) < 3 << 20
+
+
+def test_a_server_that_closes_its_stdout_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(link, "_CLOSED", 0.1)
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
+    session = start(tmp_path, "import os, signal; os.close(1); signal.pause()")
+    assert heard(session) == Ended("closed its stdout")
+    end(session)
+
+
+def test_what_the_server_started_ends_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
+    child = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True); signal.pause()"
+    session = start(tmp_path, f"import os, signal\nif os.fork(): os.wait()\nelse: {child}")
+    pid = int(heard(session))
+    end(session)
+    until(lambda: not running(pid), "the end of what the server started")
+
+
+def test_a_signal_to_us_ends_the_server(tmp_path, monkeypatch):
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
+    session = start(tmp_path, "import signal; print('ready', flush=True); signal.pause()")
+    assert heard(session) == b"ready"
+    player = threading.Thread(target=lambda: (os.kill(os.getpid(), signal.SIGINT), heard(session), session.close()))
+    player.start()
+    session.wait()
+    player.join(LIMIT)
+    assert session.interrupted
+
+
+def test_a_second_signal_does_not_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr(link, "PATIENCE", 1000)
+    session = start(tmp_path, "import signal; print('ready', flush=True); signal.pause()")
+    assert heard(session) == b"ready"
+
+    def play():
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)
+            heard(session)
+
+    player = threading.Thread(target=play)
+    player.start()
+    session.wait()
+    player.join(LIMIT)
+    assert heard(session) == Ended(f"was killed by signal {signal.SIGKILL}")
+
+
 def test_a_server_that_does_not_read_stops_nobody(tmp_path, monkeypatch):
     monkeypatch.setattr(link, "PATIENCE", 0.1)
     session = start(tmp_path, "import time; print('ready', flush=True); time.sleep(60)")
@@ -81,7 +137,7 @@ def test_a_server_that_does_not_read_stops_nobody(tmp_path, monkeypatch):
 
 def test_what_is_not_found_is_said(tmp_path):
     with pytest.raises(SpawnError, match="not found"):
-        Link(["/nowhere/server"], "weather", str(tmp_path / "new.jsonl"), pytest.fail)
+        Link(["/nowhere/server"], "weather", str(tmp_path / "new.jsonl"), pytest.fail, 0)
     assert not os.listdir(tmp_path), "an older file of that name would still be there"
 
 
@@ -89,7 +145,7 @@ def test_a_capture_that_cannot_be_written_is_said_and_leaves_no_server(tmp_path)
     marker = tmp_path / "pid"
     source = f"import os, signal; open({str(marker)!r}, 'w').write(str(os.getpid())); signal.pause()"
     with pytest.raises(CaptureError, match=r"cannot write a capture to .*No such file or directory$"):
-        Link(list(python(source)), "weather", str(tmp_path / "nowhere" / "new.jsonl"), pytest.fail)
+        Link(list(python(source)), "weather", str(tmp_path / "nowhere" / "new.jsonl"), pytest.fail, 0)
     if marker.exists():
         assert not running(int(marker.read_text()))
 

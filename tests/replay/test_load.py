@@ -1,9 +1,11 @@
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from mcpspy.errors import CaptureError, NotACapture
-from mcpspy.replay.load import load, script_of
+from mcpspy.replay.load import accept, load, script_of
 from tests.replay.scripts import call, result
 from tests.transcript import begin, capture, finish, record
 
@@ -63,3 +65,35 @@ def test_what_is_no_capture_is_refused(tmp_path):
     path.write_text("{}\n")
     with pytest.raises(NotACapture):
         load(str(path), pytest.fail)
+
+
+def test_a_new_session_becomes_the_capture_with_the_permissions_of_the_old_one(tmp_path):
+    path, new, link = tmp_path / "c.jsonl", tmp_path / "new.jsonl", tmp_path / "link.jsonl"
+    path.write_text("old")
+    path.chmod(0o644)
+    new.write_text("new")
+    new.chmod(0o600)
+    link.symlink_to(path.name)
+    accept(str(new), str(link))
+    assert (path.read_text(), path.stat().st_mode & 0o777, link.is_symlink()) == ("new", 0o644, True)
+    assert sorted(os.listdir(tmp_path)) == ["c.jsonl", "link.jsonl", "new.jsonl"]
+
+
+def test_a_session_that_is_kept_for_the_first_time_is_for_its_owner(tmp_path):
+    (tmp_path / "new.jsonl").write_text("new")
+    accept(str(tmp_path / "new.jsonl"), str(tmp_path / "c.jsonl"))
+    assert (tmp_path / "c.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_capture_that_cannot_be_replaced_stays_as_it_is(tmp_path, monkeypatch):
+    path = tmp_path / "c.jsonl"
+    path.write_text("old")
+
+    def fails(_, beside):
+        Path(beside).write_text("ne")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", fails)
+    with pytest.raises(CaptureError, match=r"cannot replace .*c\.jsonl: No space left on device"):
+        accept("new.jsonl", str(path))
+    assert (path.read_text(), os.listdir(tmp_path)) == ("old", ["c.jsonl"])

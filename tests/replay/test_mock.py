@@ -44,6 +44,27 @@ def test_progress_has_the_token_of_today_and_does_not_come_without_one():
     assert said == [[note.replace('progressToken":1', 'progressToken":"x"'), result(1, "A")], [result(2, "A")]]
 
 
+def test_of_two_requests_at_once_that_are_alike_each_has_the_progress_of_its_own():
+    note = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
+    meta = '{"progressToken":1}'
+    text = f"> {call(1, 'a', meta=meta)}\n< {SAMPLE}\n> {GREEN}\n< {note}\n< {result(1, 'A')}"
+    both = [call(2, "a", meta='{"progressToken":"x"}'), call(3, "a", meta='{"progressToken":"y"}')]
+    said, _ = converse(text, *both, GREEN, GREEN.replace('"id":0', '"id":"mcpspy-1"'))
+    assert said[2] == [note.replace('progressToken":1', 'progressToken":"x"'), result(2, "A")]
+    assert said[3] == [note.replace('progressToken":1', 'progressToken":"y"'), result(3, "A")]
+
+
+def test_the_same_call_a_hundred_times_and_in_any_order_is_answered():
+    turns = "\n".join(f"> {call(n, name)}\n< {result(n, name * n)}" for n, name in enumerate("aab", 1))
+    asked = [call(n, "ab"[n % 2]) for n in range(100)]
+    said, mock = converse(turns, *asked)
+    assert [it for (it,) in said[:4]] == [result(0, "a"), result(1, "bbb"), result(2, "aa"), result(3, "bbb")]
+    assert {it.partition(",")[2].partition(",")[2] for (it,) in said[4:]} == {
+        result(0, text).partition(",")[2].partition(",")[2] for text in ("aa", "bbb")
+    }
+    assert not mock.misses
+
+
 def test_a_subscription_has_the_id_of_today():
     listen = '{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{}}'
     meta = '{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}'

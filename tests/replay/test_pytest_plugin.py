@@ -10,7 +10,9 @@ import pytest
 from mcpspy.replay.load import script_of
 from tests.cli.test_replay import SESSION
 from tests.peers import prepare
+from tests.peers.serving import serving
 from tests.replay.scripts import SERVER
+from tests.replay.webs import served
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 
@@ -105,6 +107,71 @@ def test_without_a_server_nothing_can_be_recorded(suite):
     assert (code, "names no server to record" in out) == (1, True)
 
 
+OVER_HTTP = """
+import http.client
+from urllib.parse import urlsplit
+
+def post(url, message):
+    there = urlsplit(url)
+    connection = http.client.HTTPConnection(there.hostname, there.port, timeout=30)
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    connection.request("POST", there.path, json.dumps(message), headers)
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return json.loads(text)
+
+def forecasts(url, *cities):
+    found = [post(url, call(number, city)) for number, city in enumerate(cities)]
+    return [it["result"]["content"][0]["text"] for it in found if "result" in it]
+"""
+MOCK_URL = """
+def test_forecast(mcp_mock_url):
+    assert forecasts(mcp_mock_url("weather.jsonl", {url!r}), {cities}) == [{texts}]
+"""
+
+
+def over_http(url, *cities):
+    """A test of a client over HTTP, and what it asks."""
+    known = {"Oslo": "12 °C, light rain", "Bergen": "9 °C, rain"}
+    texts = ", ".join(repr(known[city]) for city in cities if city in known)
+    return OVER_HTTP + MOCK_URL.format(url=url, cities=", ".join(map(repr, cities)), texts=texts)
+
+
+def test_a_capture_serves_a_client_over_http_and_what_it_lacks_fails_the_test(suite, tmp_path):
+    capture(tmp_path / "weather.jsonl", SESSION)
+    code, out = suite(over_http("", "Oslo", "Bergen"), ci=True)
+    assert code == 0, out
+    code, out = suite(over_http("", "Paris"), ci=True)
+    assert code == 1
+    assert 'with "Oslo" at /params/arguments/city instead of "Paris"' in out
+    code, out = suite(over_http("", "Oslo").replace("weather.jsonl", "none.jsonl"), ci=True)
+    assert (code, "--mcpspy-record=none makes none" in out) == (1, True)
+
+
+def test_a_capture_is_recorded_once_over_http(suite, tmp_path):
+    with served(capture(tmp_path / "server.jsonl", SESSION)) as server:
+        code, out = suite(over_http(server.url, "Oslo"))
+        assert code == 0, out
+        assert asked(tmp_path / "weather.jsonl") == ["Oslo"]
+        assert suite(over_http(server.url, "Oslo", "Bergen"))[0] == 1
+        assert suite(over_http(server.url, "Oslo", "Bergen"), "--mcpspy-record", "new")[0] == 0
+    assert asked(tmp_path / "weather.jsonl") == ["Oslo", "Bergen"]
+    assert suite(over_http("", "Oslo", "Bergen"), ci=True)[0] == 0
+
+
+def test_a_server_over_http_that_cannot_be_reached_fails_the_test(suite):
+    code, out = suite(over_http("weather", "Oslo"))
+    assert (code, "is not the URL of an HTTP server" in out) == (1, True)
+
+
+def test_a_capture_tests_a_server_over_http(suite, tmp_path):
+    path = capture(tmp_path / "weather.jsonl", SESSION)
+    with served(path) as server:
+        body = REPLAY.replace('[*SERVER, "none"]', repr(server.url))
+        code, out = suite(body)
+        assert code == 0, out
+
+
 REPLAY = """
 def test_server(mcp_replay):
     report = mcp_replay("weather.jsonl", [*SERVER, "none"])
@@ -142,4 +209,20 @@ def test_client(mcp_mock):
     assert subprocess.run(client, timeout=30).returncode == 0
 """
     code, out = suite(body.replace("python3", sys.executable), ci=True)
+    assert code == 0, out
+
+
+def test_a_capture_of_this_project_tests_its_server_and_its_client_over_http(suite):
+    path, client = str(CAPTURES / "field-sse.jsonl"), list(map(str, prepare.mem0("URL")))
+    with serving("mem0", "sse") as url:
+        body = f"""
+def test_server(mcp_replay):
+    assert mcp_replay({path!r}, {url!r})["totals"]["same"] >= 3
+
+def test_client(mcp_mock_url):
+    url = mcp_mock_url({path!r})
+    client = [url if word == "URL" else word for word in {client!r}]
+    assert subprocess.run(client, timeout=30).returncode == 0
+"""
+        code, out = suite(body, ci=True)
     assert code == 0, out

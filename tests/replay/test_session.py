@@ -25,7 +25,7 @@ for line, n in zip(sys.stdin, itertools.count(int(sys.argv[1]) if len(sys.argv) 
 
 
 def clock(path):
-    return Link(list(python(CLOCK)), "clock", path, pytest.fail)
+    return Link(list(python(CLOCK)), "clock", path, pytest.fail, 0)
 
 
 def test_only_tools_that_say_so_only_read():
@@ -47,7 +47,7 @@ def test_a_replay_is_compared_and_says_what_it_left_out(tmp_path):
         f"{listing}\n> {forecast}\n< {result(2, '13 °C')}\n> {call(3, 'report')}\n< {result(3, 'thanks')}"
     )
     path = str(tmp_path / "new.jsonl")
-    found = replay(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail), read_only=True)
+    found = replay(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail, 0), read_only=True)
     told = [(it.request, it.outcome, it.reason) for it in found.compared(Rules())]
     assert told[1:] == [(3, "changed", None), (5, "skipped", "the tool has no readOnlyHint")]
 

@@ -1,3 +1,7 @@
+import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
@@ -85,6 +89,96 @@ def test_each_session_has_a_mock_of_its_own(mock):
         stream.connection.close()
 
 
+def test_a_stream_that_is_opened_again_has_what_the_one_before_had_not(tmp_path):
+    """The client reconnects without Last-Event-ID, as one does that was told no event ids."""
+    roots, other = '{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}', NOTE.replace("tools", "prompts")
+    text = f"> {INITIALIZE}\n< {INITIALIZED}\n> {DONE}\n< {NOTE}\n> {roots}\n< {other}"
+    with served(capture(tmp_path / "c.jsonl", text)) as mock:
+        session = initialized(mock)
+        stream = mock.ask("GET", headers=session)
+        assert mock.post(DONE, session) == (202, "")
+        assert events(stream, 1) == [("message", NOTE)]
+        stream.connection.close()
+        assert mock.post(DONE, session) == (202, ""), "by now it knows that the stream is gone"
+        assert mock.post(roots, session) == (202, "")
+        stream = mock.ask("GET", headers=session)
+        assert events(stream, 1) == [("message", other)]
+        stream.connection.close()
+
+
+def test_a_session_has_one_stream_aside_the_newest(mock):
+    session = initialized(mock)
+    first, second = (mock.ask("GET", headers=session) for _ in range(2))
+    assert first.read() == b""
+    assert mock.post(DONE, session) == (202, "")
+    assert events(second, 1) == [("message", NOTE)]
+    for stream in (first, second):
+        stream.connection.close()
+
+
+def test_what_a_broken_answer_had_not_said_comes_on_the_next_stream(tmp_path):
+    text = f"> {INITIALIZE}\n< {INITIALIZED}\n> {call(1, 'ask')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"
+    with served(capture(tmp_path / "c.jsonl", text)) as mock:
+        session = initialized(mock)
+        broken = mock.ask("POST", call(5, "ask"), session)
+        assert events(broken, 1) == [("message", SAMPLE)]
+        broken.connection.close()
+        stream = mock.ask("GET", headers=session)
+        assert mock.post(GREEN, session) == (202, "")
+        assert events(stream, 1) == [("message", result(5, "green"))]
+        stream.connection.close()
+        assert mock.end() == (0, "")
+
+
+def test_a_session_that_was_ended_is_not_there_any_more(mock):
+    session = initialized(mock)
+    stream = mock.ask("GET", headers=session)
+    for status in (200, 404):
+        ended = mock.ask("DELETE", headers=session)
+        assert ended.status == status
+        ended.connection.close()
+    assert stream.read() == b""
+    stream.connection.close()
+    assert mock.post(DONE, session)[0] == 404
+
+
+STATED = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":1}'
+
+
+def test_two_clients_that_use_the_same_ids_at_once_are_kept_apart(tmp_path):
+    slow = f"@1 > {call(1, 'slow', meta=STATED)}\n@1 < {PROGRESS}\n@1.3 < {result(1, 'slow')}"
+    text = f"{slow}\n@2 > {call(2, 'a', meta=STATED)}\n@2 < {result(2, 'A')}"
+    with served(capture(tmp_path / "c.jsonl", text), options=["--pace", "recorded"]) as mock:
+        one = mock.ask("POST", call(7, "slow", meta=STATED))
+        assert mock.post(call(7, "a", meta=STATED)) == (200, result(7, "A"))
+        assert told(one.read().decode())[-1] == json.loads(result(7, "slow"))
+        one.connection.close()
+
+
+def test_many_calls_at_once_have_their_own_answers(mock):
+    session = initialized(mock)
+
+    def ask(number):
+        text = mock.post(call(number, "slow", meta=f'{{"progressToken":{number}}}'), session)[1]
+        note, answer = told(text)
+        return note["params"]["progressToken"], answer["id"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(100))) == [(number, number) for number in range(100)]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"nonsense\r\n\r\n", b"GET /mcp HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", b"\x16\x03\x01" * 10],
+    ids=["no request", "thousands of headers", "TLS"],
+)
+def test_what_is_no_http_is_refused_without_a_word_on_stderr(mock, raw):
+    with socket.create_connection(mock.address) as client:
+        client.sendall(raw)
+        assert client.recv(12).endswith(b" 400")
+    assert mock.end() == (0, "")
+
+
 def test_the_server_asks_on_the_stream_of_its_cause(tmp_path):
     text = f"> {call(1, 'ask')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"
     with served(capture(tmp_path / "c.jsonl", text)) as mock:
@@ -105,6 +199,7 @@ def test_what_is_not_there_has_the_status_that_says_so(mock):
         ("DELETE", session, 404),
         ("DELETE", initialized(mock), 200),
         ("PUT", {}, 405),
+        ("GET", {"Accept": "application/json"}, 404),
         ("GET", {"MCP-Protocol-Version": "2026-07-28"}, 405),
     ):
         response = mock.ask(method, headers=headers)

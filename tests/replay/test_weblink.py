@@ -1,19 +1,25 @@
+import itertools
 import json
+import os
+import signal
 import socket
 import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.jsonrpc import parse
-from mcpspy.record import Open
+from mcpspy.jsonrpc import Id, parse
+from mcpspy.record import End, Open
+from mcpspy.replay import streams
 from mcpspy.replay.compare import FINE, Rules
-from mcpspy.replay.link import Failed, signals_restored
+from mcpspy.replay.link import Ended, Failed, signals_restored
 from mcpspy.replay.script import read
 from mcpspy.replay.session import replay
 from mcpspy.replay.weblink import WebLink, _heads_of
-from tests.replay.scripts import call, result
+from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.replay.test_web import GREEN, SAMPLE, SESSION
 from tests.replay.webs import LIMIT, served
 from tests.transcript import capture
@@ -28,8 +34,61 @@ def _as_before():
 def replayed(path, url, new, *headers):
     """Replay a capture over HTTP; what differs."""
     script = read(None, Capture(path).records())
-    found = replay(script, lambda: WebLink(url, headers, "weather", str(new)), read_only=False).compared(Rules())
+    found = replay(script, lambda: WebLink(url, headers, "weather", str(new), script.size), read_only=False).compared(
+        Rules()
+    )
     return [it for it in found if it.outcome not in FINE]
+
+
+@contextmanager
+def serving(answer):
+    """A server that answers a POST with what `answer` makes of its body: status, headers, a body or its pieces."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            status, headers, body = answer(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                for piece in [body] if isinstance(body, bytes) else body:
+                    self.wfile.write(piece)
+            except OSError:  # it was left
+                pass
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+        server.shutdown()
+        thread.join(LIMIT)
+
+
+def _link(url, tmp_path):
+    return WebLink(url, (), "weather", str(tmp_path / "new.jsonl"), 0)
+
+
+def _end(link):
+    """Close it as the driver does: while the main thread waits for the proxy."""
+    closing = threading.Thread(target=link.close)
+    closing.start()
+    link.wait()
+    closing.join(LIMIT)
+
+
+def _one(url, tmp_path):
+    """What is heard first when one call is made."""
+    link = _link(url, tmp_path)
+    link.send(call(1, "a").encode())
+    heard = link.heard.get(timeout=LIMIT)
+    while isinstance(heard, bytes):
+        heard = link.heard.get(timeout=LIMIT)
+    _end(link)
+    return heard
 
 
 @pytest.mark.parametrize(
@@ -65,10 +124,62 @@ def test_a_status_that_is_no_answer_is_why_there_is_none(tmp_path):
     assert (it.outcome, it.reason) == ("missing", "HTTP 404 Not Found")
 
 
+def test_a_status_of_success_without_the_answer_is_told_at_once(tmp_path):
+    with serving(lambda _: (200, {"Content-Type": "application/json"}, b"nonsense")) as url:
+        assert _one(url, tmp_path) == Failed(Id("number", "1"), "HTTP 200 OK without the answer")
+
+
+def test_an_initialize_whose_stream_stays_open_holds_up_nothing(tmp_path):
+    hold = threading.Event()
+
+    def answer(body):
+        if b"initialize" not in body:
+            return 200, {"Content-Type": "application/json"}, result(2, "A").encode()
+        return 200, {"Content-Type": "text/event-stream"}, pieces()
+
+    def pieces():
+        yield f"event: message\ndata: {INITIALIZED}\n\n".encode()
+        hold.wait(LIMIT)
+
+    with serving(answer) as url:
+        link = _link(url, tmp_path)
+        link.send(INITIALIZE.encode())
+        link.send(call(2, "a").encode())
+        assert [json.loads(link.heard.get(timeout=LIMIT))["id"] for _ in range(2)] == [1, 2]
+        hold.set()
+        _end(link)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_a_server_that_talks_without_end_is_heard_no_more(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(streams, "_ROOM", 1 << 20)
+    note = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message"}\n\n'
+    with serving(lambda _: (200, {"Content-Type": kind}, itertools.repeat(note))) as url:
+        link = _link(url, tmp_path)
+        link.send(call(1, "a").encode())
+        while isinstance(heard := link.heard.get(timeout=LIMIT), bytes):
+            pass
+        assert heard == Ended("said far more than in the capture")
+        _end(link)
+
+
+def test_a_signal_to_us_ends_the_proxy(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        link = _link(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", tmp_path)
+        player = threading.Thread(
+            target=lambda: (os.kill(os.getpid(), signal.SIGINT), link.heard.get(timeout=LIMIT), link.close())
+        )
+        player.start()
+        link.wait()
+        player.join(LIMIT)
+    assert link.interrupted
+    assert isinstance(list(Capture(link.path).records())[-1], End)
+
+
 def test_what_breaks_is_said_of_the_request(tmp_path):
     """Whoever listens there hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        link = WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", str(tmp_path / "new.jsonl"))
+        link = WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", str(tmp_path / "new.jsonl"), 0)
         server.accept()[0].close()  # the one that only looked whether somebody is there
         link.send(call(1, "a").encode())
         connection, _ = server.accept()
@@ -85,19 +196,25 @@ def test_a_port_where_nobody_listens_is_said(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(UsageError, match=f"cannot reach http://127.0.0.1:{port}/mcp: Connection refused"):
-        WebLink(f"http://127.0.0.1:{port}/mcp", (), "weather", str(tmp_path / "new.jsonl"))
+        WebLink(f"http://127.0.0.1:{port}/mcp", (), "weather", str(tmp_path / "new.jsonl"), 0)
+
+
+@pytest.mark.parametrize("header", ["x", ": y", "a b: c", "a: b\r\nc: d", "a: ☃"])
+def test_what_is_no_header_is_said(header):
+    with pytest.raises(UsageError, match="--header"):
+        WebLink("http://127.0.0.1:9/mcp", [header], "weather", "new.jsonl", 0)
 
 
 @pytest.mark.parametrize("url", ["weather", "ftp://a/b", "http:///mcp", "http://[/"])
 def test_what_is_no_url_is_said(tmp_path, url):
     with pytest.raises(UsageError, match="is no URL of a server"):
-        WebLink(url, (), "weather", str(tmp_path / "new.jsonl"))
+        WebLink(url, (), "weather", str(tmp_path / "new.jsonl"), 0)
 
 
 def test_a_capture_that_cannot_be_written_is_said(tmp_path):
     path = str(tmp_path / "none" / "new.jsonl")
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(CaptureError, match="cannot write a capture"):
-        WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", path)
+        WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", path, 0)
 
 
 @pytest.mark.parametrize(

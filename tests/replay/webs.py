@@ -17,15 +17,15 @@ class Served:
     def __init__(self, process, url):
         self.process = process
         self.url = url
+        self.address = urlsplit(url).hostname, urlsplit(url).port
         self.code = None
         self.stderr = ""
 
     def ask(self, method, body=None, headers=None, target=None):
         """Make a request; the response is not read."""
-        there = urlsplit(self.url)
-        connection = http.client.HTTPConnection(there.hostname, there.port, timeout=LIMIT)
+        connection = http.client.HTTPConnection(*self.address, timeout=LIMIT)
         kind = {"Content-Type": "application/json"} if body else {}
-        connection.request(method, target or there.path, body and body.encode(), kind | (headers or {}))
+        connection.request(method, target or urlsplit(self.url).path, body and body.encode(), kind | (headers or {}))
         response = connection.getresponse()
         response.connection = connection
         return response

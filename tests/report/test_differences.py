@@ -36,6 +36,11 @@ def test_people_read_what_differs_and_what_was_left_out():
     assert as_text("c.jsonl", ()) == "c.jsonl: 0 comparisons: nothing to compare\n"
 
 
+def test_an_answer_to_nothing_is_called_that():
+    it = Compared(None, None, None, "extra", (Difference((), ABSENT, {"id": "1", "result": {}}),))
+    assert as_text("c.jsonl", [it]).startswith("✗ an answer to nothing: extra\n")
+
+
 def test_long_values_are_shown_from_a_little_before_they_part():
     one, other = sides(Difference(("a",), "x" * 500 + "one", "x" * 500 + "two"))
     assert one == "…" + "x" * 30 + 'one"'

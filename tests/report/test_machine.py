@@ -64,9 +64,9 @@ def test_json_is_what_the_design_says(tmp_path):
 
 def test_junit_has_a_suite_for_each_capture_and_a_failure_for_what_makes_the_check_fail(tmp_path):
     suites = parsed(told("junit", faulty(tmp_path / "a"), fine(tmp_path / "b")))
-    assert suites.attrib == {"name": "mcpspy", "tests": "5", "failures": "2", "errors": "0"}
+    assert suites.attrib == {"name": "mcpspy", "tests": "5", "failures": "2", "errors": "0", "skipped": "0"}
     first, second = suites
-    assert first.attrib == {"name": str(tmp_path / "a"), "tests": "4", "failures": "2", "errors": "0"}
+    assert first.attrib == {"name": str(tmp_path / "a"), "tests": "4", "failures": "2", "errors": "0", "skipped": "0"}
     assert [case.get("name") for case in first] == [
         "tools/arguments #10",
         "schema/invalid #11",

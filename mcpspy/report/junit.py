@@ -1,0 +1,67 @@
+"""JUnit reports: what CI systems show as tests that passed, failed or were left out.
+
+There is no standard, only what Ant once wrote and everybody reads: suites of cases, each with at most one element that
+says how it went. Texts go through `printable`, which leaves one line without controls, and XML gets none of the few
+characters that it forbids besides.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mcpspy.printable import printable
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
+_NAME, _MESSAGE, _LINE = 4096, 1000, 4096  # characters of each
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test."""
+
+    name: str
+    how: Literal["failure", "skipped", "system-out"] | None = None
+    """The element that says how it went; None: it passed, and nothing is to be said."""
+    message: str = ""
+    kind: str = ""
+    """Of a failure: its type."""
+    lines: Sequence[str] = ()
+    """What else there is to say."""
+
+
+def document(name: str, suites: Iterable[tuple[str, Iterable[Case]]]) -> str:
+    """The report of some suites, each a path and its cases."""
+    root = ET.Element("testsuites", {"name": name})
+    for path, cases in suites:
+        suite = ET.SubElement(root, "testsuite", {"name": _xml(path, _NAME)})
+        for case in cases:
+            _add(suite, case, _xml(path, _NAME))
+        _count(suite)
+    _count(root)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "unicode")}\n'
+
+
+def _add(suite: ET.Element, case: Case, path: str) -> None:
+    element = ET.SubElement(suite, "testcase", {"name": _xml(case.name, _NAME), "classname": path})
+    if case.how is None:
+        return
+    how = ET.SubElement(element, case.how)
+    if case.how != "system-out":
+        how.set("message", _xml(case.message, _MESSAGE))
+    if case.kind:
+        how.set("type", _xml(case.kind, _NAME))
+    how.text = "\n".join(_xml(line, _LINE) for line in case.lines) or None
+
+
+def _count(element: ET.Element) -> None:
+    cases = element.findall(".//testcase")
+    counts = {how: sum(case.find(how) is not None for case in cases) for how in ("failure", "skipped")}
+    element.attrib |= {"tests": str(len(cases)), "failures": str(counts["failure"]), "errors": "0"}
+    element.set("skipped", str(counts["skipped"]))
+
+
+def _xml(text: str, limit: int) -> str:
+    return _NOT_IN_XML.sub("\ufffd", printable(text, limit))
