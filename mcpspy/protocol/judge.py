@@ -18,8 +18,9 @@ from mcpspy.protocol.foreign import Budget
 from mcpspy.protocol.methods import revisions_with_method
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Finding, Rule, plain, streams
+from mcpspy.protocol.rules.learning import learn
 from mcpspy.protocol.rules.rule import Aspect
-from mcpspy.protocol.rules.state import REMEMBERED, State, keep, learn
+from mcpspy.protocol.rules.state import REMEMBERED, State, keep
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Remark
 from mcpspy.record import Gap, Record
@@ -83,18 +84,20 @@ class Judge:
             message.revision = self._as
         state = self._states.get(message.session)
         if state is None:
-            lossy = self._lossy or message.session.partial or self._forgetful
-            state = State(lossy=lossy, budget=self._budget)
+            state = State(lossy=self._lossy or self._forgetful, budget=self._budget)
             self._forgetful = len(self._states) >= REMEMBERED
             keep(self._states, message.session, state)
+        place = message.place
+        if place:  # whether a client can be told from others may come to light later
+            state.lossy = self._lossy or self._forgetful or message.session.partial
         if state.later:
             found += _late(state, message.t)
         try:
             for rule in self._rules(message, state):
                 for fault in rule.check(message, state):
                     found.append(rule.finding(fault, message))
-            if message.place:
-                streams.learn(message, message.place, state)
+            if place:
+                streams.learn(message, place, state)
             if isinstance(message, Message):
                 learn(message, state)
         except RecursionError:  # nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond

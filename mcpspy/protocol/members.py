@@ -26,6 +26,10 @@ URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may hav
     r"(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"
 )
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NOT_IN_URI = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+
 
 @dataclass(frozen=True, slots=True)
 class BadFormat:
@@ -33,8 +37,10 @@ class BadFormat:
 
     pointer: str
     format: str
-    """`uri` (RFC 3986) or `byte` (base64, RFC 4648)."""
+    """`uri` (RFC 3986), `iri` where only characters beyond ASCII are wrong in one, or `byte` (base64, RFC 4648)."""
     found: str
+    why: str
+    """What it is not, and why: `URI: it has no scheme`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +65,16 @@ class Outdated:
 
 def bad_formats(revision: Revision, definition: str, message: Any) -> list[BadFormat]:
     """The strings that should be URIs or base64 and are not; JSON Schema itself was not asked."""
-    return [
-        BadFormat(pointer(list(path)), name, excerpt(value))
-        for path, value, shapes in _walk(revision, definition, message)
-        if isinstance(value, str)
-        for name in {shape["format"] for shape in shapes if "format" in shape}
-        if (name == "uri" and not URI.fullmatch(value)) or (name == "byte" and not _is_base64(value))
-    ]
+    found = []
+    for path, value, shapes in _walk(revision, definition, message):
+        for name in {shape["format"] for shape in shapes if "format" in shape} if isinstance(value, str) else ():
+            if name == "uri" and not URI.fullmatch(value):
+                is_iri = _SCHEME.match(value) and URI.fullmatch(_BEYOND_ASCII.sub("x", value))
+                why = f"URI: {_why_no_uri(value)}"
+                found.append(BadFormat(pointer(list(path)), "iri" if is_iri else "uri", excerpt(value), why))
+            elif name == "byte" and not _is_base64(value):
+                found.append(BadFormat(pointer(list(path)), "byte", excerpt(value), "base64"))
+    return found
 
 
 def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhere]:
@@ -105,6 +114,17 @@ def outdated(revision: Revision, definition: str, message: Any) -> list[Outdated
 def _has_members(shapes: list[Schema]) -> bool:
     """Whether the shapes name members, and are no maps."""
     return any("properties" in shape for shape in shapes) and not any("additionalProperties" in it for it in shapes)
+
+
+def _why_no_uri(text: str) -> str:
+    """What is wrong with it first, in words."""
+    if not _SCHEME.match(text):
+        return "it has no scheme"
+    wrong = _NOT_IN_URI.search(text)
+    if wrong is None:
+        return "it has a % that no two hexadecimal digits follow, or a second #"
+    encoded = "".join(f"%{byte:02X}" for byte in wrong[0].encode("utf-8", "replace"))
+    return f"{excerpt(wrong[0])} has to be written as {encoded} (RFC 3986)"
 
 
 def _is_base64(text: str) -> bool:

@@ -34,6 +34,9 @@ REMEMBERED = 8192
 ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
 
+_PROBE = "server/discover"
+_WITH_TASKS = Revision.R2025_11_25
+
 _FORGOTTEN = 1024  # at once: the oldest entry of a dict is found quickly only after it has been written anew
 _RESPONSES = (Result, Error)
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
@@ -83,6 +86,8 @@ class Exchange:
     """Records were lost after the request: the answer may be among them."""
     refused: bool = False
     """Over HTTP: the answer was a status of failure, and no message."""
+    underlying: str | None = None
+    """Of `tasks/result`, once it is answered: the method whose result that is, where it is known (2025-11-25)."""
 
     @property
     def status(self) -> str:
@@ -123,7 +128,7 @@ class Session:
         """What was said before, or beside it, may not be here: nothing is called missing."""
         self.negotiated: Revision | None = None
         self.stated: Revision | None = None
-        """By the latest request that stated one itself."""
+        """By the latest request that stated one itself; by a `server/discover` only when that has succeeded."""
         self.pending: dict[tuple[str, Id], list[Exchange]] = {}
         """By the sender and id of the request."""
         self.completed: dict[tuple[str, Id], tuple[int, int]] = {}
@@ -132,9 +137,16 @@ class Session:
         """Over HTTP: those that only a status answered."""
         self.events: dict[str, Delivery] = {}
         """Over HTTP: the last SSE events that have an id."""
+        self.tasks: dict[tuple[str, str], str] = {}
+        """By who asked for it and its id: the method of the request that the last tasks stand for (2025-11-25)."""
         self._initialize: Exchange | None = None  # while it is not answered
         self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
         self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
+
+    @property
+    def begun(self) -> bool:
+        """Whether its client has initialized it, or is about to."""
+        return self.negotiated is not None or self._initialize is not None
 
     @property
     def waiting(self) -> bool:
@@ -204,8 +216,7 @@ class Session:
         if known is None:
             self.events[event_id] = delivery
             if len(self.events) > REMEMBERED:
-                for old in list(self.events)[:_FORGOTTEN]:
-                    del self.events[old]
+                _forget(self.events)
         return known
 
     def _release_early(self) -> Iterator[Message]:
@@ -263,19 +274,37 @@ class Session:
         message.revision = exchange.revision
         self._complete(key, exchange, message.n)
         if exchange.method == "initialize" and isinstance(message.body, Result):
-            message.revision = Revision.of(_member(message.body.result, "protocolVersion"))
-            self.negotiated = message.revision
-            for early in self.exchanges():  # recorded before this answer, though sent after it
-                if early.request.t > message.t and not _stated(early.request):
-                    early.revision = early.request.revision = message.revision
+            self._agree(message, message.body.result)
+        elif exchange.revision is _WITH_TASKS and isinstance(message.body, Result):
+            self._follow_task(key[0], exchange, message.body.result)
+        elif exchange.method == _PROBE and isinstance(message.body, Result):
+            self.stated = self.stated or exchange.revision
+
+    def _agree(self, message: Message, result: Any) -> None:
+        message.revision = Revision.of(_member(result, "protocolVersion"))
+        self.negotiated = message.revision
+        for early in self.exchanges():  # recorded before this answer, though sent after it
+            if early.request.t > message.t and not _stated(early.request):
+                early.revision = early.request.revision = message.revision
+
+    def _follow_task(self, asker: str, exchange: Exchange, result: Any) -> None:
+        """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
+        if exchange.method == "tasks/result":
+            wanted = _member(exchange.request.body.value.get("params"), "taskId")
+            exchange.underlying = self.tasks.get((asker, wanted)) if isinstance(wanted, str) else None
+            return
+        given = _member(_member(result, "task"), "taskId")
+        if isinstance(given, str):
+            self.tasks[asker, given] = exchange.method
+            if len(self.tasks) > REMEMBERED:
+                _forget(self.tasks)
 
     def _complete(self, key: tuple[str, Id], exchange: Exchange, n: int) -> None:
         """Remember an exchange as answered, for as long as its id is among the last."""
         self.completed.pop(key, None)  # so that the order is that of completion
         self.completed[key] = (exchange.request.n, n)
         if len(self.completed) > REMEMBERED + _FORGOTTEN:
-            for old in list(self.completed)[:_FORGOTTEN]:
-                del self.completed[old]
+            _forget(self.completed)
 
     def _notification(self, message: Message, body: Notification) -> Message:
         message.revision = self.negotiated or self.stated or message.revision
@@ -295,7 +324,8 @@ class Session:
     def _revision(self, body: Request) -> Revision | None:
         stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))
         if stated:
-            self.stated = stated
+            if body.method != _PROBE:  # a server that may be of the other era has not agreed to it yet
+                self.stated = stated
             return stated
         if body.method == "initialize":
             return Revision.of(_member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
@@ -303,12 +333,22 @@ class Session:
 
 
 def _first_asked(pending: list[Exchange], t: int, carrier: int | None) -> Exchange | None:
-    """Of the exchanges with one id, the first that was asked before `t`; better one that `carrier` carried."""
+    """Of the exchanges with one id, the first that was asked before `t`.
+
+    Better one that `carrier` carried; and better one that was not cancelled, for that is the one whose sender waits.
+    """
     if len(pending) == 1:
         return pending[0] if pending[0].request.t <= t else None
     asked = [exchange for exchange in pending if exchange.request.t <= t]
     carried = [exchange for exchange in asked if exchange.request.ch == carrier]
-    return next(iter(carried or asked), None)
+    candidates = carried or asked
+    return next((it for it in candidates if not it.cancelled), next(iter(candidates), None))
+
+
+def _forget(table: dict[Any, Any]) -> None:
+    """Make room in a table, its oldest entries being the first to go."""
+    for old in list(table)[:_FORGOTTEN]:
+        del table[old]
 
 
 def _key(exchange: Exchange) -> tuple[str, Id]:

@@ -184,8 +184,11 @@ class Web:
         if place.answers is not None or not isinstance(body, Request) or place.named:
             return place.session
         if body.method == "initialize":
-            place.session = self._add(Session())
-            self._clients[_client(place.opened)] = place.session
+            key = _client(place.opened)
+            before = self._clients.get(key)
+            place.session = self._clients[key] = self._add(Session())
+            # where the server gives no ids, what the client before says from now on cannot be told from this one's
+            place.session.partial = before is not None and before.begun and before.name is None
         else:
             meta = body.params.get("_meta") if isinstance(body.params, dict) else None
             if isinstance(meta, dict) and PROTOCOL_VERSION in meta:
@@ -220,6 +223,7 @@ class Web:
         name = header(head, "mcp-session-id")
         if name and name not in self._named:
             asked.session.name = name
+            asked.session.partial = not asked.session.begun  # what else it says will bear its name
             self._named[name] = asked.session
         if opened.role == "ws" and asked.session in self._clients.values():
             asked.session = self._add(Session())  # a connection is a session

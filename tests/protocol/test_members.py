@@ -21,11 +21,47 @@ def test_a_uri_is_a_uri(uri):
 
 @pytest.mark.parametrize(
     "uri",
-    ["", "a", "/a/b", "//host/a", "1a:b", "file:///a b", "file:///ä", "http://a/%zz", "a:b#c#d", "a:\\b", "a:b\n"],
+    [
+        "",
+        "a",
+        "/a/b",
+        "//host/a",
+        "1a:b",
+        "file:///a b",
+        "file:///ä b",
+        "ä:b",
+        "http://a/%zz",
+        "a:b#c#d",
+        "a:\\b",
+        "a:b\n",
+    ],
 )
 def test_what_is_no_uri_is_found(uri):
     found = bad_formats(R2025_06_18, "ReadResourceResult", resource(uri))
     assert [(bad.pointer, bad.format) for bad in found] == [("/contents/1/uri", "uri")]
+
+
+@pytest.mark.parametrize("uri", ["file:///ä", "https://пример.рф/я?я#я", "urn:\ud800"])
+def test_a_uri_with_letters_beyond_ascii_is_told_apart(uri):
+    """RFC 3987: an IRI, which most readers take, and which is no URI by RFC 3986."""
+    found = bad_formats(R2025_06_18, "ReadResourceResult", resource(uri))
+    assert [(bad.pointer, bad.format) for bad in found] == [("/contents/1/uri", "iri")]
+
+
+@pytest.mark.parametrize(
+    ("uri", "why"),
+    [
+        ("/a/b", "it has no scheme"),
+        ("file:///a b", '" " has to be written as %20 (RFC 3986)'),
+        ("file:///ä", '"ä" has to be written as %C3%A4 (RFC 3986)'),
+        ("C:\\a", '"\\\\" has to be written as %5C (RFC 3986)'),
+        ("http://a/%zz", "it has a % that no two hexadecimal digits follow, or a second #"),
+        ("a:b#c#d", "it has a % that no two hexadecimal digits follow, or a second #"),
+    ],
+)
+def test_what_is_no_uri_is_told_why(uri, why):
+    (found,) = bad_formats(R2025_06_18, "ReadResourceResult", resource(uri))
+    assert found.why == f"URI: {why}"
 
 
 @pytest.mark.parametrize("text", ["", "YQ==", "YWI=", "YWJj", "+/+/"])
@@ -45,7 +81,7 @@ def test_what_is_no_base64_is_found(text):
 def test_a_bad_format_shows_an_excerpt():
     message = {"content": [{"type": "audio", "mimeType": "audio/wav", "data": "?" * 1_000_000}]}
     (found,) = bad_formats(R2025_06_18, "CallToolResult", message)
-    assert found == BadFormat("/content/0/data", "byte", '"' + "?" * 59 + '…"')
+    assert found == BadFormat("/content/0/data", "byte", '"' + "?" * 59 + '…"', "base64")
 
 
 def test_formats_are_looked_for_only_where_a_definition_has_them():

@@ -278,6 +278,47 @@ def test_a_cancellation_after_the_answer_changes_nothing():
     )
 
 
+def test_an_answer_belongs_to_the_request_that_was_not_cancelled():
+    """Who cancels waits no longer, so the answer is for whom else asks with the id; a second one is the late one."""
+    assert told("""
+        > {"jsonrpc":"2.0","id":1,"method":"slow"}
+        > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+        > {"jsonrpc":"2.0","id":1,"method":"quick"}
+        < {"jsonrpc":"2.0","id":1,"result":{}}
+        < {"jsonrpc":"2.0","id":1,"result":{}}
+    """)[2:] == ["#3 quick ok", "#4 Result of #3", "#5 Result of #1"]
+
+
+# Tasks (2025-11-25): the result of a request comes in answer to another one.
+
+TASK = """
+    > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+    < {"id":0,"result":{"protocolVersion":"2025-11-25"}}
+    > {"id":1,"method":"tools/call","params":{"name":"slow","task":{}}}
+    < {"id":1,"result":{"task":{"taskId":"a"}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "method"),
+    [
+        ('> {"id":2,"method":"tasks/result","params":{"taskId":"a"}}', "tools/call"),
+        ('> {"id":2,"method":"tasks/result","params":{"taskId":"b"}}', None),
+        ('> {"id":2,"method":"tasks/result","params":{"taskId":["a"]}}', None),
+        ('> {"id":2,"method":"tasks/result"}', None),
+        ('> {"id":2,"method":"tasks/get","params":{"taskId":"a"}}', None),
+    ],
+)
+def test_the_result_of_a_task_is_that_of_the_request_which_created_it(asked, method):
+    *_, answer = events(f'{TASK}\n{asked}\n< {{"id":2,"result":{{}}}}')
+    assert answer.exchange.underlying == method
+
+
+def test_a_task_is_known_to_the_side_that_asked_for_it():
+    asked = '< {"id":2,"method":"tasks/result","params":{"taskId":"a"}}\n> {"id":2,"result":{}}'
+    assert events(TASK + asked)[-1].exchange.underlying is None
+
+
 # Batches (F-09).
 
 

@@ -31,7 +31,8 @@ def _told(event):
 
 def initialize(http, name, number=0, **headers):
     asked = http.ask(request(number, "initialize", protocolVersion="2025-06-18"), **headers)
-    http.answer(asked, result(number, protocolVersion="2025-06-18"), mcp_session_id=name)
+    given = {"mcp_session_id": name} if name else {}
+    http.answer(asked, result(number, protocolVersion="2025-06-18"), **given)
 
 
 def messages(http):
@@ -86,6 +87,33 @@ def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answ
     assert {message.revision.value for message in found} == {"2026-07-28"}
     assert len({message.session for message in found}) == 1
     assert found[0].session.partial
+
+
+def test_where_a_server_gives_no_ids_the_sessions_of_equal_clients_are_in_doubt_from_the_second_on():
+    """2025-11-25: what the first says then cannot be told from what the second says."""
+    http = Exchange()
+    initialize(http, None)
+    http.ask(request(1, "tools/list"))
+    initialize(http, None, peer="127.0.0.1:5001")
+    http.ask(request(1, "tools/list"), peer="127.0.0.1:5001")
+    initialize(http, "named", peer="127.0.0.1:5002")
+    assert [message.session.partial for message in messages(http)] == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def test_two_clients_that_begin_at_once_are_in_no_doubt_when_they_have_their_ids():
+    http = Exchange()
+    asked = [http.ask(request(0, "initialize"), peer=f"127.0.0.1:{port}") for port in (5001, 5002)]
+    http.answer(asked[0], result(0), mcp_session_id="one")
+    http.answer(asked[1], result(0), mcp_session_id="two")
+    sessions = {message.session for message in messages(http)}
+    assert {(session.name, session.partial) for session in sessions} == {("one", False), ("two", False)}
+
+
+def test_a_client_that_initializes_again_because_it_was_refused_is_in_no_doubt():
+    http = Exchange()
+    http.answer(http.ask(request(0, "initialize", protocolVersion="2025-06-18")), status=401, kind=None)
+    initialize(http, None)
+    assert not any(message.session.partial for message in messages(http))
 
 
 def test_messages_come_as_events_and_other_events_are_remarks():

@@ -4,6 +4,7 @@
 """
 
 from mcpspy.protocol.rules import (
+    capabilities,
     framing,
     headers,
     http,
@@ -12,16 +13,19 @@ from mcpspy.protocol.rules import (
     oauth,
     pairing,
     plain,
+    rounds,
     security,
     sequences,
     shape,
+    stateless,
     streams,
+    subscriptions,
     tools,
 )
 from mcpspy.protocol.rules.rule import RULES, SEVERITIES, Fault, Finding, Rule, Severity
 
 __all__ = [
     "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "framing", "headers", "http", "lifecycle", "messages", "oauth", "pairing", "plain", "security", "sequences",
-    "shape", "streams", "tools",
+    "capabilities", "framing", "headers", "http", "lifecycle", "messages", "oauth", "pairing", "plain", "rounds",
+    "security", "sequences", "shape", "stateless", "streams", "subscriptions", "tools",
 ]  # fmt: skip

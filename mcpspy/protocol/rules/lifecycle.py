@@ -1,7 +1,7 @@
-"""Rules about the course of a session: who may say what, and when.
+"""Rules about the course of a session: who may say what, when, and under which revision.
 
-Handshake era: `initialize`, its answer, `notifications/initialized`, then everything that was declared. Per-request era
-(2026-07-28): each request says for itself under which revision it stands and what its client can do.
+Handshake era: `initialize`, its answer, `notifications/initialized`, then everything that was declared
+(`mcpspy.protocol.rules.capabilities`). What is said without a session: `mcpspy.protocol.rules.stateless`.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,10 @@ from mcpspy.jsonrpc import Notification, Request, Result
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
-from mcpspy.protocol.rules.state import State, becomes_round, capabilities, extended, missing_meta, stated_revision
+from mcpspy.protocol.rules.state import State, becomes_round, stated_revision
 from mcpspy.protocol.session import Message
 
 _HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
-_MODERN = (Revision.R2026_07_28,)
-_CALLS = (Request, Notification)
 _MOST_EARLY = 100  # requests before their time that are told of
 _KNOWN = ", ".join(revision.value for revision in Revision)
 
@@ -125,8 +123,16 @@ def initialized_missing(message: Message, state: State) -> Iterator[Fault]:
     if message.sender != "client" or state.initialized or state.agreed is None or state.lossy:
         return
     asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
-    if asks and message.t > state.agreed and state.once("initialized-missing"):
-        yield Fault("the request comes before `notifications/initialized`", "/method")
+    if not (asks and message.t > state.agreed and state.once("initialized-missing")):
+        return
+    crossing = message.place is not None  # of two HTTP requests that are sent at once either may be the first
+
+    def question() -> Iterator[Fault]:
+        if not (crossing and state.initialized):
+            yield Fault("the request comes before `notifications/initialized`", "/method")
+
+    state.ask_later(RULES["lifecycle/initialized-missing"], message, question)
+    yield from ()
 
 
 @rule(
@@ -155,76 +161,6 @@ def wrong_direction(message: Message, state: State) -> Iterator[Fault]:
         yield Fault(f"only the {method.senders[0]} sends {body.method}", "/method")
     elif becomes_round(message):
         yield Fault(f"a server sends no requests; {body.method} is asked for by `input_required`", "/method")
-
-
-_NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "tools/list": ("server", ("tools",)),
-    "tools/call": ("server", ("tools",)),
-    "notifications/tools/list_changed": ("server", ("tools", "listChanged")),
-    "resources/list": ("server", ("resources",)),
-    "resources/templates/list": ("server", ("resources",)),
-    "resources/read": ("server", ("resources",)),
-    "resources/subscribe": ("server", ("resources", "subscribe")),
-    "resources/unsubscribe": ("server", ("resources", "subscribe")),
-    "notifications/resources/list_changed": ("server", ("resources", "listChanged")),
-    "notifications/resources/updated": ("server", ("resources", "subscribe")),
-    "prompts/list": ("server", ("prompts",)),
-    "prompts/get": ("server", ("prompts",)),
-    "notifications/prompts/list_changed": ("server", ("prompts", "listChanged")),
-    "logging/setLevel": ("server", ("logging",)),
-    "notifications/message": ("server", ("logging",)),
-    "completion/complete": ("server", ("completions",)),
-    "sampling/createMessage": ("client", ("sampling",)),
-    "elicitation/create": ("client", ("elicitation",)),
-    "roots/list": ("client", ("roots",)),
-    "notifications/roots/list_changed": ("client", ("roots", "listChanged")),
-}
-"""By method: the side that has to have declared it, the capability and the part of it."""
-
-
-@rule(
-    "lifecycle/capability-missing",
-    "warning",
-    """Each side uses only what was declared: a client what the server declared, a server what the client declared, and
-    each what it declared itself. Said once a session and capability.""",
-    spec="basic/lifecycle#capability-negotiation",
-    fails="""
-        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
-        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
-        > notifications/initialized
-        > 2 tools/list
-    """,
-    passes="""
-        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
-        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
-        > notifications/initialized
-        > 2 tools/list
-    """,
-    on=(Request, Notification),
-    methods=tuple(_NEEDS),
-)
-def capability_missing(message: Message, state: State) -> Iterator[Fault]:
-    """Requests and notifications that nobody said would be possible."""
-    body = message.body
-    if not isinstance(body, _CALLS):
-        return
-    side, path = _NEEDS[body.method]
-    if path[0] == "completions" and message.revision is Revision.R2024_11_05:
-        return  # the capability came later than the method
-    declared = capabilities(side, message, state)
-    if declared is None or state.lossy or _declares(declared, path):
-        return
-    what = ".".join(path)
-    if state.once(f"capability {side} {what}"):
-        yield Fault(f"the {side} did not declare the capability {what}, which {body.method} needs", "/method")
-
-
-def _declares(declared: object, path: tuple[str, ...]) -> bool:
-    for name in path:
-        if not isinstance(declared, dict) or declared.get(name) in (None, False):
-            return False
-        declared = declared[name]
-    return True
 
 
 @rule(
@@ -317,99 +253,3 @@ def era_mixed(message: Message, state: State) -> Iterator[Fault]:
         yield Fault("the server was discovered to need no handshake, and is initialized all the same", "/method")
     elif state.agreed is not None and message.revision is Revision.R2026_07_28 and state.once("era-mixed"):
         yield Fault("the session was initialized, and this request stands by itself", "/params/_meta")
-
-
-@rule(
-    "lifecycle/discover-missing-meta",
-    "error",
-    """Every request of 2026-07-28 carries its revision and the client's capabilities in `_meta`; without them it is
-    malformed, `server/discover` like any other.""",
-    spec="basic#_meta",
-    about="shape",
-    fails="> 1 server/discover {}",
-    passes="> 1 server/discover {META}",
-    on=(Request,),
-    methods=("server/discover",),
-)
-def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
-    """A `server/discover` that does not say who asks, and how."""
-    if stated_revision(message) is None:
-        yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
-
-
-@rule(
-    "lifecycle/meta-missing",
-    "error",
-    """Every request of 2026-07-28 says in `params._meta` by which revision it is to be understood and what its client
-    can do: there is no session that would remember either.""",
-    spec="basic#_meta",
-    about="shape",
-    revisions=_MODERN,
-    fails="""
-        > 1 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
-    """,
-    passes="""
-        > 1 tools/list {META}
-    """,
-    on=(Request,),
-)
-def meta_missing(message: Message, state: State) -> Iterator[Fault]:
-    """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
-    missing = missing_meta(message)
-    if missing and member(message.body.value, "method") in methods(Revision.R2026_07_28):
-        yield Fault(f"the request needs {' and '.join(missing)} in params._meta", "/params")
-
-
-@rule(
-    "lifecycle/logging-without-level",
-    "error",
-    """A server of 2026-07-28 sends log messages only for requests that ask for them by
-    `io.modelcontextprotocol/logLevel`.""",
-    spec="server/utilities/logging",
-    revisions=_MODERN,
-    fails="""
-        > 1 tools/list {META}
-        < notifications/message {"level":"info","data":"listing"}
-    """,
-    passes="""
-        > 1 tools/list {META logLevel info}
-        < notifications/message {"level":"info","data":"listing"}
-    """,
-    on=(Notification,),
-    methods=("notifications/message",),
-)
-def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
-    """Log messages that nobody asked for."""
-
-    def question() -> Iterator[Fault]:
-        if not state.log_levels:
-            yield Fault("no request has asked for log messages", "/method")
-
-    if not state.log_levels and not state.lossy:
-        state.ask_later(RULES["lifecycle/logging-without-level"], message, question)
-    yield from ()
-
-
-@rule(
-    "lifecycle/result-type-unknown",
-    "warning",
-    """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what an extension adds. A
-    client must not accept one that it does not know.""",
-    spec="basic#resulttype",
-    about="shape",
-    revisions=_MODERN,
-    fails="""
-        > 1 tools/list {META}
-        < 1 = {"resultType":"partial","tools":[],"ttlMs":0,"cacheScope":"public"}
-    """,
-    passes="""
-        > 1 tools/list {META}
-        < 1 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
-    """,
-    on=(Result,),
-)
-def result_type_unknown(message: Message, state: State) -> Iterator[Fault]:
-    """Result types that no core definition has."""
-    found = member(message.body.value, "result", "resultType")
-    if isinstance(found, str) and found not in ("complete", "input_required") and not extended(message, state):
-        yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")

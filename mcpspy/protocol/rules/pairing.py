@@ -159,7 +159,8 @@ def _loosely(number: Id) -> str:
 @rule(
     "pairing/id-in-flight",
     "error",
-    "The id belongs to a request that is not answered yet. Once it is, the id is free again.",
+    """The id belongs to a request that is not answered yet. Once it is, the id is free again. Where the request was
+    cancelled it is a warning: an answer may still be on its way.""",
     spec=_REQUESTS,
     fails="""
         = 2025-06-18
@@ -182,11 +183,15 @@ def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
     if message.place and message.session.partial:
         return  # clients that nothing tells apart may each have their own
     earlier = pending[-2]  # the one that is answered last
+    given_up = earlier.cancelled
 
     def question() -> Iterator[Fault]:
-        if not earlier.in_doubt and (earlier.response is None or earlier.response.t > message.t):
-            number = earlier.request.n
-            yield Fault(f"the id {_id_text(message)} is that of #{number}, which is not answered yet", "/id", (number,))
+        if earlier.in_doubt or (earlier.response is not None and earlier.response.t <= message.t):
+            return
+        number = earlier.request.n
+        why = "was cancelled and may yet be answered" if given_up else "is not answered yet"
+        yield Fault(f"the id {_id_text(message)} is that of #{number}, which {why}", "/id", (number,),
+                    severity="warning" if given_up else None)  # fmt: skip
 
     state.ask_later(RULES["pairing/id-in-flight"], message, question)
     yield from ()

@@ -14,7 +14,7 @@ from mcpspy.protocol.exact import fits_exactly
 from mcpspy.protocol.members import bad_formats, elsewhere, outdated
 from mcpspy.protocol.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules.rule import Fault, rule
+from mcpspy.protocol.rules.rule import Fault, Severity, rule
 from mcpspy.protocol.rules.state import State, becomes_round, extended, missing_meta
 from mcpspy.protocol.schema import explain, verdict
 from mcpspy.protocol.session import Message
@@ -39,7 +39,9 @@ def subject(message: Message) -> tuple[str, Any, str] | None:
         return (method.definition, body.value, "") if method and method.kind == kind else None
     if isinstance(body, Result) and message.exchange:
         method = methods(revision).get(message.exchange.method)
-        if method and method.name != "tasks/result":
+        if method and method.name == "tasks/result":
+            method = methods(revision).get(message.exchange.underlying or "")
+        if method:
             params = message.exchange.request.body.value.get("params") if method.as_task else None
             return result_definition(method, params, body.result), body.result, "/result"
     if isinstance(body, Error) and body.id and body.id.kind != "null":  # of one that names no request, nobody knows
@@ -201,7 +203,8 @@ def deprecated(message: Message, state: State) -> Iterator[Fault]:
 @rule(
     "schema/format",
     "warning",
-    "A string should be a URI (RFC 3986) or base64 (RFC 4648), and is not. Readers that decode it will fail.",
+    """A string should be a URI (RFC 3986) or base64 (RFC 4648), and is not. Readers that decode it will fail. A URI
+    with letters beyond ASCII, which were to be percent-encoded, is only mentioned: the SDKs take it.""",
     spec=_SCHEMA,
     about="shape",
     fails="""
@@ -219,8 +222,8 @@ def format_(message: Message, state: State) -> Iterator[Fault]:
     found = subject(message)
     if found and message.revision:
         for bad in bad_formats(message.revision, found[0], found[1]):
-            what = "URI" if bad.format == "uri" else "base64"
-            yield Fault(f"{bad.found} is no {what}", found[2] + bad.pointer)
+            severity: Severity | None = "info" if bad.format == "iri" else None
+            yield Fault(f"{bad.found} is no {bad.why}", found[2] + bad.pointer, severity=severity)
 
 
 def _existence(revisions: tuple[Revision, ...]) -> str:

@@ -1,9 +1,9 @@
 """What the rules remember of a session: what was agreed on, announced and begun.
 
-The theory. A rule sees a message together with this state as it was before the message; then `learn` adds the message.
-What a peer announced counts until it says otherwise. Frames may be recorded in a slightly wrong order (see
-`mcpspy.protocol.conversation`), so a rule that misses something puts its question into `later`: it is asked again when
-a second has passed, or at the end. After a gap nothing is called missing.
+The theory. A rule sees a message together with this state as it was before the message; then the message is added to it
+(`mcpspy.protocol.rules.learning`). What a peer announced counts until it says otherwise. Frames may be recorded in a
+slightly wrong order (see `mcpspy.protocol.session`), so a rule that misses something puts its question into `later`: it
+is asked again when a second has passed, or at the end. After a gap nothing is called missing.
 
 Memory is bounded: what is over is forgotten after `REMEMBERED` others.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.jsonrpc import Id, Notification, Request, Result
+from mcpspy.jsonrpc import Id, Request
 from mcpspy.protocol.foreign import Budget, Foreign
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import Fault, Rule, member
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
 REMEMBERED = 4096
 _FORGOTTEN = 256  # at once: the oldest entry of a dict is found quickly only after it has been written anew
-_SAME = 16  # answers to the same request that are remembered
 
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 """The `_meta` key by which a request says what its client can do (2026-07-28)."""
 
-_ROUNDS = ("sampling/createMessage", "elicitation/create", "roots/list")
-"""What a server asks for in answer to a request, since it sends none itself (2026-07-28)."""
+ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
+"""By method that a server asks something of a client by: the capability that the client has to have declared."""
 
 Question = Callable[[], Iterator[Fault]]
 
@@ -173,6 +172,8 @@ class Round:
     answer: int
     """The line number of the result."""
     t: int
+    id: Id
+    """Of the request."""
     state: int | None
     """The mark of its `requestState`."""
     asked: frozenset[str]
@@ -181,10 +182,15 @@ class Round:
 
 @dataclass(slots=True)
 class Listen:
-    """A subscription (2026-07-28)."""
+    """A subscription (2026-07-28); one with the id of another that has not ended stands for both."""
 
     request: int
+    """Its line number."""
+    asked: frozenset[str]
+    """The members of its filter that ask for something."""
     acknowledged: bool = False
+    ended: bool = False
+    """It was answered."""
 
 
 def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
@@ -213,164 +219,23 @@ def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | 
 
 
 def extended(message: Message, state: State) -> bool:
-    """Whether a side declared extensions, which may add methods and results of their own."""
-    return any(member(capabilities(side, message, state), "extensions") for side in ("client", "server"))
+    """Whether a side declared extensions, or experiments, which may add methods and results of their own."""
+    declared = (capabilities(side, message, state) for side in ("client", "server"))
+    return any(member(known, "extensions") or member(known, "experimental") for known in declared)
 
 
-def learn(message: Message, state: State) -> None:
-    """Add a message to what is known."""
-    body = message.body
-    if isinstance(body, Request):
-        _learn_request(message, body, state)
-    elif isinstance(body, Notification):
-        known = _NOTIFICATIONS.get(body.method)
-        if known:
-            known(message, state)
-    elif message.exchange:
-        state.answered = max(state.answered, message.t)
-        request = message.exchange.request
-        state.called.pop((request.n, request.part), None)
-        if state.progress:
-            _end_progress(message, state)
-        if isinstance(body, Result):
-            answer = _ANSWERS.get(message.exchange.method)
-            if answer:
-                answer(message, body.result, state)
-            if member(body.result, "resultType") == "input_required":
-                _learn_round(message, body.result, state)
+def is_about(message: Message, request: int) -> bool:
+    """Whether a notification that names what the request on line `request` has named can only be about that one.
+
+    Clients that nothing tells apart over HTTP may use the same names; then the stream that it comes on decides.
+    """
+    return message.place is None or not message.session.partial or is_in_answer(message, request)
 
 
-def _learn_request(message: Message, body: Request, state: State) -> None:
-    meta = member(body.params, "_meta")
-    token = member(meta, "progressToken")
-    if token is not None:
-        key = message.sender, Id.of(token)
-        before = state.progress.get(key)
-        if before:
-            before.before = None
-        before = before if before and before.ended is None else None
-        keep(state.progress, key, Progress(message.n, before=before))
-        if len(state.progress) == REMEMBERED:
-            _forget_progress(state)
-    if body.method == "tools/call":
-        tool = state.listing.now(member(body.params, "name"), message.t)
-        if tool:
-            keep(state.called, (message.n, message.part), tool)
-    elif body.method == "initialize" and message.sender == "client":
-        state.initialize = state.initialize or message.n
-        found = member(body.params, "capabilities")
-        state.client = found if isinstance(found, dict) else {}
-    elif body.method == "subscriptions/listen":
-        acknowledged = state.acknowledged.pop(body.id, False) is None
-        keep(state.listens, body.id, Listen(message.n, acknowledged))
-    elif body.method == "tools/list" and member(body.params, "cursor") is None:
-        state.listing.complete = False
-    if member(meta, "io.modelcontextprotocol/logLevel") is not None:
-        state.log_levels = True
-
-
-def _learn_initialize(message: Message, result: Any, state: State) -> None:
-    state.agreed = message.t
-    found = member(result, "capabilities")
-    state.server = found if isinstance(found, dict) else {}
-
-
-def _learn_discover(message: Message, result: Any, state: State) -> None:
-    versions = member(result, "supportedVersions")
-    state.discovered = isinstance(versions, list) and Revision.R2026_07_28.value in versions
-    found = member(result, "capabilities")
-    state.server = found if isinstance(found, dict) else {}
-
-
-def _learn_initialized(message: Message, state: State) -> None:
-    state.initialized = True
-
-
-def _learn_page(message: Message, result: Any, state: State) -> None:
-    cursor = member(result, "nextCursor")
-    if isinstance(cursor, str) and message.exchange:
-        keep(state.cursors.setdefault(message.exchange.method, {}), cursor, None)
-
-
-def _learn_tools(message: Message, result: Any, state: State) -> None:
-    _learn_page(message, result, state)
-    listing = state.listing
-    state.checked.clear()
-    found = member(result, "tools")
-    for tool in found if isinstance(found, list) else ():
-        name = member(tool, "name")
-        if isinstance(name, str):
-            known = listing.tools.get(name)
-            if known is None or known.definition != tool:
-                keep(listing.tools, name, Tool(tool, message.n))
-    assert message.exchange
-    listing.t = message.t
-    if member(message.exchange.request.body.value, "params", "cursor") is None:
-        listing.begun = message.n
-    if member(result, "nextCursor") is None:
-        if listing.changed is not None and listing.changed < listing.begun:
-            listing.changed = None
-        listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
-
-
-def _forget_tools(message: Message, state: State) -> None:
-    state.listing.complete = False
-    state.listing.changed = message.n
-
-
-def _forget_progress(state: State) -> None:
-    """Make room for more, at the cost of those that have ended, where there are any."""
-    state.progress_forgotten = True
-    for old in sorted(state.progress, key=lambda key: state.progress[key].ended is None)[:_FORGOTTEN]:
-        del state.progress[old]
-
-
-def _end_progress(message: Message, state: State) -> None:
-    assert message.exchange
-    request = message.exchange.request
-    token = member(request.body.value, "params", "_meta", "progressToken")
-    if token is not None:
-        known = state.progress.get((request.sender, Id.of(token)))
-        if known and known.before and known.before.request == request.n:
-            known = known.before
-        if known and known.request == request.n:
-            known.ended, known.cancelled = message.t, message.exchange.cancelled
-            known.task = member(message.body.value, "result", "task") is not None
-
-
-def _learn_progress(message: Message, state: State) -> None:
-    params = member(message.body.value, "params")
-    known = state.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
-    value = member(params, "progress")
-    if known and type(value) in (int, float):
-        known.last = value
-
-
-def _learn_cancel(message: Message, state: State) -> None:
-    if message.cancels:
-        token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
-        known = state.progress.get((message.sender, Id.of(token)))
-        if known:
-            known.cancelled = True
-
-
-def _learn_acknowledgement(message: Message, state: State) -> None:
-    number = Id.of(subscription(message))
-    listen = state.listens.get(number)
-    if listen:
-        listen.acknowledged = True
-    else:
-        keep(state.acknowledged, number, None)
-
-
-def _learn_round(message: Message, result: Any, state: State) -> None:
-    assert message.exchange
-    asked = member(result, "inputRequests")
-    keys = frozenset(asked) if isinstance(asked, dict) else frozenset()
-    key = round_key(message.exchange.request)
-    rounds = state.rounds.get(key) or deque(maxlen=_SAME)  # the same request may be in flight more than once
-    rounds.append(Round(message.n, message.t, mark(member(result, "requestState")), keys))
-    keep(state.rounds, key, rounds)
+def is_in_answer(message: Message, request: int) -> bool:
+    """Whether a message comes in the answer to the HTTP request that carried the request on line `request`."""
+    asked = message.place.asked if message.place else None
+    return asked is not None and any(carried.n == request for carried in asked.carried)
 
 
 def mark(value: Any) -> int | None:
@@ -410,22 +275,4 @@ def becomes_round(message: Message) -> bool:
     """Whether a server sends a request for what it asks by `input_required` in 2026-07-28."""
     if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
         return False
-    return message.sender == "server" and message.body.method in _ROUNDS
-
-
-_ANSWERS: dict[str, Callable[[Message, Any, State], None]] = {
-    "initialize": _learn_initialize,
-    "server/discover": _learn_discover,
-    "tools/list": _learn_tools,
-    "resources/list": _learn_page,
-    "resources/templates/list": _learn_page,
-    "prompts/list": _learn_page,
-    "tasks/list": _learn_page,
-}
-_NOTIFICATIONS: dict[str, Callable[[Message, State], None]] = {
-    "notifications/initialized": _learn_initialized,
-    "notifications/tools/list_changed": _forget_tools,
-    "notifications/progress": _learn_progress,
-    "notifications/cancelled": _learn_cancel,
-    "notifications/subscriptions/acknowledged": _learn_acknowledgement,
-}
+    return message.sender == "server" and message.body.method in ASKED

@@ -1,7 +1,9 @@
 """The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
 
+from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.rules import Finding
+from mcpspy.protocol.session import Message
 from mcpspy.record import Frame
 from tests.protocol.rules import web
 from tests.protocol.rules.notation import frame, handshake
@@ -10,15 +12,26 @@ from tests.transcript import CHANNELS, OPENS, WEB, lines
 
 def findings(text):
     """What is found in an example."""
+    return judged(records(text))
+
+
+def judged(found):
+    """What is found in some records."""
     judge = Judge()
-    found = [found for record in records(text) for found in judge.feed(record)]
-    return [found for found in [*found, *judge.end()] if isinstance(found, Finding)]
+    events = [event for record in found for event in judge.feed(record)]
+    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
 def told(text, *groups):
     """The same as `#frame rule`, of some groups or rules only; a handshake has the first three frames."""
     found = [finding for finding in findings(text) if not groups or finding.rule.startswith(groups)]
     return [f"#{finding.frame} {finding.rule}" for finding in sorted(found, key=lambda finding: finding.frame)]
+
+
+def messages(text):
+    """The messages of an example, as the rules see them."""
+    conversation = Conversation()
+    return [event for record in records(text) for event in conversation.feed(record) if isinstance(event, Message)]
 
 
 def records(text):

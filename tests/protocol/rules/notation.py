@@ -63,11 +63,12 @@ def params(text):
     text = text.strip()
     if not text:
         return {}
-    match = re.match(r"\{META(?: logLevel (\w+))?\s*(.*)", text, re.DOTALL)
+    match = re.match(r"\{META(?: logLevel (\w+))?(?: can (\w+))?\s*(.*)", text, re.DOTALL)
     if not match:
         return {"params": json.loads(text)}
     meta = META | ({"io.modelcontextprotocol/logLevel": match[1]} if match[1] else {})
-    return {"params": {"_meta": meta} | json.loads("{" + match[2])}
+    meta |= {"io.modelcontextprotocol/clientCapabilities": {match[2]: {}}} if match[2] else {}
+    return {"params": {"_meta": meta} | json.loads("{" + match[3])}
 
 
 def message(**members):

@@ -38,33 +38,6 @@ def test_the_missing_notification_is_told_once():
     assert told(text, "lifecycle/initialized-missing") == ["#3 lifecycle/initialized-missing"]
 
 
-def test_a_capability_is_told_once_and_for_the_side_that_has_not_declared_it():
-    text = f"""
-        {ASK}
-        {AGREE}
-        > notifications/initialized
-        > 2 tools/list
-        > 3 tools/list
-        < 7 sampling/createMessage {{"messages":[],"maxTokens":1}}
-    """
-    found = [it for it in findings(text) if it.rule == "lifecycle/capability-missing"]
-    assert [(it.frame, it.message) for it in found] == [
-        (4, "the server did not declare the capability tools, which tools/list needs"),
-        (6, "the client did not declare the capability sampling, which sampling/createMessage needs"),
-    ]
-
-
-def test_a_sub_capability_is_asked_for_by_its_path():
-    text = f"""
-        {ASK}
-        {AGREE.replace('"capabilities":{}', '"capabilities":{"resources":{"subscribe":false}}')}
-        > notifications/initialized
-        > 2 resources/subscribe {{"uri":"a:b"}}
-    """
-    (finding,) = [it for it in findings(text) if it.rule == "lifecycle/capability-missing"]
-    assert "resources.subscribe" in finding.message
-
-
 def test_a_second_handshake_after_one_that_was_refused_is_fine():
     text = f'{ASK}\n< 1 ! {{"code":-32602,"message":"no"}}\n{ASK}\n{AGREE}'
     assert told(text, "lifecycle/initialize-twice") == []
@@ -95,12 +68,6 @@ def test_a_migration_report_says_once_what_becomes_of_a_request(line, told_of):
         assert len(named) == 1
 
 
-def test_a_fault_elsewhere_in_a_request_without_meta_is_still_told():
-    text = '> 2 tools/call {"name":5,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}'
-    rules = told(text, "lifecycle/meta", "schema/invalid")
-    assert "#1 lifecycle/meta-missing" in rules
-
-
 def test_a_server_that_is_discovered_to_speak_no_newer_revision_may_be_initialized():
     text = """
         > 1 server/discover {META}
@@ -120,3 +87,14 @@ def test_a_session_that_is_never_initialized_is_told_once():
     assert told(text, "lifecycle/") == ["#1 lifecycle/before-initialize"]
     assert told(text.replace("tools/list", "tools/list {META}"), "lifecycle/before") == []
     assert told("> 1 ping", "lifecycle/") == []
+
+
+@pytest.mark.parametrize(("later", "found"), [("", 0), ("@5 ", 1)])
+def test_over_http_the_notification_may_cross_the_first_request(later, found):
+    text = f"""
+        >{ASK}
+        << 200 {AGREE.removeprefix("< ")}
+        >> 2 tools/list
+        {later}>> notifications/initialized
+    """
+    assert len(told(text, "lifecycle/initialized-missing")) == found

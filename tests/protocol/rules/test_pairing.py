@@ -73,3 +73,30 @@ def test_a_finding_in_a_response_names_the_request_that_it_answers():
     text = '= 2025-06-18\n> 2 tools/list\n< | {"jsonrpc":"2.0","id":2,"result":{"tools":[]},"extra":1}'
     (finding,) = [it for it in findings(text) if it.rule == "jsonrpc/extra-member"]
     assert finding.related == (4,)
+
+
+CANCELLED = """
+    = 2025-11-25
+    > 2 tools/call {"name":"slow"}
+    > notifications/cancelled {"requestId":2}
+    > 2 tools/list
+    < 2 = {"tools":[]}
+"""
+
+
+def test_the_id_of_a_request_that_was_cancelled_and_not_answered_is_a_warning():
+    (finding,) = [it for it in findings(CANCELLED) if it.severity != "info"]
+    assert (finding.rule, finding.severity, finding.frame, finding.related) == (
+        "pairing/id-in-flight", "warning", 6, (4,))  # fmt: skip
+    assert finding.message == "the id 2 is that of #4, which was cancelled and may yet be answered"
+
+
+def test_the_id_of_a_request_that_is_cancelled_only_afterwards_is_an_error():
+    first, cancelled, second = "> 2 tools/list", '> notifications/cancelled {"requestId":2}', "> 2 prompts/list"
+    (finding,) = [it for it in findings(f"= 2025-11-25\n{first}\n{second}\n{cancelled}") if "id-in" in it.rule]
+    assert finding.severity == "error"
+
+
+def test_the_id_of_a_cancelled_request_that_was_answered_late_is_free():
+    late = '< 2 = {"content":[]}\n    > 2 tools/list'
+    assert told(CANCELLED.replace("> 2 tools/list", late), "pairing/id") == []

@@ -1,8 +1,10 @@
-"""What goes on over several messages: what the examples of the rules leave open."""
+"""Progress and pages: what the examples of the rules leave open."""
 
 import pytest
 
-from tests.protocol.rules.examples import findings, told
+from tests.protocol.http import SSE, Exchange, request, result
+from tests.protocol.rules.examples import judged, told
+from tests.protocol.rules.notation import META
 
 SLOW = """
     = 2025-06-18
@@ -47,73 +49,6 @@ def test_a_cursor_belongs_to_the_listing_that_issued_it():
     assert told(text, "paging/") == ["#6 paging/unknown-cursor"]
 
 
-ASKED = '{"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}}'
-GIVEN = '"inputResponses":{"roots":{"roots":[]}}'
-
-
-def rounds(*states):
-    """A call that is answered by a question in several rounds, each with its state, echoed or not."""
-    lines = ['> 1 tools/call {META "name":"book"}']
-    for n, (state, echoed) in enumerate(states, 1):
-        lines.append(f"< {n} = {ASKED}" + (f',"requestState":"{state}"' if state else "") + "}")
-        echo = f',"requestState":"{echoed}"' if echoed else ""
-        lines.append(f'> {n + 1} tools/call {{META "name":"book",{GIVEN}{echo}}}')
-    return "\n".join(lines)
-
-
-@pytest.mark.parametrize(
-    ("states", "found"),
-    [
-        ([("a", "a"), ("b", "b")], []),
-        ([("", ""), ("", "")], []),
-        ([("a", "")], ["#3 mrtr/state-missing"]),
-        ([("a", "b")], ["#3 mrtr/state-changed"]),
-        ([("", "b")], ["#3 mrtr/state-changed"]),
-        ([("a", "a"), ("b", "c")], ["#5 mrtr/state-changed"]),
-        ([("a", "a"), ("b", "")], ["#5 mrtr/state-missing"]),
-    ],
-)
-def test_each_round_echoes_the_state_that_it_was_given(states, found):
-    assert told(rounds(*states), "mrtr/") == found
-
-
-def test_the_same_call_may_be_in_flight_twice_each_with_a_state_of_its_own():
-    text = f"""
-        > 1 tools/call {{META "name":"book"}}
-        > 2 tools/call {{META "name":"book"}}
-        < 2 = {ASKED},"requestState":"b"}}
-        < 1 = {ASKED},"requestState":"a"}}
-        > 3 tools/call {{META "name":"book",{GIVEN},"requestState":"b"}}
-        > 4 tools/call {{META "name":"book",{GIVEN},"requestState":"a"}}
-    """
-    assert told(text, "mrtr/") == []
-
-
-def test_a_retry_that_is_recorded_before_the_answer_that_it_continues_is_no_finding():
-    text = f"""
-        @1.0 > 1 tools/call {{META "name":"book"}}
-        @1.1 < 1 = {ASKED},"requestState":"a"}}
-        @1.2 > 2 tools/call {{META "name":"book",{GIVEN},"requestState":"a"}}
-        @1.4 > 3 tools/call {{META "name":"book",{GIVEN},"requestState":"b"}}
-        @1.3 < 2 = {ASKED},"requestState":"b"}}
-    """
-    assert told(text, "mrtr/") == []
-
-
-def test_the_sentence_names_the_answer_that_the_client_had():
-    (finding,) = [it for it in findings(rounds(("a", "a"), ("b", "c"))) if it.rule.startswith("mrtr/")]
-    assert (finding.frame, finding.related) == (5, (4,))
-    assert finding.message == "the retry has another requestState than #4"
-
-
-def test_a_subscription_is_told_of_by_the_exact_id():
-    text = """
-        > 1 subscriptions/listen {META "notifications":{}}
-        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":"1"}}
-    """
-    assert told(text, "subscription/") == ["#2 subscription/unknown-id"]
-
-
 def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten():
     others = "".join(
         f'> {n} tools/call {{"name":"a","_meta":{{"progressToken":{n}}}}}\n< {n} = {{"content":[]}}\n'
@@ -122,3 +57,47 @@ def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten():
     assert told(SLOW + others + report(1), "progress/") == []
     assert told(SLOW + others + report(2) + report(1), "progress/") == ["#8800 progress/not-increasing"]  # still known
     assert told(SLOW + others + report(1, token='"never"'), "progress/") == []
+
+
+def test_a_late_report_on_a_cancelled_request_says_nothing_of_another_with_its_token():
+    text = (
+        SLOW + '> notifications/cancelled {"requestId":2}\n> 3 tools/call {"name":"b","_meta":{"progressToken":"t"}}\n'
+    )
+    assert told(text + report(6) + report(1), "progress/") == []
+
+
+def test_two_clients_on_http_with_one_token_are_told_apart_by_their_streams():
+    """2026-07-28: nothing else tells two equal clients apart (seen with two clients of the Python SDK)."""
+    http = Exchange()
+    streams = []
+    for number in (1, 2):
+        meta = META | {"progressToken": 7}
+        asked = http.ask(request(number, "tools/call", name="slow", _meta=meta), mcp_name="slow")
+        streams.append(http.answer(asked, kind=SSE, end=False))
+    first, second = streams
+    for stream, value in ((second, 50), (first, 10), (second, 60), (first, 20)):
+        http.event(stream, progress(value))
+    http.event(second, result(2, resultType="complete", content=[]))
+    http.event(first, progress(30))
+    assert [it.rule for it in judged(http.records) if it.rule.startswith("progress/")] == []
+    http.event(first, progress(30))
+    http.event(second, progress(70))
+    found = [it.rule for it in judged(http.records) if it.rule.startswith("progress/")]
+    assert found == ["progress/after-completion"]  # of the first the token is forgotten: it is the second's
+
+
+def progress(value):
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7, "progress": value}}
+
+
+@pytest.mark.parametrize(("later", "found"), [(0.5, []), (1.5, ["progress/after-completion"])])
+def test_a_report_on_another_stream_may_cross_the_answer(later, found):
+    """2025-11-25, over HTTP: which of two streams is read first is nobody's fault."""
+    http = Exchange()
+    http.answer(http.ask(request(0, "initialize", protocolVersion="2025-11-25")), result(0), mcp_session_id="s")
+    stream = http.answer(http.ask(method="GET", mcp_session_id="s"), kind=SSE, end=False)
+    asked = http.ask(request(1, "tools/call", name="a", _meta={"progressToken": 7}), mcp_session_id="s")
+    http.answer(asked, result(1, content=[]))
+    http.wait(int(later * 1e9))
+    http.event(stream, progress(1))
+    assert [it.rule for it in judged(http.records) if it.rule.startswith("progress/")] == found

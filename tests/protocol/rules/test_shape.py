@@ -87,3 +87,43 @@ def test_what_a_declared_extension_may_add_is_no_finding():
         """
         rules = {"schema/method-not-in-revision", "schema/unknown-method", "lifecycle/result-type-unknown"}
         assert {it.rule for it in findings(text)} & rules == (rules if found else set())
+
+
+TASK = """
+    = 2025-11-25
+    > 2 tools/call {"name":"slow","task":{}}
+    < 2 = {"task":{"taskId":"a","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+    > 3 tasks/result {"taskId":"a"}
+"""
+
+
+def test_the_result_of_a_task_is_judged_as_that_of_its_request():
+    assert subject(last(TASK + '< 3 = {"content":[]}'))[0] == "CallToolResult"
+    assert fits(last(TASK + '< 3 = {"content":[]}'))
+    assert told(TASK + '< 3 = {"contents":[]}', "schema/") == ["#7 schema/invalid"]
+    assert told(TASK + '< 3 ! {"code":-32603,"message":"no"}', "schema/") == []
+
+
+def test_the_result_of_a_task_that_is_not_known_is_not_judged():
+    text = TASK.replace('tasks/result {"taskId":"a"}', 'tasks/result {"taskId":"b"}')
+    assert subject(last(text + "< 3 = {}")) is None
+
+
+def test_a_uri_with_letters_beyond_ascii_is_only_mentioned():
+    text = '= 2025-11-25\n> 2 resources/read {"uri":"file:///%s"}'
+    (mild,) = [it for it in findings(text % "größe") if it.rule == "schema/format"]
+    (hard,) = [it for it in findings(text % "a größe") if it.rule == "schema/format"]
+    assert (mild.severity, hard.severity) == ("info", "warning")
+    assert mild.message == '"file:///größe" is no URI: "ö" has to be written as %C3%B6 (RFC 3986)'
+
+
+@pytest.mark.parametrize("declared", ["extensions", "experimental"])
+def test_methods_of_nobody_are_expected_where_a_side_has_declared_some(declared):
+    text = """
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"%s":%s},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        < notifications/peer/news
+    """
+    assert told(text % (declared, '{"peer/news":{}}'), "schema/unknown") == []
+    assert told(text % (declared, "{}"), "schema/unknown") == ["#4 schema/unknown-method"]
