@@ -21,11 +21,11 @@ class Holder(NamedTuple):
     words: list[str]
 
 
-def listening_place(text: str, example: int) -> tuple[str, int]:
+def listening_place(text: str, example: int, option: str = "--listen") -> tuple[str, int]:
     """The host and port that `--listen HOST:PORT` names. Raises UsageError, with `example` as a port."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--listen takes HOST:PORT, such as 127.0.0.1:{example}, not {text!r}")
+        raise UsageError(f"{option} takes HOST:PORT, such as 127.0.0.1:{example}, not {text!r}")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 

@@ -11,6 +11,7 @@ from mcpspy import __version__
 from mcpspy.authority import default
 from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import UsageError
+from mcpspy.ports import listening_place, to_dial
 from mcpspy.printable import printable
 from mcpspy.relay.flow import Origin
 from mcpspy.relay.hosts import Hosts
@@ -22,7 +23,7 @@ DEFAULT_PORT = 6279
 def run(options: argparse.Namespace) -> int:
     """Relay until a signal ends it."""
     mitm = interceptor()
-    host, port = _listen(options.listen)
+    host, port = listening_place(options.listen, DEFAULT_PORT)
     target = mitm.target(options.mode)
     allowed = options.allow or ([target] if target else [])
     if not allowed:
@@ -63,21 +64,11 @@ def interceptor() -> ModuleType:
     return mitm
 
 
-def _listen(value: str) -> tuple[str, int]:
-    host, colon, port = value.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--listen takes HOST:PORT, such as 127.0.0.1:6279, not {value!r}")
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
 def _address(mode: str, host: str, port: int | None) -> str:
     """What a client has to be told."""
     if port is None:
         return mode
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
-        host = "127.0.0.1"
-    scheme = "socks5" if mode == "socks5" else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"{'socks5' if mode == 'socks5' else 'http'}://{to_dial(host)}:{port}"
 
 
 def _next(mode: str, port: int | None) -> str:

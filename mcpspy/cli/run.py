@@ -11,6 +11,7 @@ import sys
 
 from mcpspy.authority import default, through
 from mcpspy.errors import SpawnError, UsageError
+from mcpspy.ports import listening_place
 from mcpspy.printable import printable
 
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
@@ -38,11 +39,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_without_proxy(place: str) -> None:
-    host, colon, port = place.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--proxy takes HOST:PORT, such as 127.0.0.1:6279, not {place!r}")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), 5).close()
+        socket.create_connection(listening_place(place, 6279, "--proxy"), 5).close()
     except OSError:
         advice = "start 'mcpspy mitm --allow HOST' first, or name where it listens with --proxy"
         raise UsageError(f"nothing listens on {place}: {advice}") from None

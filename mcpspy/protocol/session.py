@@ -81,6 +81,8 @@ class Exchange:
     """The tool, prompt or resource concerned."""
     revision: Revision | None
     response: Message | None = None
+    answered: int | None = None
+    """When, in nanoseconds since the capture started."""
     cancelled: bool = False
     in_doubt: bool = False
     """Records were lost after the request: the answer may be among them."""
@@ -104,7 +106,14 @@ class Exchange:
     @property
     def latency(self) -> int | None:
         """Nanoseconds from the request to its answer."""
-        return None if self.response is None else self.response.t - self.request.t
+        return None if self.answered is None else self.answered - self.request.t
+
+    def untie(self) -> None:
+        """Drop what refers back to it, for those who keep no message: only the garbage collector would free all that.
+
+        Its status is no longer known.
+        """
+        self.request.exchange = self.response = None
 
 
 @dataclass(slots=True)
@@ -269,7 +278,7 @@ class Session:
 
     def _join(self, message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
         self._settle(exchange)
-        exchange.response = message
+        exchange.response, exchange.answered = message, message.t
         message.exchange = exchange
         message.revision = exchange.revision
         self._complete(key, exchange, message.n)

@@ -53,6 +53,8 @@ def check(path: str, as_revision: Revision | None = None) -> Checked:
         for event in judge.feed(record):
             if isinstance(event, Message):
                 spoken.add(event.revision)
+                if event.exchange and event.exchange.response is event and event.place is None:
+                    event.exchange.untie()  # what carried it over HTTP, others may yet be judged by
             elif isinstance(event, Finding):
                 findings.append(event)
     if not live:

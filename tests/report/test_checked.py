@@ -1,7 +1,10 @@
 """What is found in a capture, and how much of it was looked at."""
 
+import gc
+
 import pytest
 
+from benchmarks.check.traffic import write
 from mcpspy.errors import CaptureError
 from mcpspy.protocol.revisions import Revision
 from mcpspy.report.checked import THRESHOLDS, check, reaches, totals
@@ -79,3 +82,20 @@ def test_a_finding_reaches_the_threshold_of_its_severity_and_those_below(thresho
     reached = [severity for severity in ("error", "warning", "info") if reaches(severity, threshold)]
     expected = {"error": 1, "warning": 2, "info": 3, "never": 0}[threshold]
     assert reached == ["error", "warning", "info"][:expected]
+
+
+def test_what_was_answered_is_freed_at_once_and_not_left_to_the_garbage_collector(tmp_path):
+    few, many = str(tmp_path / "few"), str(tmp_path / "many")
+    write(few, 20_000)  # more than is remembered
+    write(many, 24_000)
+    check(many)  # what is made once is there
+    gc.collect()
+    gc.disable()
+    try:
+        left = []
+        for path in (few, many):
+            check(path)
+            left.append(gc.collect())
+    finally:
+        gc.enable()
+    assert abs(left[1] - left[0]) < 2_000  # of 2,000 exchanges more

@@ -186,7 +186,7 @@ def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
     given_up = earlier.cancelled
 
     def question() -> Iterator[Fault]:
-        if earlier.in_doubt or (earlier.response is not None and earlier.response.t <= message.t):
+        if earlier.in_doubt or (earlier.answered is not None and earlier.answered <= message.t):
             return
         number = earlier.request.n
         why = "was cancelled and may yet be answered" if given_up else "is not answered yet"
