@@ -1,7 +1,7 @@
 """What an HTTP head in a capture says: its fields, and whether a message follows it (RFC 9110)."""
 
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 Head = dict[str, Any]
 """Of a request `method`, `target`, `version`; of a response `status`, `reason`; `headers` as pairs, in order."""
@@ -28,6 +28,15 @@ def status(head: Head | None) -> int:
 def media_type(head: Head | None) -> str:
     """The media type without its parameters; empty where the head has none."""
     return (header(head, "content-type") or "").partition(";")[0].strip().lower()
+
+
+def authority(url: str) -> str:
+    """Host and port of a URL, without a port that goes without saying; empty where it has none."""
+    try:
+        found = urlsplit(url).netloc.lower().rpartition("@")[2]
+    except ValueError:
+        return ""
+    return found.removesuffix(":443").removesuffix(":80")
 
 
 def query(target: str, *names: str) -> str | None:

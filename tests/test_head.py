@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.head import header, media_type, query, stands_alone, status, title
+from mcpspy.head import authority, header, media_type, query, stands_alone, status, title
 
 
 def response(status, kind=None, **headers):
@@ -59,3 +59,16 @@ def test_a_head_has_a_title():
     assert title({"method": "GET", "target": "/sse"}) == "GET /sse"
     assert title({"status": 202, "reason": "Accepted"}) == "202 Accepted"
     assert title(response(200, "text/event-stream")) == "200 text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://me:secret@MCP.example.com:443/mcp", "mcp.example.com"),
+        ("//127.0.0.1:6278", "127.0.0.1:6278"),
+        ("/mcp", ""),
+        ("http://[::1", ""),
+    ],
+)
+def test_the_authority_of_a_url_is_its_host_and_a_port_that_says_something(url, found):
+    assert authority(url) == found

@@ -8,7 +8,7 @@ itself is nobody's fault. An answer is judged once, by the first that comes out 
 
 from collections.abc import Iterator
 
-from mcpspy.head import header, media_type, status
+from mcpspy.head import authority, header, media_type, status
 from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import EVERY, Fault, member, rule
@@ -24,6 +24,7 @@ SENDING = "basic/transports#sending-messages-to-the-server"
 _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
+_REDIRECTS = (301, 302, 303, 307, 308)
 _OURS = ("is not known", "is not installed")  # faults of decoding that are not the sender's
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -254,6 +255,40 @@ def version_header(event: Message | Remark, state: State) -> Iterator[Fault]:
         yield Fault(f"the request has no MCP-Protocol-Version; {agreed.value} was agreed on")
     elif stated is not None and stated != agreed.value and state.once("version-header other"):
         yield Fault(f"the request states {stated[:40]}; {agreed.value} was agreed on", severity="warning")
+
+
+@rule(
+    "http/redirect-elsewhere",
+    "warning",
+    """The request is redirected to another origin than the client has dialled. The clients of the SDKs do not follow
+    it there, and what they would say there passes by mcpspy. A redirect within the origin is none of this.""",
+    spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.4",
+    about="http",
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 307 [location: https://elsewhere.example.com/mcp]
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 307 [location: /mcp/]
+    """,
+    on=(Remark,),
+)
+def redirect_elsewhere(remark: Remark, state: State) -> Iterator[Fault]:
+    """Heads that send the client away."""
+    opened = remark.place.opened
+    request = remark.place.asked
+    if request is None or opened.sender != "server" or status(opened.head) not in _REDIRECTS:
+        return
+    there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
+    if there and dialled and there != dialled and "location" not in (opened.by or ""):
+        yield Fault(f"the client is sent to {there[:200]}, and it has dialled {dialled[:200]}")
+
+
+def _dialled(request: Place) -> str:
+    return f"//{header(request.opened.head, 'host') or ''}"
 
 
 @rule(

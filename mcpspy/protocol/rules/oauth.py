@@ -6,11 +6,10 @@ rewriting; here it is told of a capture.
 """
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import orjson
 
-from mcpspy.head import header, status
+from mcpspy.head import authority, header, status
 from mcpspy.jsonrpc import Error
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State
@@ -46,8 +45,8 @@ def oauth_origin(event: Message | Remark, state: State) -> Iterator[Fault]:
     if place is None or request is None or place.opened.sender != "server":
         return
     named = _metadata_url(place) or (_resource(event, request) if isinstance(event, Remark) else None)
-    dialled = _authority(f"//{header(request.opened.head, 'host') or ''}")
-    there = _authority(named or "")
+    dialled = authority(f"//{header(request.opened.head, 'host') or ''}")
+    there = authority(named or "")
     if there and dialled and there != dialled and state.once("oauth-origin"):
         yield Fault(
             f"a login will fail: the server says that it is {there[:200]}, and the client dialled {dialled[:200]}"
@@ -75,12 +74,3 @@ def _resource(remark: Remark, request: Place) -> str | None:
     except orjson.JSONDecodeError:
         return None
     return found if isinstance(found, str) else None
-
-
-def _authority(url: str) -> str:
-    """Host and port of a URL, without a port that goes without saying; empty where it has none."""
-    try:
-        found = urlsplit(url).netloc.lower().rpartition("@")[2]
-    except ValueError:
-        return ""
-    return found.removesuffix(":443").removesuffix(":80")
