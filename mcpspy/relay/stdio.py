@@ -40,7 +40,7 @@ CHUNK = 65536  # bytes; what a pipe holds
 # After the server has exited (S-04):
 _IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
 _TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
-_END = 250_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
+_END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
 _ASIDE = 0.05  # seconds that the end waits for a sentence to be read
 _STEP = 0.001  # seconds between two looks
 
