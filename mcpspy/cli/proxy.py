@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output and options.folder:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     upstreams = [Upstream(address, ca=options.ca, insecure=options.insecure) for address in addresses.values()]
-    listener = bound(host, port)
+    listener = bound(host, port, None if options.clients else "--listen")
     own, port = listener.getsockname()[:2]
     _refuse_to_relay_to_ourselves(addresses, own, port)
     if options.clients and port != PORT:

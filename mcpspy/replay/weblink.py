@@ -26,6 +26,7 @@ from mcpspy.errors import CaptureError, UsageError
 from mcpspy.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
 from mcpspy.protocol.session import subject
+from mcpspy.redact import shown
 from mcpspy.replay.link import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
 from mcpspy.replay.script import CANCELLED, member
 from mcpspy.replay.streams import chunks, lines, room
@@ -295,12 +296,12 @@ def _reach(url: str) -> None:
     except ValueError:
         there, port = urlsplit(""), 0
     if there.scheme not in ("http", "https") or not there.hostname:
-        raise UsageError(f"{url!r} is no URL of a server; one looks like http://127.0.0.1:8000/mcp")
+        raise UsageError(f"{shown(url)!r} is no URL of a server; one looks like http://127.0.0.1:8000/mcp")
     try:
         with socket.create_connection((there.hostname, port), _REACH):
             pass
     except OSError as error:
-        raise UsageError(f"cannot reach {url}: {error.strerror or error}") from error
+        raise UsageError(f"cannot reach {shown(url)}: {error.strerror or error}") from error
 
 
 def _target(url: str) -> str:

@@ -199,6 +199,12 @@ def test_a_port_where_nobody_listens_is_said(tmp_path):
         WebLink(f"http://127.0.0.1:{port}/mcp", (), "weather", str(tmp_path / "new.jsonl"), 0)
 
 
+def test_a_password_in_a_url_is_not_said(tmp_path):
+    with pytest.raises(UsageError, match="is no URL of a server") as raised:
+        WebLink("ftp://me:hunter2@a/b", (), "weather", str(tmp_path / "new.jsonl"), 0)
+    assert "hunter2" not in str(raised.value)
+
+
 @pytest.mark.parametrize("header", ["x", ": y", "a b: c", "a: b\r\nc: d", "a: ☃"])
 def test_what_is_no_header_is_said(header):
     with pytest.raises(UsageError, match="--header"):
