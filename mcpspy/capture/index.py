@@ -104,6 +104,10 @@ class Index:
         self.live = is_live(self._file.fileno())
         return "live" if self.live and status.st_nlink else "ended" if status.st_nlink else "deleted"
 
+    def span(self, n: int) -> tuple[int, int]:
+        """Where line `n` begins in the file, and where the next one will."""
+        return self._starts[n - 1], self._starts[n]
+
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""
         last, more = self._decode(n)
@@ -146,7 +150,7 @@ class Index:
             self.rows[first : last + 1] = self.rows[first + 1 : last + 1] + self.rows[first : first + 1]
 
     def _decode(self, n: int) -> tuple[Record | None, bool]:
-        start, end = self._starts[n - 1], self._starts[n]
+        start, end = self.span(n)
         return _parse(n, self.read(start, end - start).rstrip(b"\n"))
 
     def _line(self, line: bytes) -> None:

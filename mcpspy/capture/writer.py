@@ -99,6 +99,10 @@ class Writer:
         """A channel ends; `rest` is what only some have: code, reason."""
         self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how} | (rest or {}))
 
+    def gap(self, t: int, lost: int, why: str) -> None:
+        """Records are missing that this writer was never given, as where another program's file does not hold them."""
+        self._append(t, {"kind": "gap", "t": t, "lost": lost, "why": why})
+
     def end(self, t: int, code: int | None, why: str | None) -> None:
         """The relay ends: the last record, and no call may follow.
 
@@ -234,8 +238,14 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | g
 def _open_new(folder: str | None, environ: dict[str, str], name: str, wall: int) -> tuple[int, str]:
     place = directory(folder, environ)
     make_directory(place)
-    path = os.path.join(place, file_name(wall, name))
-    fd = os.open(path, _FLAGS | os.O_EXCL, 0o600)
+    for tries_left in range(7, -1, -1):
+        path = os.path.join(place, file_name(wall, name))
+        try:
+            fd = os.open(path, _FLAGS | os.O_EXCL, 0o600)
+            break
+        except FileExistsError:  # a name has 16 random bits, and an import may make hundreds of the same start
+            if not tries_left:
+                raise
     _lock(fd)
     return fd, path
 

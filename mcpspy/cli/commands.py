@@ -167,6 +167,13 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
         description="Watch captures in the terminal: the sessions of a directory, or one of them; live ones grow.",
     )
     tui.add_argument("targets", nargs="*", metavar="CAPTURE|DIR", help="default: where wrap writes them")
+    tui.add_argument(
+        "--web",
+        nargs="?",
+        const="127.0.0.1:6280",
+        metavar="HOST:PORT",
+        help="in a browser (default: 127.0.0.1:6280); needs the extra mcpspy[web]",
+    )
 
     ls = commands.add_parser(
         "ls",
@@ -214,6 +221,15 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     prune.add_argument("--older", metavar="AGE", help="those older than this: 90m, 12h, 30d, 8w")
     prune.add_argument("--keep", metavar="SIZE", help="the oldest, until the rest takes at most this: 500MB, 2GB")
     prune.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+
+    bring = commands.add_parser(
+        "import",
+        help="make captures of what mitmproxy, a browser, the Inspector, … recorded",
+        description="Make a capture for each server of a file that another program recorded, and print where it lies.",
+        epilog="What it reads: docs/import.md.",
+    )
+    bring.add_argument("file", metavar="FILE")
+    bring.set_defaults(command="import_")  # `import` is no name of a module
 
     mock = commands.add_parser(
         "mock",

@@ -295,6 +295,13 @@ def test_what_could_not_be_written_is_counted_in_a_gap_as_soon_as_writing_works(
     assert "No space left on device" in said[0]
 
 
+def test_what_the_writer_was_never_given_is_a_gap_as_well(tmp_path):
+    writer, _ = make(tmp_path / "a.jsonl")
+    writer.gap(5, 2, "the file does not hold them")
+    writer.end(6, None, None)
+    assert read(tmp_path / "a.jsonl") == [Gap(2, 5, 2, "the file does not hold them"), End(3, 6)]
+
+
 def test_the_user_is_told_once(tmp_path, full):
     writer, said = make(tmp_path / "a")
     for t in range(10):
@@ -679,3 +686,13 @@ def test_base64_is_the_standard_alphabet(tmp_path):
     writer, _ = make(tmp_path / "a")
     writer.frame(1, 1, bytes(range(256)), more=False, cut=False)
     assert base64.b64decode(json.loads(lines(tmp_path / "a")[1])["b64"], validate=True) == bytes(range(256))
+
+
+def test_a_name_that_another_capture_has_by_chance_is_drawn_again(tmp_path, monkeypatch):
+    drawn = iter(["taken.jsonl", "taken.jsonl", "free.jsonl"])
+    monkeypatch.setattr(module, "file_name", lambda *_: next(drawn))
+    first, second = (make(None, output=None, folder=str(tmp_path), environ={}, wall=WALL) for _ in range(2))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["free.jsonl", "taken.jsonl"]
+    for writer, said in (first, second):
+        finish(writer)
+        assert not said

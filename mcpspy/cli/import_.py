@@ -1,0 +1,27 @@
+"""`mcpspy import FILE`: captures of what another program recorded."""
+
+import argparse
+import os
+import sys
+
+from mcpspy.errors import CaptureError
+from mcpspy.imports.forms import bring
+from mcpspy.printable import printable
+from mcpspy.units import plural
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the captures and print where they lie."""
+    account = bring(options.file, os.environ)
+    for path in account.paths:
+        print(printable(path, 4096))
+    read = plural(account.read, account.unit)
+    lost = f"{account.lost:,} of them damaged" if account.lost else ""
+    if account.fault:
+        kept = "what stood before is imported" if account.paths else "nothing is imported"
+        raise CaptureError(f"{options.file} cannot be read to its end: {account.fault}; {kept}")
+    if not account.paths:
+        raise CaptureError(f"nothing in {options.file} ({', '.join(filter(None, [read, lost]))}) is MCP")
+    if lost:
+        print(f"mcpspy: {options.file} has {read}, {lost} and left out", file=sys.stderr)
+    return 0

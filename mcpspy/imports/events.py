@@ -1,0 +1,75 @@
+"""When the events of a stream came, where a file knows the stream as a whole: when it began and ended.
+
+An event came after what it answers, and before what answers it. So each is placed as early as that allows: not before
+the stream, the event above it, or, being a response, the request with its id. Whatever an event led to then comes later
+still, and requests pair as they did. Of the stream that a request opened the last event, as a rule its result, is
+what ended it. All of these times are approximate, and the capture says so.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from mcpspy.jsonrpc import Error, Id, Request, Result, parse
+from mcpspy.wire.body import Decoder
+from mcpspy.wire.sse import Events, parse_event
+
+
+class Asked:
+    """When requests were sent, by server and id; several clients may use one id."""
+
+    def __init__(self) -> None:
+        self._walls: dict[tuple[str, Id], list[int]] = {}
+
+    def note(self, origin: str, wall: int, body: bytes) -> None:
+        """Take what a body asks."""
+        for message in parse(body):
+            if isinstance(message, Request):
+                walls = self._walls.setdefault((origin, message.id), [])
+                if wall not in walls[bisect_left(walls, wall) :][:1]:
+                    insort(walls, wall)
+
+    def first(self, origin: str, event: bytes, since: int) -> int:
+        """When first since then was asked what this event answers; `since` if nothing was."""
+        data = parse_event(event).data
+        answered = [message.id for message in parse(data or b"") if isinstance(message, Result | Error) and message.id]
+        found = [since]
+        for walls in (self._walls.get((origin, answer), []) for answer in answered):
+            found += walls[bisect_left(walls, since) :][:1]
+        return max(found)
+
+
+def blocks(raw: bytes, encoding: str, most: int) -> list[bytes] | None:
+    """The events of a stream, each with what ends it; None where its coding hides them, or hides more than `most`."""
+    decoder = Decoder(encoding)
+    if not decoder.plain:
+        parts, size = [], 0
+        for part in decoder.feed(raw):
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                return None
+        decoder.end()
+        if decoder.fault:
+            return None
+        raw = b"".join(parts)
+    events = Events()
+    found: list[bytes] = []
+    pieces: list[bytes] = []
+    for piece, more, cut in events.feed(raw) + events.end():
+        pieces.append(piece)
+        if not more:
+            found.append(b"".join(pieces) + (b"" if cut else b"\n"))
+            pieces.clear()
+    return found
+
+
+def placed(
+    events: list[bytes], origin: str, since: int, until: int, asked: Asked, *, to_a_request: bool
+) -> Iterator[tuple[int, bytes]]:
+    """Each event of a stream and its time; `to_a_request` says that a request opened the stream, and no GET."""
+    wall = since
+    for number, event in enumerate(events, 1):
+        wall = max(wall, asked.first(origin, event, since))
+        if number == len(events) and to_a_request:
+            wall = until
+        yield min(wall, until), event

@@ -1,0 +1,94 @@
+import gzip
+
+import pytest
+
+from mcpspy.imports.exchange import Exchange, Web, place, split
+from mcpspy.imports.recording import Account, Captures
+from tests.imports.files import AT, PING, PONG, brought, dumps, flow, told
+
+PLAIN = {
+    "origin": "https://mcp.example.com",
+    "asked": AT * 10**9,
+    "answered": AT * 10**9,
+    "ended": AT * 10**9,
+    "head": {"method": "POST", "target": "/", "version": "1.1"},
+    "headers": [],
+    "body": b"",
+    "status": 200,
+    "reason": "",
+    "response_headers": [],
+    "answer": (),
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({}, False),
+        ({"body": PING}, True),
+        ({"body": b'{"id":1,"method":"ping"}'}, False),
+        ({"answer": ((0, PONG),)}, True),
+        ({"answer": ((0, PONG),), "response_headers": [("Content-Type", "application/json")]}, True),
+        ({"answer": ((0, PONG),), "response_headers": [("Content-Type", "text/html")]}, False),
+        ({"answer": ((0, b"event: endpoint\ndata: /messages"),)}, True),
+        ({"headers": [("MCP-Protocol-Version", "2025-06-18")]}, True),
+        ({"response_headers": [("mcp-session-id", "x")]}, True),
+        ({"headers": [("Sec-WebSocket-Protocol", "x, mcp")]}, True),
+        ({"answer": ((0, gzip.compress(PONG)),)}, False),
+        (
+            {"answer": ((0, gzip.compress(PONG)),), "coded": True, "response_headers": [("content-encoding", "gzip")]},
+            True,
+        ),
+    ],
+)
+def test_what_is_mcp_is_told_by_content(tmp_path, fields, wanted):
+    captures = Captures({}, {"MCPSPY_CAPTURE_DIR": str(tmp_path)}, Account(""), "file")
+    assert (Web(captures).start(Exchange(**PLAIN | fields)) is not None) == wanted
+    assert not list(tmp_path.iterdir()), "a capture is made with the first step"
+
+
+@pytest.mark.parametrize("form", ["gzip", "br", "no-such-coding"])
+def test_a_body_whose_coding_cannot_be_undone_stays_as_it_came_and_that_is_said(tmp_path, form):
+    state = flow()
+    state["response"] |= {"content": b"no code", "headers": [[b"content-encoding", form.encode()]]}
+    _, [capture] = brought(tmp_path, dumps(state))
+    assert told(capture)[-1] == "20 server response no code"
+    assert [record for record in capture.records() if getattr(record, "undecoded", False)]
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://me:pw@Mcp.Example.com:443/a?b=c#d", ("https://mcp.example.com", "/a?b=c")),
+        ("wss://[::1]:9/", ("https://[::1]:9", "/")),
+        ("http://h", ("http://h", "/")),
+    ],
+)
+def test_a_url_is_an_origin_and_a_target(url, found):
+    assert split(url) == found
+
+
+@pytest.mark.parametrize("bad", ["mcp://label/x", "/mcp", "http://", "http://h:99999/"])
+def test_what_no_client_can_dial_is_refused(bad):
+    with pytest.raises(ValueError):  # noqa: PT011 (some are those of urllib)
+        split(bad)
+
+
+def test_the_port_of_the_scheme_is_not_named():
+    assert place("HTTPS", "h", 443) == "https://h"
+    assert place("http", "h", 443) == "http://h:443"
+
+
+@pytest.mark.parametrize("host", ["", "a/b", "me@h", "h\n", "a:b", "h?x", "[::1]", "h h/"])
+def test_a_host_that_is_none_is_refused(host):
+    with pytest.raises(ValueError):  # noqa: PT011 (some are those of urllib)
+        place("https", host, 443)
+
+
+def test_an_empty_message_of_a_websocket_is_a_frame(tmp_path):
+    messages = [[1, True, b"", AT + 1.0, False, False], [1, True, PING, AT + 1.0, False, False]]
+    messages.append([8, True, b"\x03\xe8", AT + 1.0, False, False])
+    state = flow(websocket={"messages": messages})
+    state["response"]["status_code"] = 101
+    _, [capture] = brought(tmp_path, dumps(state))
+    assert told(capture)[-2:] == ["1000 client ws ", f"1000 client ws {PING.decode()}"]
