@@ -7,6 +7,7 @@ Python's variables *replace* the certificates that a client trusts, so they name
 anyhow, and ours. `mitm` makes the authority itself; nothing here needs mitmproxy.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -45,14 +46,23 @@ class Authority:
         """The certificate and those that clients trust anyhow."""
         return os.path.join(self.folder, "bundle.pem")
 
-    @property
-    def upstream(self) -> str:
-        """What `mitm` itself trusts of upstream servers."""
-        return os.path.join(self.folder, "upstream.pem")
-
     def exists(self) -> bool:
         """Whether it has been made."""
         return os.path.isfile(self.key) and os.path.isfile(self.certificate)
+
+    def adopt(self, draft: str) -> None:
+        """Take the files of the directory `draft` for its own; the key of a process that was first stays.
+
+        Each appears whole, so that neither two processes nor one that is killed leave halves that do not match.
+        """
+        for name in (os.path.basename(self.key), f"{BASENAME}-dhparam.pem"):
+            with contextlib.suppress(FileExistsError):
+                os.link(os.path.join(draft, name), os.path.join(self.folder, name))
+        (certificate, *_) = certificates(self.key)
+        derived = os.path.join(draft, "certificate")
+        with open(derived, "w", encoding="ascii") as out:
+            out.write(certificate + "\n")
+        os.replace(derived, self.certificate)
 
     def protect(self) -> None:
         """Make the directory, and let nobody else read it or the key."""

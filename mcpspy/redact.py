@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 _HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "xapikey"))
 _ENDINGS = "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()
 _OAUTH = frozenset("code codeverifier assertion clientassertion devicecode samlresponse".split())
-_OAUTH_ENDPOINTS = frozenset("token register registration introspect introspection revoke revocation par".split())
+_OAUTH_ENDPOINTS = frozenset(
+    "token register registration introspect introspection revoke revocation par"
+    " access_token device_authorization".split()
+)
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
 _REMEMBERED = 4096  # header values, which repeat from request to request
 LARGEST_BODY = 65536

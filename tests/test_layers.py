@@ -16,7 +16,7 @@ LAYERS = {
     0: "__init__ record errors printable units head ports",
     1: "capture wire jsonrpc redact child child_windows",
     2: "protocol tap authority",
-    3: "timeline filters relay replay demo clients report",
+    3: "timeline filters relay replay demo clients report export imports",
     4: "tui",
     5: "cli",
     6: "__main__",
@@ -25,16 +25,18 @@ LAYER = {unit: layer for layer, units in LAYERS.items() for unit in units.split(
 
 SIBLINGS = {
     ("filters", "timeline"),  # a filter is asked of rows
+    ("export", "timeline"),  # what is exported is a row
     ("report", "timeline"),  # a report tells of frames and findings as a timeline does
     ("replay", "relay"),  # a mock's port is guarded as a proxy's
     ("report", "replay"),  # a report tells what a replay has compared
     ("redact", "capture"),  # the key lies in the user's directory, and `capture.place` knows where that is
 }
 PLACES = {
-    "aiohttp": ("relay", "replay"),
+    "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
     "ruamel": ("clients",),
     "textual": ("tui",),
+    "textual_serve": ("tui",),
     "pytest": ("replay",),
 }
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}

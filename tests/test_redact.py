@@ -454,6 +454,7 @@ def test_a_token_looks_the_same_in_a_form_in_json_and_in_a_header():
         ("/oauth2/v1/Token?x=1", True),
         ("/register/", True),
         ("/introspect", True),
+        ("/login/oauth/access_token", True),
         ("/mcp", False),
         ("/tokens/mcp", False),
         ("/", False),

@@ -13,11 +13,12 @@ from typing import Any
 from benchmarks.relay.figures import Result, Rounds, Row
 from benchmarks.relay.processes import Broken
 from benchmarks.relay.report import machine, table
+from benchmarks.tui.filters import filters
 from benchmarks.tui.large import large
 from benchmarks.tui.live import live
 from benchmarks.tui.plan import QUICK, Plan, Scale
 
-SETS: dict[str, Callable[[Plan], Result]] = {"large": large, "live": live}
+SETS: dict[str, Callable[[Plan], Result]] = {"large": large, "filters": filters, "live": live}
 
 
 def main() -> int:

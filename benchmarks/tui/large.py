@@ -17,7 +17,7 @@ from benchmarks.tui.terminal import LINES, Terminal
 
 _TITLE = re.compile(r"ended · ([\d,]+) rows([^\n]*)")
 _MESSAGE = re.compile(r"#(\d+) [a-z]")  # the first line of the selected message; a row has its time there
-_PAGE = LINES - 3  # rows less one, below a title and above the keys
+_PAGE = LINES - 4  # rows less one, below a title and above the views and the keys
 
 
 def large(plan: Plan) -> Result:

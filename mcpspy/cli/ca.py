@@ -3,9 +3,11 @@
 import argparse
 import os
 import shlex
+import sys
 
 from mcpspy.authority import ADDING, REPLACING, Authority, default
 from mcpspy.errors import UsageError
+from mcpspy.printable import printable
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,12 +40,19 @@ def _export(authority: Authority, file: str | None) -> None:
 
 
 def _environment(authority: Authority) -> None:
-    form = "$env:{} = '{}'" if os.name == "nt" else "export {}={}"
-    quote = str if os.name == "nt" else shlex.quote
+    windows = os.name == "nt"
+    form = "$env:{} = {}" if windows else "export {}={}"
     for name, value in authority.trust(os.environ).items():
-        print(form.format(name, quote(value)))
-    print(f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.")
-    print(f"# Electron and browsers read the system's store: put {authority.certificate} there, if you want that.")
+        print(form.format(name, _quote_for_powershell(value) if windows else shlex.quote(value)))
+    notes = (  # not for the shell: zsh takes no comments from a terminal
+        f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.",
+        f"# Electron and browsers read the system's store: put {authority.certificate} there, if you want that.",
+    )
+    print(*(printable(note, 2000) for note in notes), sep="\n", file=sys.stderr)
+
+
+def _quote_for_powershell(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _status(authority: Authority) -> int:

@@ -36,7 +36,7 @@ def run(_: argparse.Namespace) -> int:
             else:
                 client.wait()
                 _await_capture(client, path)
-                show.run(argparse.Namespace(capture=path, json=False, follow=False))
+                show.run(argparse.Namespace(capture=path, json=False, follow=False, filter=None))
                 if client.returncode:
                     raise Error(_complaint(client) or f"the demo's client ended with status {client.returncode}")
         finally:

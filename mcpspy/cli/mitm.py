@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> int:
     allowed = options.allow or ([target] if target else [])
     if not allowed:
         raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
-    settings = mitm.Settings(host, port, options.mode, Hosts(allowed), options.all_http, options.ca, options.insecure)
+    hosts = Hosts(allowed)
+    settings = mitm.Settings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
 
     def capture(origin: Origin) -> Writer | None:
         header: dict[str, object] = {
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         print(_address(options.mode, host, port), flush=True)
         if not is_loopback(host):
             _say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
-        _say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, port)}")
+        _say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
     asyncio.run(mitm.run(settings, default(), capture, ready, _say))
     return 0
@@ -71,11 +72,12 @@ def _address(mode: str, host: str, port: int | None) -> str:
     return f"{'socks5' if mode == 'socks5' else 'http'}://{to_dial(host)}:{port}"
 
 
-def _next(mode: str, port: int | None) -> str:
+def _next(mode: str, host: str, port: int | None) -> str:
     """How to start a client, where that is by a proxy's variables."""
     if not mode.startswith(("regular", "upstream")):
         return ""
-    place = "" if port == DEFAULT_PORT else f"--proxy 127.0.0.1:{port} "
+    address = f"{to_dial(host)}:{port}"
+    place = "" if address == f"127.0.0.1:{DEFAULT_PORT}" else f"--proxy {address} "
     return f"; start the client with 'mcpspy run {place}-- CLIENT'"
 
 

@@ -11,7 +11,7 @@ import sys
 
 from mcpspy.authority import default, through
 from mcpspy.errors import SpawnError, UsageError
-from mcpspy.ports import listening_place
+from mcpspy.ports import listening_place, to_dial
 from mcpspy.printable import printable
 
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
@@ -22,12 +22,12 @@ def run(options: argparse.Namespace) -> int:
     argv = options.server
     if not argv:
         raise UsageError("run needs the client's command after '--': mcpspy run -- COMMAND [ARG...]")
-    _refuse_without_proxy(options.proxy)
+    proxy = _proxy(options.proxy)
     authority = default()
     if not authority.exists():
         raise UsageError(f"there is no authority in {authority.folder} to trust: 'mcpspy mitm' makes it")
     environ = dict(os.environ)
-    for name, value in (through(f"http://{options.proxy}") | authority.trust(environ)).items():
+    for name, value in (through(proxy) | authority.trust(environ)).items():
         if not value and environ.pop(name, ""):
             _say(f"{name} is not passed on: what it names would go past mcpspy")
         if value:
@@ -38,12 +38,15 @@ def run(options: argparse.Namespace) -> int:
     return _become(argv, environ)
 
 
-def _refuse_without_proxy(place: str) -> None:
+def _proxy(place: str) -> str:
+    """The URL of the proxy at a place. Raises UsageError where nothing listens."""
+    host, port = listening_place(place, 6279, "--proxy")
     try:
-        socket.create_connection(listening_place(place, 6279, "--proxy"), 5).close()
-    except OSError:
+        socket.create_connection((host, port), 5).close()
+    except (OSError, UnicodeError):  # the latter for what can be no host's name
         advice = "start 'mcpspy mitm --allow HOST' first, or name where it listens with --proxy"
         raise UsageError(f"nothing listens on {place}: {advice}") from None
+    return f"http://{to_dial(host)}:{port}"
 
 
 def _ignores_proxies(command: str) -> str | None:

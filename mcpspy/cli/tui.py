@@ -1,12 +1,17 @@
-"""`mcpspy tui`: watch captures in the terminal, live ones growing."""
+"""`mcpspy tui`: watch captures in the terminal or in a browser, live ones growing."""
 
 import argparse
 import os
+import sys
+from types import ModuleType
 
 from mcpspy.capture.place import directory
 from mcpspy.capture.reader import Capture
-from mcpspy.errors import CaptureError
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.ports import listening_place
 from mcpspy.tui.app import run as run_app
+
+_PORT = 6280
 
 
 def run(options: argparse.Namespace) -> int:
@@ -16,4 +21,21 @@ def run(options: argparse.Namespace) -> int:
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures there are")
         if not os.path.isdir(target):
             Capture(target)  # says what is wrong with it
-    return run_app(options.targets or [directory(None, os.environ)])
+    targets = options.targets or [directory(None, os.environ)]
+    if options.web is None:
+        return run_app(targets)
+    host, port = listening_place(options.web, _PORT, "--web")
+    status: int = _web().serve(targets, host, port)
+    return status
+
+
+def _web() -> ModuleType:
+    """The module that imports textual-serve. Raises UsageError where that is not installed."""
+    try:
+        from mcpspy.tui import web
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "textual_serve":
+            raise
+        command = f"{sys.executable} -m pip install 'mcpspy[web]'"
+        raise UsageError(f"--web needs textual-serve, which is not installed: {command}") from None
+    return web

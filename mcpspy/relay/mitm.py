@@ -17,6 +17,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import mitmproxy.proxy.server  # type: ignore[import-not-found]
@@ -30,6 +31,7 @@ from mcpspy.authority import BASENAME, Authority, write_bundle
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import UsageError
 from mcpspy.ports import holder
+from mcpspy.redact import shown
 from mcpspy.relay.flow import Flow, Origin
 from mcpspy.relay.hosts import Hosts
 
@@ -58,12 +60,14 @@ def make(authority: Authority) -> None:
     try:
         authority.protect()
         if not authority.exists():
-            certs.CertStore.create_store(folder, BASENAME, _KEY_SIZE, "mcpspy", "mcpspy")
+            with TemporaryDirectory(dir=folder) as draft:
+                certs.CertStore.create_store(Path(draft), BASENAME, _KEY_SIZE, "mcpspy", "mcpspy")
+                authority.adopt(draft)
         authority.protect()
         certs.CertStore.from_store(folder, BASENAME, _KEY_SIZE)
     except OSError as error:
         raise UsageError(f"cannot use the authority in {folder}: {error.strerror or error}") from None
-    except ValueError:
+    except (ValueError, TypeError):  # the latter for a key with a password
         raise UsageError(f"the authority in {folder} is damaged: move it away, and a new one is made") from None
 
 
@@ -76,6 +80,8 @@ def target(mode: str) -> str | None:
         spec = ProxyMode.parse(mode)
     except ValueError as error:
         modes = "regular, upstream:URL, reverse:URL, socks5, local or local:PROGRAM"
+        if "@" in mode:
+            raise UsageError(f"--mode {shown(mode)!r} cannot be used: a URL in it must not hold a password") from None
         raise UsageError(f"--mode {mode!r} cannot be used ({error}); the modes are {modes}") from None
     return spec.address[0] if name == "reverse" else None
 
@@ -92,7 +98,21 @@ async def run(
     `ready` gets the port that was taken, None in a mode without one. Raises UsageError where it cannot start.
     """
     make(authority)
-    write_bundle(authority.upstream, [settings.ca] if settings.ca else [])
+    with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
+        trusted = os.path.join(folder, "trusted.pem")
+        write_bundle(trusted, [settings.ca] if settings.ca else [])
+        await _relay(settings, authority, trusted, create, ready, say)
+
+
+async def _relay(
+    settings: Settings,
+    authority: Authority,
+    trusted: str,
+    create: Callable[[Origin], Writer | None],
+    ready: Callable[[int | None], None],
+    say: Callable[[str], None],
+) -> None:
+    """Relay; `trusted` is a file of the certificates that servers may have."""
     interceptor = Interceptor(settings, create, ready, say)
     logging.getLogger().addHandler(interceptor.bugs)
     master = Master(
@@ -103,7 +123,7 @@ async def run(
             listen_port=settings.port,
             allow_hosts=settings.hosts.patterns,
             ssl_insecure=settings.insecure,
-            ssl_verify_upstream_trusted_ca=authority.upstream,
+            ssl_verify_upstream_trusted_ca=trusted,
         )
     )
     master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
@@ -143,14 +163,16 @@ class _Bugs(logging.Handler):
 
 def _why_not(settings: Settings, error: Exception) -> str:
     """Why it does not listen."""
+    place = f"{settings.host}:{settings.port}"
+    if isinstance(error, UnicodeError):
+        return f"cannot listen on {place}: that is no name of a host"
     if not isinstance(error, OSError):
         return f"--mode {settings.mode} cannot be used here: {error}"
-    place = f"{settings.host}:{settings.port}"
     if error.errno == errno.EADDRINUSE:
         who = holder(settings.port)
         by = f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else ""
         return f"{place} is taken{by}: end that, or choose another port with --listen"
-    return f"cannot listen on {place}: {os.strerror(error.errno) if error.errno else error}"
+    return f"cannot listen on {place}: {error.strerror or error}"
 
 
 class Interceptor:
@@ -266,6 +288,10 @@ class Interceptor:
         flow.websocket.messages.clear()
         opcode, payload, from_client = int(message.type), message.content, message.from_client
         self._afterwards(flow, lambda recording, t: recording.message(t, opcode, payload, from_client=from_client))
+
+    def tcp_message(self, flow: Any) -> None:
+        """Bytes that are neither TLS nor HTTP have come; mitmproxy would keep all of them for ever."""
+        flow.messages.clear()
 
     def websocket_end(self, flow: Any) -> None:
         """The WebSocket was closed."""

@@ -3,14 +3,28 @@
 import gc
 import os
 import sys
-from typing import ClassVar
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, ClassVar
 
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.screen import Screen
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.rows import Keyed
-from mcpspy.tui.sessions import SessionsScreen
-from mcpspy.tui.timeline import TimelineScreen
+from mcpspy.tui.detail import Detail
+from mcpspy.tui.findings import FindingsRows
+from mcpspy.tui.help import Group, HelpScreen
+from mcpspy.tui.model import Session
+from mcpspy.tui.pane import Pane
+from mcpspy.tui.prompt import Prompt
+from mcpspy.tui.rows import Keyed, Rows
+from mcpspy.tui.session import SessionScreen
+from mcpspy.tui.sessions import SessionRows, SessionsScreen
+from mcpspy.tui.several import TurnScreen
+from mcpspy.tui.timeline import TimelineView
+from mcpspy.tui.view import Following
 
 
 class Spy(Keyed):
@@ -18,15 +32,18 @@ class Spy(Keyed):
 
     CSS_PATH = "app.tcss"
     TITLE = "mcpspy"
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "quit", "quit", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "quit", "quit", show=False),
+        Binding("question_mark", "help", "help"),
+        Binding("ctrl+p", "command_palette", "all of this by name", show=False),
+    ]
 
     def __init__(self, targets: list[str]) -> None:
         """Show the captures at `targets`: directories and files. Raises CaptureError if the only one is no capture."""
         super().__init__()
         self._targets = targets
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
-        self._opened = TimelineScreen(targets[0]) if alone else None
+        self._opened = SessionScreen(Session(targets[0])) if alone else None
 
     def on_mount(self) -> None:
         """Show the sessions, and above them the only one that was asked for."""
@@ -34,13 +51,41 @@ class Spy(Keyed):
         if self._opened:
             self.push_screen(self._opened)
 
+    def action_help(self) -> None:
+        """Show all keys and commands."""
+        self.push_screen(HelpScreen(KEYS))
 
-def run(targets: list[str]) -> int:
-    """Show the captures until the user quits; returns the exit status."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the command palette offers: all that keys do in this place, and other colours."""
+        yield SystemCommand("theme", "other colours", self.action_change_theme)
+        for node, binding, enabled, _ in screen.active_bindings.values():
+            if enabled and binding.description and binding.action != "command_palette":
+                action = partial(self.run_action, binding.action, node)
+                yield SystemCommand(binding.description, f"as the key {self.get_key_display(binding)}", action)
+
+
+KEYS: tuple[Group, ...] = (
+    ("everywhere", (Spy,)),
+    ("the sessions", (SessionsScreen, SessionRows)),
+    ("a session", (SessionScreen, TurnScreen)),
+    ("the timeline", (TimelineView,)),
+    ("any list", (Rows, Following)),
+    ("findings", (FindingsRows,)),
+    ("the message", (Detail, Pane)),
+    ("a line to type in", (Prompt,)),
+)
+"""Where there are keys, in the order of the help."""
+
+
+def run(targets: list[str], driver: type[Driver] | None = None) -> int:
+    """Show the captures until the user quits, in the terminal if there is no driver; returns the exit status."""
+    if driver is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
+    if os.environ.get("TERM", "").startswith("vt"):  # those have no colours
+        os.environ.setdefault("NO_COLOR", "1")
     gc.freeze()  # what is there by now stays: looking through it again and again stops the screen for 100 ms
     gc.set_threshold(20_000, 50, 100)
     app = Spy(targets)
+    app.driver_class = driver or app.driver_class
     app.run()
     return app.return_code or 0

@@ -1,168 +1,230 @@
-"""The selected message: what is known of it, then the message itself, indented or as it came."""
+"""The selected message, and the one that it answers or that answers it: two panes, of which often one is seen.
 
-import asyncio
-from collections.abc import Iterator
-from itertools import chain, islice
-from typing import ClassVar
+Alone, the message stands in the first pane. As a pair the request stands in the first and the response in the second:
+beside each other where there is room, else one below the other. How a message is shown (as a tree, as it came, in
+hexadecimal) and what is folded in it belongs to this widget and outlives the message.
+"""
 
-from rich.segment import Segment
-from rich.style import Style
-from textual import work
+from typing import ClassVar, Self
+
+from rich.text import Text as Plain
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Region
-from textual.reactive import reactive
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
+from textual.containers import Container
+from textual.events import Resize
 
+from mcpspy import export
+from mcpspy.errors import UsageError
 from mcpspy.printable import printable
-from mcpspy.protocol.rules import Finding
 from mcpspy.record import Header
-from mcpspy.timeline import Row, wall_time
-from mcpspy.tui.pretty import Piece, json_lines, text_lines
-from mcpspy.tui.rows import BREATH, set_height
-from mcpspy.units import duration_text, size_text
+from mcpspy.timeline import Row
+from mcpspy.tui.around import Around
+from mcpspy.tui.dialogs import Choice, CopyMenu, SavePrompt
+from mcpspy.tui.document import FORMS, Body, Document, Entry, Text
+from mcpspy.tui.facts import entries
+from mcpspy.tui.hexdump import HexDump
+from mcpspy.tui.pane import Pane
+from mcpspy.tui.tree import Folds, Tree
+from mcpspy.units import size_text
 
-_MOST = 20_000  # lines that are kept, 1.5 kB each
-_AT_ONCE = 200  # lines made before the next look at the keyboard
+_COLUMNS = 100  # from which two messages stand beside each other
+_NOTHING = Around()
+_LONGEST = 1 << 20  # characters that are handed to a terminal's clipboard
 
-_TO = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}
+Subject = tuple[list[Row], Around]
+"""The messages of one frame, and what belongs to them."""
 
 
-class Detail(ScrollView, can_focus=True):
-    """A pane of wrapped lines that are made as they are needed."""
+class Detail(Container):
+    """The message, or the pair."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"detail--{kind}" for kind in ("key", "string", "number", "literal", "punctuation", "plain", "label", "warning")
-    }
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_up", "up", show=False),
-        Binding("down,j", "scroll_down", "down", show=False),
-        Binding("pageup,ctrl+b", "page_up", "page up", show=False),
-        Binding("pagedown,ctrl+f,space", "page_down", "page down", show=False),
-        Binding("home,g", "scroll_home", "top", show=False),
-        Binding("end,G", "scroll_end", "bottom", show=False),
+        Binding("r", "form", "tree/raw/hex"),
+        Binding("b", "pair", "pair"),
+        Binding("y", "copy", "copy"),
+        Binding("s", "save", "save"),
     ]
-
-    raw = reactive(False)
-    """Show the frame as it came."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: tuple[list[Row], Header] | None = None
-        self._lines: list[Strip] = []
-        self._base = Style.null()
+        self._header: Header | None = None
+        self._selected: Subject | None = None
+        self._subjects: list[Subject | None] = [None, None]  # as the panes show them
+        self._form = 0
+        self._pair = False
+        self._folds: dict[tuple[str | None, str], Folds] = {}  # by method and kind
+        self._sections: dict[str, bool] = {}
 
-    def show(self, rows: list[Row], header: Header) -> None:
-        """Show the messages of one frame."""
-        moved = self._shown is None or [row.n for row in rows] != [row.n for row in self._shown[0]]
-        self._shown = (rows, header)
-        self._make()
-        if moved:
-            self.scroll_to(y=0, animate=False)
+    def compose(self) -> ComposeResult:
+        """The two panes."""
+        yield Pane()
+        yield Pane(classes="second")
 
-    def on_resize(self) -> None:
+    @property
+    def panes(self) -> tuple[Pane, Pane]:
+        """The first and the second."""
+        first, second = self.query(Pane)
+        return first, second
+
+    @property
+    def pane(self) -> Pane:
+        """The one that has the focus, else the one in which the selected message stands."""
+        first, second = self.panes
+        if not self._pair or first.has_focus:
+            return first
+        is_second = second.has_focus or (self._selected and self._subjects[1] is self._selected)
+        return second if is_second else first
+
+    def show(self, rows: list[Row], header: Header, around: Around = _NOTHING) -> None:
+        """Show the messages of one frame, with what `around` finds to belong to them."""
+        self._header = header
+        self._selected = (rows, around)
+        self._arrange()
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Give the focus to the selected message."""
+        self.pane.focus(scroll_visible)
+        return self
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the pair beside or below each other, and wrap again."""
+        self.set_class(event.size.width >= _COLUMNS, "columns")
+
+    def on_pane_resized(self, event: Pane.Resized) -> None:
         """Wrap again."""
-        self._make()
+        self._make(self.panes.index(event.pane), again=True)
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Those lines of the screen; what the style sheet says of the pane is asked once, not for each of them."""
-        self._base = self.rich_style
-        return super().render_lines(crop)
+    def on_pane_moved(self) -> None:
+        """Say where the cursor stands."""
+        document = self.pane.document
+        place = document.pointer(self.pane.cursor) if document and len(document) else ""
+        form = "" if self._form == 0 else f" {FORMS[self._form]} "
+        self.border_title = Plain(printable(place, 200) or form)
 
-    def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
-        place = y + self.scroll_offset.y
-        width = self.scrollable_content_region.width
-        line = self._lines[place] if place < len(self._lines) else Strip.blank(width)
-        return line.adjust_cell_length(width).apply_style(self._base)
+    def on_descendant_focus(self) -> None:
+        """The other message of the pair is looked at."""
+        self.on_pane_moved()
 
-    def _make(self) -> None:
-        """Make the lines, those in sight at once."""
-        if self._shown is None:
+    def action_form(self) -> None:
+        """Show the message as a tree, as it came, or in hexadecimal."""
+        self._form = (self._form + 1) % len(FORMS)
+        for place in (0, 1):
+            self._make(place, again=False)
+
+    def action_pair(self) -> None:
+        """Show the request and its response, or the selected message alone."""
+        self._pair = not self._pair
+        self.set_class(self._pair, "pair")
+        if self.parent:
+            self.parent.set_class(self._pair, "beside")  # two messages want the whole width
+        had_focus = self.has_focus_within
+        self._arrange()
+        if had_focus:
+            self.focus()
+
+    def action_copy(self) -> None:
+        """Ask what to copy, and hand it to the terminal (OSC 52)."""
+        if self._subject():
+            self.app.push_screen(CopyMenu(self._choices()), self._copy)
+
+    def action_save(self) -> None:
+        """Ask for a name, and save the frame there, byte for byte."""
+        rows, around = self._subject() or ([], _NOTHING)
+        raw = around.frame(rows[0].n) if rows else None
+        if raw is None and rows and rows[0].raw and len(rows[0].raw) == rows[0].size:
+            raw = rows[0].raw
+        if raw is None:
+            self._tell("no frame is selected that could be saved", failed=True)
             return
-        width = max(self.scrollable_content_region.width, 10)
-        lines = chain.from_iterable(self._wrap(line, width) for line in _lines(*self._shown, raw=self.raw))
-        lines = chain(islice(lines, _MOST), self._omitted(lines))
-        self._lines = list(islice(lines, _AT_ONCE))
-        self._resize()
-        self._make_more(lines)
+        suffix = "json" if rows[0].value is not None else "txt"
+        what = f"save #{rows[0].n}, {size_text(len(raw))}, as"
+        prompt = SavePrompt(what, f"frame-{rows[0].n}.{suffix}", lambda name: export.save(raw, name))
+        self.app.push_screen(prompt, lambda name: self._tell(f"saved {name}") if name else None)
 
-    @work(exclusive=True)
-    async def _make_more(self, lines: Iterator[Strip]) -> None:
-        """Make the others, a few at a time."""
-        while more := list(islice(lines, _AT_ONCE)):
-            self._lines += more
-            self._resize()
-            await asyncio.sleep(BREATH)
+    def _subject(self) -> Subject | None:
+        """What the pane shows that is looked at."""
+        subject = self._subjects[self.panes.index(self.pane)]
+        return subject if subject and subject[0] else None
 
-    def _omitted(self, lines: Iterator[Strip]) -> Iterator[Strip]:
-        """One line in place of those that are too many."""
-        if next(lines, None):
-            yield from self._wrap([(f"… the first {_MOST:,} lines", "warning")], _MOST)
+    def _choices(self) -> list[Choice]:
+        rows, around = self._subject() or ([], _NOTHING)
+        asked = (rows, around)
+        if rows[0].kind in ("result", "error"):
+            asked = around.partner() or asked
+        (request, *_), opened = asked[0], asked[1].request
+        header = around.session.header if around.session else self._header
+        document, row = self.pane.document, self.pane.cursor
+        value = document.value(row) if document and len(document) else None
+        assert header
+        choices: list[Choice] = [("j", "the message as JSON", lambda: export.as_json(rows[0]))]
+        if document and value is not None:
+            place = printable(document.pointer(row), 40) or "the whole"
+            choices.append(("v", f"the value at {place}", lambda: export.pasteable(value)))
+        choices.append(("c", "the request as a curl command", lambda: export.curl(header, request, opened)))
+        choices.append(("p", "the request as a program with the Python SDK",
+                        lambda: export.python(header, request, opened)))  # fmt: skip
+        return choices
 
-    def _resize(self) -> None:
-        set_height(self, len(self._lines))
-        self.refresh()
+    def _copy(self, choice: Choice | None) -> None:
+        if choice is None:
+            return
+        try:
+            text = choice[2]()
+            if len(text) > _LONGEST:
+                raise UsageError(f"{size_text(len(text))} is more than a terminal takes: save it with s")
+        except UsageError as error:
+            self._tell(str(error), failed=True)
+            return
+        self.app.copy_to_clipboard(text)
+        self._tell(f"copied {choice[1]}: {size_text(len(text.encode(errors='replace')))}")
 
-    def _wrap(self, line: list[Piece], width: int) -> Iterator[Strip]:
-        pieces = (Segment(text, self.get_component_rich_style(f"detail--{kind}", partial=True)) for text, kind in line)
-        strip = Strip(pieces)
-        if strip.cell_length <= width:
-            yield strip
-        else:
-            yield from strip.divide([*range(width, strip.cell_length, width), strip.cell_length])
+    def _tell(self, text: str, *, failed: bool = False) -> None:
+        self.app.notify(printable(text, 300), severity="warning" if failed else "information", markup=False)
+
+    def _arrange(self) -> None:
+        """Say which message stands in which pane."""
+        selected = self._selected
+        if selected is None:
+            return
+        before = self._subjects
+        self._subjects = [selected, None]
+        if self._pair:
+            other = selected[1].partner()
+            is_answer = bool(selected[0]) and selected[0][0].kind in ("result", "error")
+            self._subjects = [other, selected] if is_answer else [selected, other]
+        for place, (old, new) in enumerate(zip(before, self._subjects, strict=True)):
+            self._make(place, again=_line(old) == _line(new))
+
+    def _make(self, place: int, *, again: bool) -> None:
+        """Make the document of a pane that is seen."""
+        pane = self.panes[place]
+        width = pane.scrollable_content_region.width
+        if self._header and width and (place == 0 or self._pair):
+            pane.show(self._document(self._subjects[place], self._header, width), again=again)
+
+    def _document(self, subject: Subject | None, header: Header, width: int) -> Document:
+        rows, around = subject or ([], _NOTHING)
+        row = rows[0] if rows else None
+        found = entries(rows, header, around) if subject else [Entry([("no other message belongs to it", "label")])]
+        if row and len(row.raw) < row.size:
+            found.append(Entry([(f"the first {size_text(len(row.raw))} of {size_text(row.size)}", "warning")]))
+        key = (row.method, row.kind) if row else (None, "")
+        folds = self._folds.setdefault(key, Folds())
+        size = row.size if row else 0
+        return Document(found, self._body(row, width), size=size, width=width, folds=folds, sections=self._sections)
+
+    def _body(self, row: Row | None, width: int) -> Body:
+        """The message in the form that was chosen."""
+        if row is None:
+            return HexDump(b"", width)
+        form = FORMS[self._form]
+        if form == "hex":
+            return HexDump(row.raw, width)
+        text = row.raw.decode(errors="replace" if form == "tree" else "backslashreplace") if row.raw else row.text or ""
+        decoded = row.raw and (row.kind not in ("invalid", "stderr") or row.value is not None)
+        return Tree(text) if decoded and form == "tree" else Text(text)
 
 
-def _lines(rows: list[Row], header: Header, *, raw: bool) -> Iterator[list[Piece]]:
-    """What the pane says, line by line, before wrapping."""
-    for row in rows:
-        yield from _about(row, header)
-    if not rows:
-        return
-    row = rows[0]
-    yield []
-    if row.raw:
-        text = row.raw.decode(errors="backslashreplace" if raw else "replace")
-        decoded = row.kind not in ("invalid", "stderr") or row.value is not None
-        yield from json_lines(text) if decoded and not raw else text_lines(text)
-    elif row.text:
-        yield from text_lines(row.text)
-    if len(row.raw) < row.size:
-        yield [(f"… the first {size_text(len(row.raw))} of {size_text(row.size)}", "warning")]
-
-
-def _about(row: Row, header: Header) -> Iterator[list[Piece]]:
-    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind
-    part = f" part {row.part + 1}" if row.part else ""
-    yield [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
-    facts = [row.kind, _TO[row.sender]]
-    if row.id is not None:
-        facts.append(f"id {printable(str(row.id), 100)}")
-    if row.size:
-        facts.append(size_text(row.size))
-    yield [(" · ".join(facts), "label")]
-    yield [(f"{row.t / 1e9:.6f} s · {wall_time(header, row.t)}", "label")]
-    outcome = [row.revision, row.status]
-    other = row.response if row.kind == "request" else row.request
-    if other:
-        outcome.append(f"{'answered by' if row.kind == 'request' else 'answers'} #{other}")
-    if row.latency is not None:
-        outcome.append(duration_text(row.latency))
-    text = " · ".join(filter(None, outcome))
-    if text:
-        yield [(text, "warning" if row.status in ("error", "tool-error", "unanswered") else "label")]
-    for fault in (row.refused, row.text if row.kind == "invalid" else None):
-        if fault:
-            yield [(printable(fault, 300), "warning")]
-    yield from map(_found, row.findings)
-
-
-def _found(finding: Finding) -> list[Piece]:
-    """What is wrong, where, and whose fault it is."""
-    kind = {"error": "warning", "warning": "number", "info": "label"}[finding.severity]
-    where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
-    related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
-    return [
-        (f"{finding.severity}: {printable(finding.message, 500)}{where}{related}", kind),
-        (f" · {finding.blame} · {finding.rule}", "label"),
-    ]
+def _line(subject: Subject | None) -> list[int]:
+    """The address of what a pane shows."""
+    return [row.n for row in subject[0]] if subject else []

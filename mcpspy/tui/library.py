@@ -1,12 +1,15 @@
 """The captures that the sessions list shows, without a screen.
 
-The theory. A directory of captures is looked at again and again, so each file is opened as seldom as possible: its
-header only when it has changed, its records only while it grows, and only if it is small enough to be counted. Counting
-goes in slices, as long as the caller allows.
+The theory. A directory may hold ten thousand captures, and is looked at again and again. So each file is opened as
+seldom as possible: its header only when it has changed, its records only while it grows, and only if it is small enough
+to be counted. All of that goes in slices, as long as the caller allows, the newest first; what is known is there at
+once, in order.
 """
 
 import os
 import time
+from bisect import insort
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,14 +17,15 @@ from datetime import datetime
 from mcpspy.capture.place import SUFFIX
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.errors import CaptureError
+from mcpspy.protocol.rules import SEVERITIES
 from mcpspy.record import Header
-from mcpspy.timeline import Counts, Timeline
+from mcpspy.timeline import Counts, Row, Timeline
 
 COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
 _SLICE = 1 << 16  # bytes read at once
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """One capture of the list."""
 
@@ -29,54 +33,66 @@ class Entry:
     header: Header
     started: float
     """Seconds since the epoch."""
+    words: str
+    """What it can be found by, in lower case."""
     size: int = 0
     """Bytes."""
     live: bool = False
     counts: Counts = field(default_factory=Counts)
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SEVERITIES, 0))
+    """How often something was found, by severity."""
     counted: int = 0
-    """Bytes of the file that are in `counts`."""
+    """Bytes of the file that are in those."""
     finished: bool = False
-    """What the end of the file leaves open is in `counts` too."""
+    """What the end of the file leaves open is in them too."""
     stamp: tuple[int, ...] = ()
     """What the file looked like: device, inode, size, time of change."""
-    records: Records = field(default_factory=Records)
-    timeline: Timeline = field(default_factory=Timeline)
+    fold: tuple[Records, Timeline] | None = None
+    """What counts, while there is more to count."""
 
 
 class Library:
-    """The captures at `targets`, each a file or a directory; `look` finds what has changed."""
+    """The captures at `targets`, each a file or a directory. `look`, then `grow` while that has more to do."""
 
     def __init__(self, targets: list[str]) -> None:
         self.targets = targets
         self.entries: list[Entry] = []
         """Live ones first, then the newest."""
+        self.changes = 0
+        """How often an entry has come, gone, grown or changed its place."""
         self._known: dict[str, Entry] = {}
         self._refused: dict[str, tuple[int, ...]] = {}  # files that are no captures, as they were then
+        self._uncounted: deque[Entry] = deque()
+        self._round: Iterator[None] = iter(())
 
-    def look(self) -> bool:
-        """Look at the targets again; tells whether the list has changed."""
-        before = [(entry.path, entry.size, entry.live) for entry in self.entries]
-        found: dict[str, Entry] = {}
-        for path in self._paths():
-            entry = self._entry(path)
-            if entry:
-                found[path] = entry
-        self._known = found
-        self.entries = sorted(found.values(), key=lambda entry: (not entry.live, -entry.started, entry.path))
-        return before != [(entry.path, entry.size, entry.live) for entry in self.entries]
+    def look(self) -> None:
+        """Look at the targets anew, unless that is going on."""
+        if next(self._round, True):
+            self._round = self._look()
 
-    def count(self, seconds: float) -> bool:
-        """Count for about that long what is not counted yet; tells whether there is more to count now."""
+    def grow(self, seconds: float) -> bool:
+        """Look and count for about that long; tells whether there is more to do now."""
         deadline = time.perf_counter() + seconds
-        for entry in self.entries:
-            while entry.counted < entry.size <= COUNTED:
-                if not _count_slice(entry):
-                    break
-                if time.perf_counter() > deadline:
-                    return True
-            if not (entry.live or entry.finished) and entry.counted == entry.size:
-                _count_rest(entry)
-        return False
+        for _ in self._round:
+            if time.perf_counter() > deadline:
+                return True
+        while self._uncounted:
+            entry = self._uncounted[0]
+            if entry is not self._known.get(entry.path) or not _count(entry):
+                self._uncounted.popleft()
+            if time.perf_counter() > deadline:
+                break
+        return bool(self._uncounted)
+
+    def _look(self) -> Iterator[None]:
+        """Look at one file a step."""
+        seen = set()
+        for path in self._paths():
+            seen.add(path)
+            self._take(path)
+            yield
+        for path in self._known.keys() - seen:
+            self._put(path, None)
 
     def _paths(self) -> Iterator[str]:
         for target in self.targets:
@@ -87,53 +103,92 @@ class Library:
             except OSError:
                 continue  # not there yet
             else:
+                names.sort(reverse=True)  # they begin with the time
                 yield from (os.path.join(target, name) for name in names if name.endswith(SUFFIX))
 
-    def _entry(self, path: str) -> Entry | None:
-        """What is to say of a file, as far as possible what was said before."""
+    def _take(self, path: str) -> None:
+        """See what there is to say of a file, as far as possible what was said before."""
+        known = self._known.get(path)
         try:
             status = os.stat(path)
         except OSError:
-            return None
+            self._put(path, None)
+            return
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        entry = self._known.get(path)
-        if entry and not entry.live and entry.stamp == stamp:
-            return entry
-        if self._refused.get(path) == stamp:
-            return None
+        if (known and not known.live and known.stamp == stamp) or self._refused.get(path) == stamp:
+            return
         try:
             capture = Capture(path)
         except CaptureError:
             self._refused[path] = stamp
-            return None
+            self._put(path, None)
+            return
+        entry, live = known, capture.live
         if not entry or entry.finished or entry.header.id != capture.header.id or status.st_size < entry.size:
-            entry = Entry(path, capture.header, datetime.fromisoformat(capture.header.started).timestamp())
-        entry.size, entry.live, entry.stamp = status.st_size, capture.live, stamp
-        return entry
+            entry = _entry(path, capture.header)
+        new, moved, grown = entry is not known, entry.live != live, entry.size != status.st_size
+        entry.size, entry.live, entry.stamp = status.st_size, live, stamp
+        if new or moved:
+            self._put(path, entry)
+        self.changes += grown
+        if entry.size <= COUNTED and (new or ((moved or grown) and entry not in self._uncounted)):
+            (self._uncounted.appendleft if live else self._uncounted.append)(entry)
+
+    def _put(self, path: str, entry: Entry | None) -> None:
+        """Let the entry stand for that file, in its place, or none."""
+        known = self._known.pop(path, None)
+        if known:
+            self.entries.remove(known)
+        if entry:
+            self._known[path] = entry
+            insort(self.entries, entry, key=_order)
+        self.changes += known is not entry or entry is not None
 
 
-def _count_slice(entry: Entry) -> bool:
+def chosen(entries: list[Entry], text: str) -> list[Entry]:
+    """Those that have every word of a text in their name, transport, command, URL or path, whatever the case."""
+    words = text.lower().split()
+    return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
+
+
+def _entry(path: str, header: Header) -> Entry:
+    words = " ".join((header.name, header.transport, *header.argv, header.url or "", path)).lower()
+    return Entry(path, header, datetime.fromisoformat(header.started).timestamp(), words)
+
+
+def _order(entry: Entry) -> tuple[bool, float, str]:
+    return not entry.live, -entry.started, entry.path
+
+
+def _count(entry: Entry) -> bool:
+    """Count the next slice, at the end of a file that nobody writes what was waiting for more; tells if it was more."""
+    if entry.finished:
+        return False
+    if entry.fold is None:
+        entry.fold = Records(), Timeline(rules=True)
+    records, timeline = entry.fold
     try:
         with open(entry.path, "rb") as file:
             file.seek(entry.counted)
-            chunk = file.read(_SLICE)
-    except OSError:
+            chunk = file.read(min(_SLICE, entry.size - entry.counted))
+        entry.counted += len(chunk)
+        for record in records.feed(chunk):
+            _add(entry, timeline, timeline.feed(record))
+    except (OSError, CaptureError):
         return False
-    entry.counted += len(chunk)
-    try:
-        for record in entry.records.feed(chunk):
-            for row in entry.timeline.feed(record):
-                entry.counts.add(row)
-    except CaptureError:
-        return False
+    if not chunk and not entry.live:
+        for record in records.end():
+            _add(entry, timeline, timeline.feed(record))
+        _add(entry, timeline, timeline.end())
+        entry.finished, entry.fold = True, None
     return bool(chunk)
 
 
-def _count_rest(entry: Entry) -> None:
-    """Nobody writes any more: count what was waiting for more."""
-    for record in entry.records.end():
-        for row in entry.timeline.feed(record):
-            entry.counts.add(row)
-    for row in entry.timeline.end():
+def _add(entry: Entry, timeline: Timeline, rows: Iterator[Row]) -> None:
+    for row in rows:
         entry.counts.add(row)
-    entry.finished = True
+        for finding in row.findings:
+            entry.found[finding.severity] += 1
+    for finding in timeline.late:
+        entry.found[finding.severity] += 1
+    timeline.late.clear()

@@ -13,15 +13,17 @@ from typing import NamedTuple
 
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Records
+from mcpspy.jsonrpc import Id
 from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import SEVERITIES, Finding
+from mcpspy.protocol.rules import Finding
 from mcpspy.record import Close, Frame, Open
 from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
+from mcpspy.tui.announced import Announced
+from mcpspy.tui.found import Found
 from mcpspy.units import plural
 
 _SLICE = 1 << 15  # bytes that the fold reads at once
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
-_FOUND, _FOUND_OF_ONE = 100_000, 50  # frames with findings, and findings of one, that are kept
 _NAME = 500  # characters of a method or name that are kept
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _NAMED = 9  # messages of a batch that a line names
@@ -32,6 +34,17 @@ _SPOKEN = ("request", "notification", "result", "error")  # the kinds that have 
 _SENDERS = ("client", "server", "mcpspy")
 _STATUSES = ("", "ok", "error", "tool-error", "pending", "unanswered", "cancelled")
 _REVISIONS = ("", *(revision.value for revision in Revision))
+
+
+class Source(NamedTuple):
+    """Where a line of a merge comes from."""
+
+    which: int
+    """The number of its session among those that are merged."""
+    n: int
+    """Its line number there."""
+    name: str
+    """The name of that session."""
 
 
 class Line(NamedTuple):
@@ -53,6 +66,8 @@ class Line(NamedTuple):
     """What there is to read where there is no method."""
     severity: str = ""
     """Of the worst that was found of it."""
+    source: Source | None = None
+    """In a merge: where it comes from."""
 
 
 class _Columns:
@@ -60,7 +75,8 @@ class _Columns:
 
     def __init__(self) -> None:
         self.kind, self.sender, self.status, self.revision = bytearray(), bytearray(), bytearray(), bytearray()
-        self.method, self.name, self.partner = array("I"), array("I"), array("I")  # method: or why it is no message
+        self.method, self.name, self.session = array("I"), array("I"), array("I")  # method: or why it is no message
+        self.partner = array("I")
         self.t, self.size, self.id = array("Q"), array("Q"), array("q")
 
     def extend(self, lines: int) -> None:
@@ -68,7 +84,7 @@ class _Columns:
         more = lines + 1 - len(self.kind)
         for flags in (self.kind, self.sender, self.status, self.revision):
             flags.extend(bytes(more))
-        for column in (self.method, self.name, self.partner, self.t, self.size, self.id):
+        for column in (self.method, self.name, self.session, self.partner, self.t, self.size, self.id):
             column.frombytes(bytes(more * column.itemsize))
 
 
@@ -84,10 +100,18 @@ class Session:
         self.complete = False
         """The file has ended, and all of it is folded."""
         self._ended = False  # in order, by a record that says so
-        self.found = dict.fromkeys(SEVERITIES, 0)
+        self.findings = Found()
+        self.found = self.findings.counts
         """How often something was found, by severity."""
-        self._findings: dict[int, list[Finding]] = {}  # by line number
+        self.announced = Announced()
+        self.stderr = array("I")
+        """The line numbers of what the server wrote to stderr."""
+        self.revised = array("I")
+        """The line numbers of rows that became others than the fold first knew them, in that order."""
+        self.moved = array("I")
+        """The line numbers of rows that the fold put elsewhere, in that order."""
         self._columns = _Columns()
+        self._window = (0, b"")  # where lines were read last, and what stands there
         self._texts = [""]  # methods and names, once each
         self._places: dict[str, int] = {"": 0}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
@@ -150,18 +174,45 @@ class Session:
             _SENDERS[columns.sender[n]],
             self._texts[columns.method[n]],
             self._texts[columns.name[n]],
-            self._ids.get(n) or (str(columns.id[n] - 1) if columns.id[n] else ""),
+            str(self._id(n) or ""),
             _STATUSES[columns.status[n]],
             abs(columns.t[n] - columns.t[partner]) if partner else None,
             columns.size[n],
-            severity=self._severity(n),
+            severity=self.findings.worst(n) or "",
         )
+
+    def time_of(self, n: int) -> int | None:
+        """When the row on line `n` was, in nanoseconds since the start; None before the fold has come to it."""
+        return self._columns.t[n] if self._columns.kind[n] else None
+
+    def of(self, place: int) -> tuple["Session", int]:
+        """The session that the row at that place is of, and its place there: in a merge they differ."""
+        return self, place
 
     def partner(self, place: int) -> int | None:
         """The place of the response to a request, or of the request that a response answers; a batch has none."""
         n = self.index.rows[place]
         partner = self._columns.partner[n]
         return self.index.row_of(partner) if partner and self._columns.kind[n] != _BATCH else None
+
+    def known(self, n: int) -> Row | None:
+        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
+        columns = self._columns
+        kind = _KINDS[columns.kind[n]]
+        if not kind:
+            return None
+        row = Row(n, columns.t[n], kind, _SENDERS[columns.sender[n]])
+        self._add_what_is_known(row)
+        row.id = self._id(n)
+        row.session = self._texts[columns.session[n]] or None
+        return row
+
+    def bytes_of(self, n: int) -> bytes:
+        """The line of that number, as it stands in the file; those that follow it are read at once."""
+        start, end = self.index.span(n)
+        if start < self._window[0] or end > self._window[0] + len(self._window[1]):
+            self._window = (start, self.index.read(start, max(end - start, _SLICE)))
+        return self._window[1][start - self._window[0] : end - self._window[0]]
 
     def messages(self, place: int) -> list[Row]:
         """The messages at that place: one, or those of a batch, with what the fold knows of them.
@@ -188,7 +239,7 @@ class Session:
         columns, n = self._columns, row.n
         if row.kind == "gap" != _KINDS[columns.kind[n]]:
             return  # what was there when it was folded is gone
-        row.findings = tuple(self._findings.get(n, ()))
+        row.findings = self.findings.of(n)
         kind, method = _KINDS[columns.kind[n]], self._texts[columns.method[n]] or None
         row.t, row.size = columns.t[n], columns.size[n]
         if len(row.raw) < row.size:
@@ -214,7 +265,7 @@ class Session:
         if not found:
             return Line(n, 0, "gap", "mcpspy", text="overwritten")
         row = found[0]
-        text, severity = row.text or "", self._severity(n)
+        text, severity = row.text or "", self.findings.worst(n) or ""
         if row.kind == "invalid":
             text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
         if len(found) > 1:
@@ -251,33 +302,33 @@ class Session:
         self._take_findings()
         for exchange in self._timeline.pending():
             self._columns.status[exchange.request.n] = _STATUSES.index(final_status(exchange, live=False))
+            self.revised.append(exchange.request.n)
         self.complete = True
 
     def _take_findings(self) -> None:
         for finding in self._timeline.late:
-            self._find(finding)
+            method, name = self._columns.method[finding.frame], self._columns.name[finding.frame]
+            self._find(finding, self._texts[method], self._texts[name])
+            self.revised.append(finding.frame)
         self._timeline.late.clear()
 
-    def _find(self, finding: Finding) -> None:
-        self.found[finding.severity] += 1
-        if len(self._findings) < _FOUND or finding.frame in self._findings:
-            known = self._findings.setdefault(finding.frame, [])
-            if len(known) < _FOUND_OF_ONE:
-                known.append(finding)
-
-    def _severity(self, n: int) -> str:
-        known = self._findings.get(n)
-        return min((finding.severity for finding in known), key=SEVERITIES.index) if known else ""
+    def _find(self, finding: Finding, method: str | None, name: str | None) -> None:
+        self.findings.add(finding)
+        self.announced.find(finding, method, name)
 
     def _fill(self, row: Row) -> None:
         columns, n = self._columns, row.n
         self._ended = row.kind == "end"
         self.counts.add(row)
+        self.announced.add(row)
         for finding in row.findings:
-            self._find(finding)
+            self._find(finding, row.method, row.name)
         if n < self._newest[0] and row.t >= self._newest[1]:
             self.index.put_after(n, self._newest[0])  # recorded before its cause
+            self.moved.append(n)
         self._newest = (n, row.t)
+        if row.kind == "stderr":
+            self.stderr.append(n)
         if row.part:
             columns.kind[n] = _BATCH
         else:
@@ -286,6 +337,8 @@ class Session:
             columns.revision[n] = _REVISIONS.index(row.revision or "")
             columns.method[n] = self._place(row.text if row.kind == "invalid" else row.method)
             columns.name[n] = self._place(row.name)
+            if row.session:
+                columns.session[n] = self._place(row.session)
             columns.t[n], columns.size[n] = row.t, row.size
             if row.status:
                 columns.status[n] = _STATUSES.index(row.status)
@@ -299,6 +352,7 @@ class Session:
                 columns.revision[exchange.request.n] = _REVISIONS.index(
                     exchange.revision.value if exchange.revision else ""
                 )
+                self.revised.append(exchange.request.n)
 
     def _pair(self, row: Row) -> None:
         request = row.exchange.request if row.exchange else None
@@ -309,6 +363,7 @@ class Session:
             columns.partner[row.n] = request.n
         if not request.part:
             columns.partner[request.n], columns.status[request.n] = row.n, _STATUSES.index(row.status or "")
+            self.revised.append(request.n)
 
     def _place(self, text: str | None) -> int:
         text = (text or "")[:_NAME]
@@ -316,6 +371,16 @@ class Session:
         if place == len(self._texts):
             self._texts.append(text)
         return place
+
+    def _id(self, n: int) -> Id | None:
+        number = self._columns.id[n]
+        if number:
+            return Id("number", str(number - 1))
+        text = self._ids.get(n, "")
+        if text.startswith('"'):
+            return Id("string", text[1:-1])
+        kind = "null" if text == "null" else "other" if text.startswith(("t", "f", "[", "{")) else "number"
+        return Id(kind, text) if text else None
 
     def _set_id(self, n: int, number: str) -> None:
         if len(number) < 19 and number.isascii() and number.isdigit() and str(int(number)) == number:

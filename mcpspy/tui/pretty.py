@@ -1,56 +1,73 @@
-"""A message as lines of marked text: JSON indented, or the frame's text as it came.
+"""A message as lines of marked text: JSON a member a line, or the frame's text as it came.
 
-The rules. JSON is indented token by token as it was written, not decoded and encoded again: 1.10 stays 1.10, a doubled
-key stays doubled, and what is no JSON is shown as it is. Captured text is hostile: every piece that comes out of here
-has been through `printable`. Lines come lazily: nobody looks at the 60,000th at once.
+The rules. JSON is cut token by token as it was written, not decoded and encoded again: 1.10 stays 1.10, a doubled key
+stays doubled, and what is no JSON is shown as it is. Captured text is hostile: every piece that comes out of here has
+been through `printable`. Where lines begin is told lazily, and what stands in one when it is drawn: nobody looks at the
+60,000th at once.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
+from typing import NamedTuple
 
 from mcpspy.printable import printable
 
 Piece = tuple[str, str]
-"""A text, and what it is: key, string, number, literal, punctuation or plain."""
+"""A text, and what it is: key, string, number, literal, punctuation, plain, label, warning, …"""
 
 _CLIP = 4000  # characters of one string or line; what is longer is of no use on a screen
-_DEEPEST = 40  # levels that are indented
 # A string without an end goes on to the end of the text: that of a large frame is not all there.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\],:]|[^\s{}\[\],:"]+|\s+', re.DOTALL)
 _NUMBER = re.compile(r"-?\d")
 
 
-def json_lines(text: str) -> Iterator[list[Piece]]:
-    """JSON text, one member or element a line."""
-    line: list[Piece] = []
-    depth = 0
-    opened = False  # the token before this one opened an object or array
-    words = (match[0] for match in _TOKEN.finditer(text) if not match[0].isspace())
-    word = next(words, None)
-    while word is not None:
-        following = next(words, None)
-        if word in "]}":
-            depth -= 1
-            if not opened:
-                yield line
-                line = [_indent(depth)]
-        elif opened:
-            yield line
-            line = [_indent(depth)]
-        line.append(_piece(word, following))
-        opened = word in "[{"
-        depth += opened
-        if word == ",":
-            yield line
-            line = [_indent(depth)]
-        word = following
-    yield line
+class Span(NamedTuple):
+    """One line of JSON: from where to where it stands in the text."""
+
+    start: int
+    end: int
+    depth: int
+    """How many objects and arrays it stands in; below 0 after more ends than beginnings."""
+    opens: bool
+    """Its last token opens an object or array, whose members follow."""
+    closes: bool
+    """Its first token ends an object or array."""
 
 
-def text_lines(text: str) -> Iterator[list[Piece]]:
-    """Any text, line by line."""
-    for line in text.split("\n"):
-        yield [(_clip(line), "plain")]
+def spans(text: str) -> Iterator[Span]:
+    """The lines of JSON text, one member or element a line; an empty object or array stays on its line."""
+    level = depth = start = end = 0
+    opened = closes = False
+    for match in _TOKEN.finditer(text):
+        mark = text[match.start()]
+        if mark.isspace():
+            continue
+        closing = mark in "]}"
+        level -= closing
+        if closing != opened:
+            yield Span(start, end, depth, opened, closes)
+            start, depth, closes = match.start(), level, closing
+        elif start == end:
+            start = match.start()
+        end = match.end()
+        opened = mark in "[{"
+        level += opened
+        if mark == ",":
+            yield Span(start, end, depth, False, closes)
+            start, depth, closes = end, level, False
+    yield Span(start, end, depth, opened, closes)
+
+
+def json_pieces(text: str) -> list[Piece]:
+    """What stands in one line of JSON."""
+    words = [match[0] for match in _TOKEN.finditer(text) if not match[0].isspace()]
+    return [_piece(word, following) for word, following in zip_longest(words, words[1:])]
+
+
+def text_pieces(line: str) -> list[Piece]:
+    """What stands in one line of any text."""
+    return [(_clip(line), "plain")]
 
 
 def _piece(word: str, following: str | None) -> Piece:
@@ -66,7 +83,3 @@ def _piece(word: str, following: str | None) -> Piece:
 def _clip(text: str) -> str:
     lost = len(text) - _CLIP
     return printable(text, _CLIP) if lost <= 0 else f"{printable(text[:_CLIP], _CLIP)} (+{lost:,} characters)"
-
-
-def _indent(depth: int) -> Piece:
-    return "  " * max(0, min(depth, _DEEPEST)), "plain"

@@ -28,6 +28,14 @@ Cell = tuple[str, str]
 """A text, and the component class that styles it."""
 
 
+class Jump(Message):
+    """Asks for the frame on line `n` to be shown in the timeline."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.n = n
+
+
 class Keyed(App[None]):
     """An application that knows when somebody last did something."""
 
@@ -62,7 +70,7 @@ class Rows(ScrollView, can_focus=True):
         Binding("up,k", "move(-1)", "up", show=False),
         Binding("down,j", "move(1)", "down", show=False),
         Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
-        Binding("pagedown,ctrl+f,space", "page(1)", "page down", show=False),
+        Binding("pagedown,space", "page(1)", "page down", show=False),
         Binding("home,g", "first", "first", show=False),
         Binding("end,G", "last", "last", show=False),
         Binding("enter", "choose", "open"),
@@ -165,6 +173,12 @@ class Rows(ScrollView, can_focus=True):
     def move_to(self, place: int) -> None:
         """Put the cursor on the row at `place`, or on the nearest there is."""
         self.cursor = max(0, min(place, self.count() - 1))
+
+    def shift(self, rows: int) -> None:
+        """Rows have come or gone above the selected one: what is in sight stays where it is on the screen."""
+        self.set_reactive(Rows.cursor, self.cursor + rows)
+        set_height(self, self.count())
+        self.scroll_to(y=max(self.scroll_offset.y + rows, 0), animate=False, immediate=True)
 
     def action_move(self, rows: int) -> None:
         """Move the cursor by some rows."""

@@ -10,9 +10,8 @@ recorded after its response), so a search remembers what it has looked at, and l
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from mcpspy.capture.index import Index
 from mcpspy.filters import KEYS, Filter
-from mcpspy.record import Frame
+from mcpspy.record import Frame, Header, Record
 from mcpspy.timeline import Row
 
 _AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up
@@ -28,12 +27,39 @@ _VERDICTS = {False: 1, True: 2}
 _UNKNOWN = Row(0, 0, "", "")
 
 
+class Indexed(Protocol):
+    """What a search asks of its rows."""
+
+    header: Header
+
+    @property
+    def lines(self) -> int:
+        """The highest line number of a row."""
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The line number of each row."""
+
+    def row_of(self, n: int) -> int | None:
+        """The place of the row on line `n`."""
+
+    def in_pieces(self, n: int) -> bool:
+        """Whether the row on line `n` is a frame that was written in pieces."""
+
+    def record(self, n: int, limit: int = 1 << 62) -> Record:
+        """The record on line `n`, of a frame in pieces about its first `limit` bytes."""
+
+
 class Searched(Protocol):
     """What a search asks of a capture that is open."""
 
-    index: Index
-    revised: Sequence[int]
-    """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
+    @property
+    def index(self) -> Indexed:
+        """Its rows."""
+
+    @property
+    def revised(self) -> Sequence[int]:
+        """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
 
     def bytes_of(self, n: int) -> bytes:
         """The line of that number, as it stands in the file."""
@@ -62,7 +88,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
     """Look at some rows a step, for ever; rows that change later are looked at again."""
     keys = wanted.keys
     looked = bytearray()  # by line number: a verdict of those below, or 0
-    place = revised = 0
+    place, revised = 0, len(capture.revised)
     while True:
         looked.extend(bytes(capture.index.lines + 1 - len(looked)))
         before = place, revised
@@ -71,26 +97,27 @@ def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
         for at in range(max(place - _AT_ONCE, 0), min(place + _AT_ONCE, len(capture.index.rows))):
             n = capture.index.rows[at]
             if not looked[n]:
-                verdict = _verdict(capture, wanted, keys, at, n)
-                if verdict is None:
+                found = verdict(capture, wanted, keys, at)
+                if found is None:
                     break
-                looked[n] = _VERDICTS[verdict]
-                if verdict:
+                looked[n] = _VERDICTS[found]
+                if found:
                     hits.append(n)
             place = max(place, at + 1)
         for n in capture.revised[revised : revised + _AT_ONCE] if keys & _REVISED else ():
             revised += 1
             at_now = capture.index.row_of(n) if looked[n] else None
             if at_now is not None:
-                verdict = _verdict(capture, wanted, keys, at_now, n)
-                if verdict is not None and looked[n] != _VERDICTS[verdict]:
-                    looked[n] = _VERDICTS[verdict]
-                    (hits if verdict else gone).append(n)
+                found = verdict(capture, wanted, keys, at_now)
+                if found is not None and looked[n] != _VERDICTS[found]:
+                    looked[n] = _VERDICTS[found]
+                    (hits if found else gone).append(n)
         yield Step(place, hits, gone, (place, revised) == before)
 
 
-def _verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int, n: int) -> bool | None:
-    """Whether the row at a place is wanted; None: the fold has to come first."""
+def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:
+    """Whether the row at a place is wanted, by a filter with those keys; None: the fold has to come first."""
+    n = capture.index.rows[place]
     row, known = _UNKNOWN, frozenset[str]()
     if not keys <= _TEXT:
         folded = capture.known(n)
@@ -98,15 +125,15 @@ def _verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int
             return None
         if folded and folded.kind != "batch":
             row, known = folded, _FOLDED
-    verdict = wanted.decide(row, known) if known else None
-    if verdict is None and not capture.index.in_pieces(n):
-        verdict = wanted.decide(row, known, capture.bytes_of(n))
-    if verdict is None and capture.index.header.transport == "stdio":  # where the frame is all of what its row holds
+    found = wanted.decide(row, known) if known else None
+    if found is None and not capture.index.in_pieces(n):
+        found = wanted.decide(row, known, capture.bytes_of(n))
+    if found is None and capture.index.header.transport == "stdio":  # where the frame is all of what its row holds
         record = capture.index.record(n, _SEARCHED)
         if isinstance(record, Frame) and record.raw:
             row = row if known else Row(n, 0, "", "")
             row.raw = record.raw
-            verdict = wanted.decide(row, known | _TEXT)
-    if verdict is None:
-        verdict = any(wanted(message) for message in capture.messages(place))
-    return verdict
+            found = wanted.decide(row, known | _TEXT)
+    if found is None:
+        found = any(wanted(message) for message in capture.messages(place))
+    return found

@@ -1,11 +1,12 @@
-"""The list of sessions: what was captured, live ones first, growing as sessions start."""
+"""The list of sessions: what was captured, live ones first, growing as sessions start; one or several can be opened."""
 
 import asyncio
 import time
+from collections.abc import Hashable
 from contextlib import suppress
 from typing import ClassVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
@@ -14,66 +15,139 @@ from textual.widgets import Footer, Static
 
 from mcpspy.errors import CaptureError
 from mcpspy.printable import printable
-from mcpspy.tui.library import COUNTED, Entry, Library
+from mcpspy.tui.library import COUNTED, Entry, Library, chosen
+from mcpspy.tui.merged import Merged
+from mcpspy.tui.model import Session
+from mcpspy.tui.prompt import Prompt
 from mcpspy.tui.rows import BREATH, Cell, Rows, slice_now
-from mcpspy.tui.timeline import TimelineScreen
+from mcpspy.tui.session import SessionScreen
+from mcpspy.tui.several import TurnScreen
+from mcpspy.tui.view import MARKS
 from mcpspy.units import age_text, plural, size_text
 
 _LOOK = 0.5  # seconds from one look at the directory to the next
+_SHOWN = 0.2  # seconds from one drawing to the next while there is much to look at
+_FIRST = 0.1  # seconds of looking before anything is drawn
+_MANY = 100  # columns from which there are sizes and commands
 
 
 class SessionRows(Rows):
-    """One row for each capture."""
+    """One row for each capture; any may be marked."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"sessions--live", "sessions--dim", "sessions--errors"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "sessions--live", "sessions--dim", "sessions--errors", "sessions--warnings", "sessions--mark",
+    }  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "mark", "mark")]
 
     def __init__(self, library: Library) -> None:
         super().__init__()
         self._library = library
+        self._entries: list[Entry] = []  # those that are shown
+        self._made = (-1, "")  # out of what: how often the library had changed, and the words
+        self._selected = ""  # the path of the selected one
+        self.words = ""
+        """What those have in them that are shown."""
+        self.marked: set[str] = set()
+        """The paths of marked captures."""
 
     def count(self) -> int:
-        """How many captures there are."""
-        return len(self._library.entries)
+        """How many captures are shown."""
+        return len(self._entries)
 
     def entry(self) -> Entry | None:
         """The selected capture."""
-        entries = self._library.entries
-        return entries[self.cursor] if self.cursor < len(entries) else None
+        return self._entries[self.cursor] if self.cursor < len(self._entries) else None
+
+    def picked(self) -> list[Entry]:
+        """The marked captures that there are, in their order."""
+        return [entry for entry in self._library.entries if entry.path in self.marked]
+
+    def grown(self) -> None:
+        """Show what there is by now; what is selected stays so, and stays where it is on the screen."""
+        if self._made != (self._library.changes, self.words):
+            self._made = (self._library.changes, self.words)
+            self._entries = list(chosen(self._library.entries, self.words))
+            at = next((at for at, entry in enumerate(self._entries) if entry.path == self._selected), self.cursor)
+            if at != self.cursor:
+                self.shift(at - self.cursor)
+        self.rows_changed()
+        self._keep_in_view()
+        self._select()
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Remember what is selected."""
+        self._select()
+        super().watch_cursor(before, now)
+
+    def _select(self) -> None:
+        entry = self.entry()
+        self._selected = entry.path if entry else ""
+
+    def face(self, place: int) -> Hashable:
+        """A row looks as what is known of its capture."""
+        entry = self._entries[place]
+        counts, found = entry.counts, entry.found
+        known = (entry.path, entry.size, counts.frames, counts.errors, found["error"], found["warning"])
+        return (*known, _age(entry), entry.path in self.marked)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """State, name, what is in it, and the command as far as there is room."""
-        entry = self._library.entries[place]
-        header = entry.header
-        age = "● live" if entry.live else age_text(time.time() - entry.started)
-        counts = entry.counts
+        """Mark, age, name, transport, what is in it and wrong with it; its size and command where there is room."""
+        entry = self._entries[place]
+        header, counts, found = entry.header, entry.counts, entry.found
         counted = entry.size <= COUNTED
-        said = plural(counts.frames, "frame") if counted else "not counted"
-        wrong = plural(counts.errors, "error") if counted and counts.errors else ""
-        command = " ".join(header.argv) or header.url or ""
-        start = [
-            (f" {age:>10}  ", "sessions--live" if entry.live else "sessions--dim"),
-            (f"{printable(header.name, 24):<24} ", ""),
-            (f"{said:>14} ", ""),
-            (f"{wrong:>11} ", "sessions--errors"),
-            (f"{size_text(entry.size):>9}  ", "sessions--dim"),
-            (f"{printable(header.transport, 5):<5}  ", "sessions--dim"),
+        wrong = plural(counts.errors, "error") if counts.errors else ""
+        cells = [
+            ("* " if entry.path in self.marked else "  ", "sessions--mark"),
+            (f"{_age(entry):>10}  ", "sessions--live" if entry.live else "sessions--dim"),
+            (f"{printable(header.name, 20):<20} ", ""),
+            (f"{printable(header.transport, 5):<5} ", "sessions--dim"),
+            (f"{plural(counts.frames, 'frame') if counted else 'not counted':>13} ", ""),
+            (f"{wrong:>10} ", "sessions--errors"),
+            (_found(found["error"], "error"), "sessions--errors"),
+            (_found(found["warning"], "warning"), "sessions--warnings"),
         ]
-        room = width - sum(len(text) for text, _ in start)
-        return [*start, (printable(command, max(room, 1)), "sessions--dim")]
+        if width >= _MANY:
+            cells.append((f"{size_text(entry.size):>9}  ", "sessions--dim"))
+        room = width - sum(len(text) for text, _ in cells)
+        command = " ".join(header.argv) or header.url or ""
+        return [*cells, (printable(command, max(room, 1)), "sessions--dim")]
+
+    def action_mark(self) -> None:
+        """Mark the selected capture, or no longer, and go on to the next."""
+        entry = self.entry()
+        if entry:
+            self.marked ^= {entry.path}
+            self.repaint(self.cursor)
+            self.action_move(1)
+
+
+def _age(entry: Entry) -> str:
+    return "● live" if entry.live else age_text(time.time() - entry.started)
+
+
+def _found(number: int, severity: str) -> str:
+    return f"{f'{MARKS[severity]}{number:,}' if number else '':>6} "
 
 
 class SessionsScreen(Screen[None]):
-    """The first screen: choose a session."""
+    """The first screen: choose a session, or several."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "app.quit", "quit")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "app.quit", "quit"),
+        Binding("slash", "filter", "filter"),
+        Binding("m", "merge", "merge marked"),
+        Binding("v", "view", "marked in turn"),
+        Binding("escape", "all", "all sessions", show=False),
+    ]
 
     def __init__(self, targets: list[str]) -> None:
         super().__init__()
         self._library = Library(targets)
+        self._turn: list[TurnScreen] = []  # what was opened in turn
         self._where = ", ".join(printable(target, 200) for target in targets)
 
     def compose(self) -> ComposeResult:
-        """A title, the list, or how to fill it."""
+        """A title, the list, or how to fill it, and a line to type in."""
         yield Static(id="title", markup=False)
         yield SessionRows(self._library)
         yield Static(
@@ -84,45 +158,130 @@ class SessionsScreen(Screen[None]):
             id="empty",
             markup=False,
         )
-        yield Footer()
+        yield Prompt()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         """Look at once, then again and again."""
-        self._look()
+        self._library.look()
+        self._library.grow(_FIRST)
+        self._show()
         self.query_one(SessionRows).focus()
         self._follow()
 
+    def on_screen_resume(self) -> None:
+        """Close what was opened in turn."""
+        for screen in self._turn:
+            screen.forget()
+        self._turn.clear()
+
+    def on_unmount(self) -> None:
+        """Give the files back of what was opened in turn and never shown."""
+        for screen in self._turn:
+            screen.close()
+
     @work
     async def _follow(self) -> None:
-        """Look at the captures for as long as the screen is there, and count what is in them a little at a time."""
+        """Look at the captures for as long as the screen is seen, and count what is in them a little at a time."""
+        looked = shown = 0.0
         with suppress(NoMatches):  # the screen is being taken down, widget by widget
             while self.is_attached:
+                now, more = time.monotonic(), False
                 if self.is_current:
-                    self._look()
-                deadline = time.monotonic() + _LOOK
-                while time.monotonic() < deadline:
-                    more = self._library.count(slice_now(self.app))
-                    await asyncio.sleep(BREATH if more else max(deadline - time.monotonic(), BREATH))
+                    if now - looked > _LOOK:
+                        looked = now
+                        self._library.look()
+                    more = self._library.grow(slice_now(self.app))
+                    if not more or now - shown > _SHOWN:
+                        shown = now
+                        self._show()
+                await asyncio.sleep(BREATH if more else _LOOK)
 
-    def _look(self) -> None:
+    def _show(self) -> None:
         rows = self.query_one(SessionRows)
-        chosen = rows.entry()
-        self._library.look()
+        rows.grown()
         entries = self._library.entries
-        if chosen in entries:
-            rows.cursor = entries.index(chosen)  # it stays selected where the list changes above it
-        rows.rows_changed()
         rows.display = bool(entries)
         self.query_one("#empty").display = not entries
         live = sum(entry.live for entry in entries)
-        title = f"mcpspy · {plural(len(entries), 'session')}, {live} live · {self._where}"
-        self.query_one("#title", Static).update(title, layout=False)
+        parts = ["mcpspy", f"{plural(len(entries), 'session')}, {live} live", self._where]
+        if rows.marked:
+            parts.insert(2, f"{len(rows.picked())} marked")
+        self.query_one("#title", Static).update(" · ".join(parts), layout=False)
+        if rows.words:
+            self.query_one(Prompt).count(f"{rows.count():,} of {len(entries):,}")
+
+    # The words that are looked for.
+
+    def action_filter(self) -> None:
+        """Let words be typed."""
+        prompt = self.query_one(Prompt)
+        prompt.show("filter", self.query_one(SessionRows).words)
+        prompt.focus()
+
+    def action_all(self) -> None:
+        """Show all sessions."""
+        self._search("")
+        self._close_prompt()
+
+    @on(Prompt.Typed)
+    def _typed(self) -> None:
+        self._search(self.query_one(Prompt).text)
+
+    @on(Prompt.Entered)
+    def _entered(self) -> None:
+        self.query_one(Prompt).remember()
+        self._close_prompt()
+
+    @on(Prompt.Left)
+    def _left(self) -> None:
+        self.action_all()
+
+    def _search(self, words: str) -> None:
+        self.query_one(SessionRows).words = words
+        self._show()
+
+    def _close_prompt(self) -> None:
+        rows = self.query_one(SessionRows)
+        self.query_one(Prompt).display = bool(rows.words.strip())
+        rows.focus()
+
+    # Opening.
 
     def on_rows_chosen(self) -> None:
-        """Open the timeline of the selected session."""
+        """Open the selected session."""
         entry = self.query_one(SessionRows).entry()
-        if entry:
-            try:
-                self.app.push_screen(TimelineScreen(entry.path))
-            except CaptureError as error:  # it was deleted meanwhile
-                self.notify(printable(str(error), 300), severity="error", markup=False)
+        for session in self._open([entry] if entry else []):
+            self.app.push_screen(SessionScreen(session))
+
+    def action_merge(self) -> None:
+        """Open the marked sessions as one, by the clock."""
+        sessions = self._open(self._picked())
+        if sessions:
+            self.app.push_screen(SessionScreen(Merged(sessions)))
+
+    def action_view(self) -> None:
+        """Open the marked sessions one behind the other."""
+        for session in self._open(self._picked()):
+            self.app.install_screen(TurnScreen(session, self._turn), f"turn {len(self._turn)}")
+        if self._turn:
+            self.app.push_screen(self._turn[0])
+
+    def _picked(self) -> list[Entry]:
+        picked = self.query_one(SessionRows).picked()
+        if len(picked) < 2:
+            self.notify("mark two sessions or more with the space bar", severity="warning", markup=False)
+            return []
+        return picked
+
+    def _open(self, entries: list[Entry]) -> list[Session]:
+        """Open captures, or none and say why: one may have been deleted meanwhile."""
+        opened: list[Session] = []
+        try:
+            opened.extend(Session(entry.path) for entry in entries)
+        except CaptureError as error:
+            for session in opened:
+                session.close()
+            self.notify(printable(str(error), 300), severity="error", markup=False)
+            return []
+        return opened

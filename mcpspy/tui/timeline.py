@@ -1,126 +1,365 @@
-"""The timeline of one session, growing while it is live, beside the message that is selected in it."""
+"""The timeline of a session: a row for each frame, of which a filter may leave some, and the message of one of them."""
 
-import asyncio
+import math
 import time
-from contextlib import suppress
-from typing import ClassVar
+from datetime import datetime
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
-from textual import work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
-from textual.css.query import NoMatches
-from textual.events import Resize
+from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
-from textual.widgets import Footer, Static
 
+from mcpspy.filters import Filter, parse
 from mcpspy.printable import printable
+from mcpspy.tui.around import around
 from mcpspy.tui.detail import Detail
+from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Line, Session
-from mcpspy.tui.rows import BREATH, SLICE, Cell, Rows, slice_now
-from mcpspy.units import duration_text, plural, size_text
+from mcpspy.tui.rows import Cell
+from mcpspy.tui.selection import Hunt, Selection
+from mcpspy.tui.view import MARKS, Following, View
+from mcpspy.units import duration_text, size_text
 
-_LOOK = 0.04  # seconds from one look at a live capture to the next
-_PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
-_WIDE = 130  # columns from which the detail stands beside the timeline and not below it
-
+_NARROW, _SIZED, _BARRED = 60, 70, 100  # columns from which there is a time, a size, a bar
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
-_FOUND = {"error": "✗", "warning": "!", "info": "·", "": " "}
 _BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
 _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
             "http": "timeline--dim", "event": "timeline--dim"}  # fmt: skip
-_STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
+_BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
+_SHORTEST = 100_000  # nanoseconds of a latency that has no bar
+_NAME, _SOURCES = 12, 6  # columns of the name of a session in a merge, and colours for such names
+SLOW = 1_000_000_000
+"""Nanoseconds from which a call is slow."""
+_TOLD = 0.25  # seconds that a message stands at least while rows stream in
+_FOUND, _SLOW = "severity:>=info", f"latency:>={SLOW / 1e9:.0f}s -kind:request"
 
 
-class TimelineRows(Rows):
-    """One row for each frame; with `follow` the cursor stays on the newest."""
+class Face(NamedTuple):
+    """All that decides how a row looks."""
+
+    line: Line
+    since: int | None
+    """Nanoseconds from the row above to it, where that is shown."""
+    waiting: str
+    """How long it has been waiting for its answer by now."""
+    marked: bool
+    tie: str
+    """Its part of the line from the selected row to the one that it answers or that answers it."""
+
+
+class TimelineRows(Following):
+    """The rows; one of them may be tied to the selected one, and any may be marked."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
         "timeline--server", "timeline--pending", "timeline--partner", "timeline--warning", "timeline--info",
+        "timeline--mark", *(f"timeline--source{number}" for number in range(_SOURCES)),
     }  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "toggle_follow", "follow"),
-        Binding("p", "partner", "request/response"),
-    ]
 
-    follow = reactive(False)
+    deltas = reactive(False)
+    """Whether the time of a row is that since the one above it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session | Merged) -> None:
         super().__init__()
         self._session = session
-        self._partner: int | None = None
+        self._started = datetime.fromisoformat(session.header.started).timestamp()
+        self._now = 0  # nanoseconds since the start
+        self.selection = Selection(session)
+        self.hunt: Hunt | None = None
+        """What is looked for, while it is."""
+        self.selected = 0
+        """The line number of the selected row, also where the filter has not come to any yet."""
+        self._tied: tuple[int, int] | None = None  # the selected row and its partner, in order
+        self.marked: set[int] = set()
+        """The line numbers of marked rows."""
+
+    class Missed(Message):
+        """There is no such row as was looked for."""
 
     def count(self) -> int:
-        """How many rows there are so far."""
-        return len(self._session)
+        """How many rows are shown so far."""
+        return len(self.selection)
+
+    def nothing(self) -> str:
+        """Why no row is there."""
+        if not self.selection.wanted:
+            return "nothing was said so far"
+        return "no row is as the filter wants it" if self.selection.progress == 1 else "searching"
+
+    def place(self) -> int:
+        """Where in the session the selected row stands."""
+        return self.selection.place(self.cursor)
+
+    def choose(self, wanted: Filter | None, selected: int) -> None:
+        """Show what a filter wants, or all, with the row on line `selected` selected if that is among it."""
+        self.selection.choose(wanted, selected)
+        self.selected = selected
+        self.hunt = None
+        self._tied = None
+        self.grown()
+        self._keep_in_view()
+        self.refresh()
+
+    def find(self, wanted: Filter, step: int) -> None:
+        """Go to the next row that a filter wants, or to the one before (`step` -1), as soon as it is found."""
+        self.hunt = Hunt(self.selection, self._session, wanted, self.cursor + step, step)
+
+    def search(self, seconds: float) -> bool:
+        """Look for what is to be shown and for what is to be found; tells whether there is more to do now."""
+        busy, before = self.selection.progress < 1, self.count()
+        more = self.selection.grow(seconds)
+        if busy and self.count() and not before:
+            self.grown()  # the first hits
+        if self.hunt is None or self.hunt.grow(seconds):
+            return more or self.hunt is not None
+        found, self.hunt = self.hunt.found, None
+        if found is None:
+            self.post_message(self.Missed())
+        else:
+            self.move_to(found)
+        return more
 
     def grown(self) -> None:
         """Show what has come; the row that is looked at stays where it is, unless following."""
-        self.rows_changed()
-        if self.follow:
-            self.move_to(self.count() - 1)
+        self._now = round((time.time() - self._started) * 1e9)
+        at = self.selection.position(self.selected)
+        if at is not None and at != self.cursor:
+            self.shift(at - self.cursor)
+        super().grown()
+        if self.count():
+            self._select(self.cursor)
 
-    def face(self, place: int) -> Line:
-        """A row looks as its line says."""
-        return self._session.line(place)
+    def face(self, place: int) -> Face:
+        """A row looks as its line says, and as it stands to the others."""
+        line = self._session.line(self.selection.place(place))
+        since = None
+        if self.deltas and place:
+            since = line.t - self._session.line(self.selection.place(place - 1)).t
+        live = line.status == "pending" and line.kind == "request" and self._session.state == "live"
+        waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place))
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What was found, number, time, direction, what it is about, and how it went."""
-        line = self._session.line(place)
+        """What was found, mark, number, time, direction, what it is about, and how it went."""
+        face = self.face(place)
+        line = face.line
         start = [
-            (f"{_FOUND[line.severity]} ", f"timeline--{line.severity}" if line.severity else ""),
-            (f"{'#' + str(line.n):>7} ", "timeline--dim"),
-            (f"{line.t / 1e9:>9.3f} ", "timeline--dim"),
+            (MARKS[line.severity], f"timeline--{line.severity}" if line.severity else ""),
+            ("*" if face.marked else " ", "timeline--mark"),
+            *_address(line, width),
+            (f"{_time(face)} " if width >= _NARROW else "", "timeline--dim"),
+            (face.tie, "timeline--pending"),
             (f"{_ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
         ]
         room = max(width - sum(len(text) for text, _ in start), 0)
         if not line.method and line.kind not in ("result", "error"):
             colour = _COLOURS.get(line.kind, "")
             return [*start, (f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}", colour)]
-        outcome = _outcome(line, narrow=width < 70)
+        outcome = _outcome(face, width)
         room = max(room - sum(len(text) for text, _ in outcome), 8)
         return [*start, *_subject(line, room), *outcome]
 
     def mark(self, place: int) -> str:
         """The selected row, and the one that it answers or that answers it."""
-        return "timeline--partner" if place == self._partner and place != self.cursor else super().mark(place)
+        partner = self._tied is not None and place in self._tied and place != self.cursor
+        return "timeline--partner" if partner else super().mark(place)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Follow no longer when the cursor leaves the end."""
-        partner = self._partner
+        """Tie the row to its partner."""
         if self.count():
-            self._partner = self._session.partner(now)
-        for place in (partner, self._partner):
-            if place is not None:
-                self.repaint(place)
-        if now < self.count() - 1:
-            self.follow = False
+            self._select(now)
         super().watch_cursor(before, now)
 
-    def watch_follow(self, follow: bool) -> None:
-        """Go to the newest row."""
-        if follow:
-            self.move_to(self.count() - 1)
-
-    def action_toggle_follow(self) -> None:
-        """Follow the newest row, or no longer."""
-        self.follow = not self.follow
+    def watch_deltas(self) -> None:
+        """Show the other times."""
+        self.refresh()
 
     def action_last(self) -> None:
         """Go to the newest row, and follow while there may be newer ones."""
         super().action_last()
         self.follow = not self._session.complete
 
+    def partner(self) -> int | None:
+        """Where the request or the response to the selected row is shown, if it is."""
+        partner = self._session.partner(self.place()) if self.count() else None
+        return None if partner is None else self.selection.position(self._session.index.rows[partner])
+
+    def toggle_mark(self) -> None:
+        """Mark the selected row, or no longer."""
+        if self.count():
+            self.marked ^= {self.selected}
+            self.repaint(self.cursor)
+
+    def next_marked(self) -> int | None:
+        """Where the next marked row is shown; after the last the first."""
+        shown = sorted(at for n in self.marked if (at := self.selection.position(n)) is not None)
+        return next((at for at in shown if at > self.cursor), shown[0] if shown else None)
+
+    def _select(self, at: int) -> None:
+        """The row at that place is the selected one: draw what that changes."""
+        self.selected = self.selection.line(at)
+        partner = self.partner()
+        before, self._tied = self._tied, None if partner is None else (min(at, partner), max(at, partner))
+        if before != self._tied:
+            for first, last in filter(None, (before, self._tied)):
+                top = self.scroll_offset.y
+                for place in range(max(first, top), min(last, top + self.size.height) + 1):
+                    self.repaint(place)
+
+    def _tie(self, place: int) -> str:
+        if self._tied is None or not self._tied[0] <= place <= self._tied[1]:
+            return " "
+        return "┌" if place == self._tied[0] else "└" if place == self._tied[1] else "│"
+
+
+class TimelineView(View):
+    """The rows, and the message of the selected one; it says in a word what came of a key."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "partner", "request/response"),
+        Binding("e", f"find('{_FOUND}', 1)", "next finding", show=False),
+        Binding("E", f"find('{_FOUND}', -1)", "finding before", show=False),
+        Binding("L", f"find('{_SLOW}', 1)", f"next call that took {SLOW / 1e9:.0f} s or more", show=False),
+        Binding("m", "mark", "mark, or no longer", show=False),
+        Binding("apostrophe", "next_mark", "next marked frame", show=False),
+        Binding("t", "deltas", "time: since the start, or since the row above", show=False),
+        Binding("r", "form", "tree/raw/hex", show=False),
+    ]
+
+    def __init__(self, session: Session | Merged) -> None:
+        super().__init__(id="panes")
+        self._session = session
+        self._shown: Line | None = None  # the selected row as it was when its message was shown
+        self._told = 0.0  # when that was
+
+    class Said(Message):
+        """What came of a key, or of the search that it began; it may be nothing."""
+
+        def __init__(self, text: str = "") -> None:
+            super().__init__()
+            self.text = text
+
+    def compose(self) -> ComposeResult:
+        """The rows and the message."""
+        yield TimelineRows(self._session)
+        yield Detail()
+
+    def on_mount(self) -> None:
+        """Show the message of whatever row is selected: at once, for one of textual's would cost one more drawing."""
+        self.watch(self.rows, "cursor", self._moved, init=False)
+
+    def on_show(self) -> None:
+        """Show what was selected while nobody looked."""
+        self.show_message()
+
+    @property
+    def rows(self) -> TimelineRows:
+        """The rows."""
+        return self.query_one(TimelineRows)
+
+    def grown(self) -> None:
+        """Show what has come, also of the selected message."""
+        rows = self.rows
+        rows.grown()
+        news = rows.count() and self._session.line(rows.place()) != self._shown  # its answer, or what the fold found
+        if news and (self._session.complete or self._may_tell()):
+            self.show_message()
+
+    def show_message(self) -> None:
+        """Show the message of the selected row."""
+        self._told = time.monotonic()
+        rows, session = self.rows, self._session
+        if rows.count() and self.display:
+            place = rows.place()
+            self._shown = session.line(place)
+            own, there = session.of(place)
+            self.query_one(Detail).show(own.messages(there), own.header, around(own, there))
+
+    def _moved(self) -> None:
+        if not self.rows.follow or self._may_tell():
+            self.show_message()
+
+    def _may_tell(self) -> bool:
+        """Whether the message may change of itself: while rows stream in nobody can read each."""
+        return time.monotonic() - self._told > _TOLD
+
+    @on(TimelineRows.Chosen)
+    def _read(self) -> None:
+        """Read the selected message."""
+        self.query_one(Detail).focus()
+
+    @on(TimelineRows.Missed)
+    def _miss(self) -> None:
+        self.app.bell()
+        self.post_message(self.Said("no such row from here on"))
+
+    def action_find(self, text: str, step: int) -> None:
+        """Go to the next row that a filter wants, or to the one before (`step` -1)."""
+        self.rows.find(parse(text, self._session.header.started), step)
+        self.post_message(self.Said())
+
     def action_partner(self) -> None:
         """Go from a request to its response, or back."""
-        place = self._session.partner(self.cursor) if self.count() else None
-        if place is None:
+        at = self.rows.partner()
+        if at is None:
             self.app.bell()
+            self.post_message(self.Said("no request or response to this is shown"))
         else:
-            self.move_to(place)
+            self.rows.move_to(at)
+
+    def action_mark(self) -> None:
+        """Mark the selected row, or no longer."""
+        self.rows.toggle_mark()
+        self.post_message(self.Said())
+
+    def action_next_mark(self) -> None:
+        """Go to the next marked row."""
+        at = self.rows.next_marked()
+        if at is None:
+            self.post_message(self.Said("no row is marked; m marks one"))
+        else:
+            self.rows.move_to(at)
+
+    def action_deltas(self) -> None:
+        """Show times since the start, or since the row above."""
+        self.rows.deltas = not self.rows.deltas
+        self.post_message(self.Said())
+
+    def action_form(self) -> None:
+        """Show the message as a tree, as it came, or in hexadecimal."""
+        self.query_one(Detail).action_form()
+
+
+def latency_bar(latency: int) -> str:
+    """A latency as a bar: two columns for each decade above 100 µs."""
+    return "▄" * min(round(2 * math.log10(max(latency, _SHORTEST) / _SHORTEST)), _BAR)
+
+
+def waiting_text(seconds: float) -> str:
+    """How long something has been going on, as precisely as anybody wants to know."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.0f} h"
+
+
+def _time(face: Face) -> str:
+    if face.since is None:
+        return f"{face.line.t / 1e9:>9.3f}"
+    return f"{face.since / 1e9:>+9.3f}"
+
+
+def _address(line: Line, width: int) -> list[Cell]:
+    """The number of the frame; in a merge that in its own session, behind the name of that."""
+    source = line.source
+    if source is None:
+        return [(f"{'#' + str(line.n):>7} ", "timeline--dim")]
+    room = _NAME if width >= _SIZED else _NAME // 2
+    colour = f"timeline--source{source.which % _SOURCES}"
+    name = printable(source.name, room)
+    return [(f"{set_cell_size(name, room)} ", colour), (f"{'#' + str(source.n):>7} ", "timeline--dim")]
 
 
 def _subject(line: Line, room: int) -> list[Cell]:
@@ -137,131 +376,19 @@ def _subject(line: Line, room: int) -> list[Cell]:
     return [(method, colour), (name, "timeline--client"), (number, "timeline--dim")]
 
 
-def _outcome(line: Line, *, narrow: bool) -> list[Cell]:
+def _outcome(face: Face, width: int) -> list[Cell]:
     """Status, latency and size; of a request only what its response will not say."""
+    line = face.line
     status = line.status
     if line.kind == "request" and status not in ("pending", "unanswered", "cancelled"):
         status = ""
     colour = _BAD.get(status, "timeline--pending" if line.kind == "request" else "timeline--ok")
-    latency = duration_text(line.latency) if line.latency is not None and line.kind != "request" else ""
-    size = [] if narrow else [(f" {size_text(line.size):>8}", "timeline--dim")]
-    return [(f" {status:>10}", colour), (f" {latency:>9}", "timeline--pending"), *size]
-
-
-class TimelineScreen(Screen[None]):
-    """A session: its timeline and the selected message."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back"),
-        Binding("q", "app.quit", "quit"),
-        Binding("r", "toggle_raw", "raw"),
-    ]
-
-    def __init__(self, path: str) -> None:
-        """Open the capture. Raises CaptureError."""
-        super().__init__()
-        self._session = Session(path)
-        self._shown: Line | None = None  # the selected row as it was when its message was shown
-        self._told = 0.0  # when that was
-
-    def compose(self) -> ComposeResult:
-        """A title, the timeline, the message, the keys."""
-        yield Static(id="title", markup=False)
-        with Container(id="panes"):
-            yield TimelineRows(self._session)
-            yield Detail()
-        yield Footer()
-
-    def on_mount(self) -> None:
-        """Show the first rows at once, then go on."""
-        self._session.grow(SLICE)
-        rows = self.query_one(TimelineRows)
-        rows.focus()
-        self.watch(rows, "cursor", self._moved, init=False)  # at once: a message would cost one more drawing
-        rows.follow = self._session.index.state == "live"
-        self._grown()
-        self._grow()
-
-    def on_unmount(self) -> None:
-        """Give the file back."""
-        self._session.close()
-
-    def on_resize(self, event: Resize) -> None:
-        """Put the message beside or below the timeline."""
-        self.set_class(event.size.width >= _WIDE, "wide")
-
-    @work
-    async def _grow(self) -> None:
-        """Index and fold for as long as the capture can grow, and show a live one some twenty times a second."""
-        shown = 0.0
-        with suppress(NoMatches):  # the screen is being taken down, widget by widget
-            while self.is_attached and not self._session.complete:
-                looked = time.monotonic()
-                more = self._session.grow(slice_now(self.app))
-                pause = _LOOK if self._session.index.state == "live" else _PROGRESS
-                if not more or looked - shown > pause:
-                    shown = looked
-                    self._grown()
-                await asyncio.sleep(BREATH if more else max(looked + _LOOK - time.monotonic(), BREATH))
-            self.query_one(TimelineRows).follow = False
-            self._grown()
-            while self.is_attached:  # it may still be deleted, or replaced
-                await asyncio.sleep(_PROGRESS)
-                if self._session.index.look():
-                    self._grown()
-
-    def _grown(self) -> None:
-        rows = self.query_one(TimelineRows)
-        rows.grown()
-        self.query_one("#title", Static).update(self._title(following=rows.follow), layout=False)
-        news = rows.count() and self._session.line(rows.cursor) != self._shown  # its answer, or what the fold found
-        if news and (self._session.complete or self._may_tell()):
-            self._show_message()
-
-    def _title(self, *, following: bool) -> str:
-        session, header = self._session, self._session.header
-        state = _STATES.get(session.state) or session.state
-        parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
-        if session.counts.errors:
-            parts.append(plural(session.counts.errors, "error"))
-        found = [f"{_FOUND[severity]} {count:,}" for severity, count in session.found.items() if count]
-        if found:
-            parts.append(f"found: {' '.join(found)}")
-        if session.progress < 1 and session.index.state == "ended":
-            parts.append(f"reading {session.progress:.0%}")
-        if following:
-            parts.append("following")
-        return printable(" · ".join(parts), 400)
-
-    def _moved(self) -> None:
-        if not self.query_one(TimelineRows).follow or self._may_tell():
-            self._show_message()
-
-    def _may_tell(self) -> bool:
-        """Whether the message may change of itself: while rows stream in nobody can read each."""
-        return time.monotonic() - self._told > _PROGRESS
-
-    def _show_message(self) -> None:
-        self._told = time.monotonic()
-        rows = self.query_one(TimelineRows)
-        if rows.count():
-            self._shown = self._session.line(rows.cursor)
-            self.query_one(Detail).show(self._session.messages(rows.cursor), self._session.header)
-
-    def on_rows_chosen(self) -> None:
-        """Read the selected message."""
-        self.query_one(Detail).focus()
-
-    def action_toggle_raw(self) -> None:
-        """Show the frame as it came, or as JSON."""
-        detail = self.query_one(Detail)
-        detail.raw = not detail.raw
-        self._show_message()
-
-    def action_back(self) -> None:
-        """From the message to the timeline, from there to the sessions."""
-        rows = self.query_one(TimelineRows)
-        if self.focused is rows or rows.count() == 0:
-            self.app.pop_screen()
-        else:
-            rows.focus()
+    answered = line.latency is not None and line.kind != "request"
+    latency = duration_text(line.latency or 0) if answered else face.waiting
+    slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
+    if width < _NARROW:
+        return [(f" {latency or status:>10}", _BAD.get(line.status, slow) if latency else colour)]
+    cells = [(f" {status:>10}", colour), (f" {latency:>9}", slow)]
+    if width >= _BARRED:
+        cells.append((f" {latency_bar(line.latency or 0) if answered else '':<{_BAR}}", slow))
+    return [*cells, (f" {size_text(line.size):>8}", "timeline--dim")] if width >= _SIZED else cells

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from mcpspy.authority import Authority
+from mcpspy.cli.ca import _quote_for_powershell
 from tests.cli.test_mitm import LIMIT, mcpspy
 from tests.peers import prepare
 from tests.relay.interception import certificate, needs_mitmproxy
@@ -39,7 +40,9 @@ def test_the_certificate_goes_to_stdout_or_into_a_file(home, certificate):
 
 def test_a_shell_can_take_the_environment(home):
     """M-05: for Python, Node and curl."""
-    printed = mcpspy(home, "ca", "env").stdout
+    said = mcpspy(home, "ca", "env")
+    printed = said.stdout
+    assert all(line.startswith("export ") for line in printed.splitlines()), "a zsh at a terminal takes no comments"
     shell = f"eval {shlex.quote(printed)}; env"
     clean = {"PATH": os.environ["PATH"]}
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=LIMIT, env=clean)
@@ -48,7 +51,7 @@ def test_a_shell_can_take_the_environment(home):
     for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
         assert environ[name] == bundle
     assert os.path.exists(bundle)
-    assert "Electron" in printed
+    assert "Electron" in said.stderr
 
 
 def test_its_status_tells_where_until_when_and_who_trusts_it(home, monkeypatch):
@@ -80,6 +83,10 @@ def test_asking_for_it_makes_it(tmp_path):
     assert done.stdout.startswith("-----BEGIN CERTIFICATE-----")
     assert mcpspy(tmp_path, "ca", "export").stdout == done.stdout
     assert mcpspy(tmp_path, "ca", "status").returncode == 0
+
+
+def test_a_path_with_a_quote_can_be_taken_by_powershell():
+    assert _quote_for_powershell(r"C:\Users\O'Brien") == r"'C:\Users\O''Brien'"
 
 
 def test_a_word_that_is_no_command_is_one_line(tmp_path):

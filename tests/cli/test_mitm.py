@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -63,6 +64,12 @@ def test_help_needs_no_extra(tmp_path):
         (("--allow", "h", "--mode", "upstream:ftp://h"), "--mode 'upstream:ftp://h' cannot be used"),
         (("--allow", "h", "--mode", "upstream:"), "--mode 'upstream:' cannot be used"),
         (("--allow", "h", "--ca", "/no/such/file"), "cannot read certificates from /no/such/file"),
+        (("--allow", "https://h/mcp"), "--allow takes one host"),
+        (
+            ("--allow", "h", "--mode", "upstream:http://u:pw@h:1"),
+            "«withheld»@h:1' cannot be used: a URL in it must not",
+        ),
+        (("--allow", "h", "--listen", "ä..b:0"), "cannot listen on ä..b:0"),
         (("--no-such",), "--no-such"),
     ],
     ids=str,
@@ -153,6 +160,33 @@ def test_the_authority_is_the_users_own_and_stays(tmp_path):
     with intercepting(tmp_path, "--allow", "h"):
         assert mitm.authority.read_bytes() == made
     assert not (tmp_path / ".mitmproxy").exists()
+
+
+@needs_mitmproxy
+def test_several_that_make_the_authority_at_once_agree(tmp_path):
+    """Each would leave half of its own: a certificate that does not belong to the key."""
+    command = [prepare.python("mitm"), "-m", "mcpspy", "ca", "export"]
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environ) for _ in range(3)]
+    said = {each.communicate(timeout=LIMIT)[0] for each in both}
+    folder = tmp_path / ".mcpspy" / "ca"
+    assert len(said) == 1
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+        folder / "mitmproxy-ca-cert.pem", folder / "mitmproxy-ca.pem"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "mitmproxy-ca-cert.pem",
+        "mitmproxy-ca.pem",
+        "mitmproxy-dhparam.pem",
+    ]
+
+
+@needs_mitmproxy
+def test_an_authority_whose_certificate_is_missing_gets_it_back(tmp_path):
+    """As after a kill between the two."""
+    made = mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm")).stdout
+    (tmp_path / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem").unlink()
+    assert mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm")).stdout == made
 
 
 @needs_mitmproxy

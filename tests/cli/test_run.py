@@ -52,6 +52,12 @@ def test_the_client_gets_the_proxy_and_the_authority(home, place):
     assert done.stderr == "mcpspy: NO_PROXY is not passed on: what it names would go past mcpspy\n"
 
 
+def test_a_proxy_without_a_host_is_on_this_machine(home, place):
+    port = place.rpartition(":")[2]
+    done = run(home, "--proxy", f":{port}", "--", sys.executable, "-c", SHOW)
+    assert json.loads(done.stdout)[0]["HTTPS_PROXY"] == f"http://127.0.0.1:{port}"
+
+
 def test_it_becomes_the_client(home, place):
     """Its arguments, its exit status, its death by a signal."""
     words = ["--", "-c", "--proxy"]
@@ -68,6 +74,7 @@ def test_it_becomes_the_client(home, place):
         (("--proxy", "{place}"), "run needs the client's command after '--'"),
         (("--proxy", "6279", "--", "true"), "--proxy takes HOST:PORT"),
         (("--proxy", "h:99999", "--", "true"), "--proxy takes HOST:PORT"),
+        (("--proxy", "ä..b:1", "--", "true"), "nothing listens on ä..b:1"),
         (("true",), "unrecognized arguments: true"),
     ],
 )

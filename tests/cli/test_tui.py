@@ -1,4 +1,5 @@
 import io
+import socket
 import sys
 
 import pytest
@@ -72,3 +73,29 @@ def test_an_option_that_there_is_not_is_one_line_and_exit_code_2(tui):
     assert (status, out, watched) == (2, "", [])
     assert err.count("\n") == 1
     assert "see 'mcpspy --help'" in err or "see 'mcpspy tui --help'" in err
+
+
+@pytest.mark.parametrize("place", ["6280", "h:x", "captures"])
+def test_a_place_for_the_browser_that_is_none_is_one_line_and_exit_code_2(tmp_path, tui, place):
+    status, out, err, watched = tui("tui", tmp_path, "--web", place, terminal=False)
+    assert (status, out, watched) == (2, "", [])
+    assert err == f"mcpspy: --web takes HOST:PORT, such as 127.0.0.1:6280, not {place!r}\n"
+
+
+def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path, tui, monkeypatch):
+    monkeypatch.delitem(sys.modules, "mcpspy.tui.web", raising=False)
+    monkeypatch.delattr("mcpspy.tui.web", raising=False)
+    for name in [name for name in sys.modules if name.startswith("textual_serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual_serve", None)
+    status, out, err, watched = tui("tui", tmp_path, "--web", terminal=False)
+    assert (status, out, watched) == (2, "", [])
+    command = f"{sys.executable} -m pip install 'mcpspy[web]'"
+    assert err == f"mcpspy: --web needs textual-serve, which is not installed: {command}\n"
+
+
+def test_a_port_that_is_taken_is_one_line_that_names_the_option(tmp_path, tui):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, _, err, _ = tui("tui", tmp_path, "--web", f"127.0.0.1:{taken.getsockname()[1]}", terminal=False)
+    assert status == 2
+    assert err.endswith("choose another port with --web\n")

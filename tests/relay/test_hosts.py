@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from mcpspy.errors import UsageError
 from mcpspy.relay.hosts import Hosts
 
 
@@ -16,6 +17,11 @@ from mcpspy.relay.hosts import Hosts
         ("*.example.com", "a.b.example.com", 443, True),
         ("*.example.com", "example.com", 443, False),
         ("*", "anything", 1, True),
+        ("*:443", "::1", 443, True),
+        ("MCP.example.com", "mcp.example.com", 443, True),
+        ("Bücher.example:443", "xn--bcher-kva.example", 443, True),
+        ("10.0.0.*", "10.0.0.7", 443, True),
+        ("fe80::*", "fe80::1", 443, True),
         ("example.com:8443", "example.com", 8443, True),
         ("example.com:8443", "example.com", 443, False),
         ("example.com:*", "example.com", 443, True),
@@ -31,6 +37,16 @@ def test_a_glob_names_hosts_and_perhaps_a_port(glob, name, port, allowed):
     assert hosts.allow(name, port=port) is allowed
     (pattern,) = hosts.patterns
     assert bool(re.search(pattern, f"{name}:{port}", re.IGNORECASE)) is allowed
+
+
+@pytest.mark.parametrize(
+    "glob", ["", " ", "https://h/mcp", "a,b", "a b", "h:https", "h:", "[::1", "user:hidden@h", "a:b:x", "ä..b"]
+)
+def test_what_can_name_no_host_is_refused(glob):
+    """It would match nothing, and nobody would be told."""
+    with pytest.raises(UsageError, match="--allow takes one host") as refused:
+        Hosts([glob])
+    assert "hidden" not in str(refused.value)
 
 
 def test_one_of_several_names_and_globs_is_enough():

@@ -398,6 +398,28 @@ async def test_a_reverse_mode_needs_neither_proxy_nor_authority(tmp_path, certif
         assert Capture(str(reverse.path)).header.url == f"https://127.0.0.1:{upstream}"
 
 
+def memory(pid):
+    """Of a process, in MB."""
+    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) / 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the memory of others")
+@scripted
+async def test_another_protocol_inside_of_http_is_not_kept(tmp_path, certificate):
+    """M-04: mitmproxy keeps what it takes for TCP until its end."""
+    block = b"\0" * (1 << 20)
+    async with interception(tmp_path, certificate) as there:
+        client, server, _ = await asked(there, ASK.replace(b"websocket", b"other"))
+        await server.send(GRANT.replace(b"websocket", b"other"))
+        assert (await client.head()).startswith(b"HTTP/1.1 101 ")
+        before = memory(there.mitm.process.pid)
+        for _ in range(60):
+            await server.send(block)
+            assert await client.read(len(block)) == block
+        assert memory(there.mitm.process.pid) - before < 40
+
+
 @scripted
 async def test_a_body_of_many_bytes_is_recorded_whole(tmp_path, certificate):
     """F-04: compressed, and longer than what is held."""

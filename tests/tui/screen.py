@@ -5,12 +5,17 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 
+from rich.segment import Segment
 from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from mcpspy import tui
 from mcpspy.tui.app import Spy
 from mcpspy.tui.detail import Detail
+from mcpspy.tui.document import Document
+from mcpspy.tui.pane import Pane
+from mcpspy.tui.pretty import Piece
 from mcpspy.tui.sessions import SessionRows
 from mcpspy.tui.timeline import TimelineRows
 
@@ -69,6 +74,23 @@ def detail(pilot: Pilot) -> Detail:
     return pilot.app.screen.query_one(Detail)
 
 
+def pane(pilot: Pilot) -> Pane:
+    """Where the selected message stands in that."""
+    return detail(pilot).pane
+
+
+def texts(document: Document, most: int = 1_000_000) -> list[str]:
+    """The rows of a document, or about the first of them."""
+    while len(document) < most and document.grow(min(most, 1000)):
+        pass
+    return [_text(*document.pieces(row)) for row in range(min(len(document), most))]
+
+
+def _text(pieces: list[Piece], cut: tuple[int, int]) -> str:
+    strip = Strip(Segment(text) for text, _ in pieces)
+    return (strip.crop(*cut) if cut != (0, 0) else strip).text.rstrip()
+
+
 def shown(widget) -> list[str]:
     """The lines of a widget as it renders them."""
     return [widget.render_line(y).text.rstrip() for y in range(widget.scrollable_content_region.height)]
@@ -76,7 +98,8 @@ def shown(widget) -> list[str]:
 
 def message(pilot: Pilot) -> str:
     """All lines of the message, also those out of sight."""
-    return "\n".join(strip.text.rstrip() for strip in detail(pilot)._lines)
+    document = pane(pilot).document
+    return "\n".join(texts(document)) if document else ""
 
 
 async def opened(pilot: Pilot) -> TimelineRows:
@@ -84,5 +107,5 @@ async def opened(pilot: Pilot) -> TimelineRows:
     await until(pilot, lambda: pilot.app.screen.query(TimelineRows), "a timeline")
     rows = timeline(pilot)
     await until(pilot, lambda: rows._session.complete, "the end of the capture")
-    await until(pilot, lambda: f"#{rows._session.line(rows.cursor).n} " in message(pilot), "the message")
+    await until(pilot, lambda: f"#{rows._session.line(rows.place()).n} " in message(pilot), "the message")
     return rows

@@ -7,16 +7,20 @@ import sys
 import unicodedata
 
 import pytest
+from rich.segment import Segment
+from textual.events import Paste
+from textual.strip import Strip
 
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.tui.app import Spy, run
-from mcpspy.tui.detail import _lines
+from mcpspy.tui.around import around
+from mcpspy.tui.document import FORMS
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
 from tests.test_printable import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, begin, capture, finish
-from tests.tui.screen import detail, lines, on_screen, opened, play, sessions, shown, timeline, title, until
+from tests.tui.screen import detail, lines, on_screen, opened, play, sessions, shown, texts, timeline, title, until
 
 SERVER = python(
     """
@@ -57,10 +61,10 @@ def test_a_session_whose_relay_is_killed_is_no_longer_live(wrap):
 
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "live · 3 rows"))
-        await until(pilot, lambda: slow(pilot).split()[-3] == "pending")
+        await until(pilot, lambda: " pending " in slow(pilot))
         server.send_signal(signal.SIGKILL)
         await until(pilot, on_screen(pilot, "· killed · 3 rows"))
-        await until(pilot, lambda: slow(pilot).split()[-3] == "unanswered")
+        await until(pilot, lambda: " unanswered " in slow(pilot))
 
     def slow(pilot):
         return next(line for line in shown(timeline(pilot)) if "slow" in line)
@@ -126,7 +130,7 @@ def test_a_small_screen_and_back():
         before = lines(pilot.app)
         await pilot.resize_terminal(40, 10)
         await until(pilot, lambda: len(lines(pilot.app)) == 10)
-        for pressed in ("down", "r", "r", "up", "enter", "escape"):
+        for pressed in ("down", "r", "r", "r", "up", "enter", "escape"):
             await pilot.press(pressed)
         await pilot.resize_terminal(120, 30)
         await until(pilot, lambda: lines(pilot.app) == before)
@@ -137,21 +141,23 @@ def test_a_small_screen_and_back():
 # Every row there is.
 
 
-def wrapped(pilot, place, *, raw):
-    """The lines that the pane makes of a row, all of them at once."""
+def forms(pilot, place, most=10_000):
+    """The rows that the pane makes of a message, in each of its forms."""
     session, pane = timeline(pilot)._session, detail(pilot)
-    made = _lines(session.messages(place), session.header, raw=raw)
-    return [strip for line in made for strip in pane._wrap(line, 60)]
+    for pane._form in range(len(FORMS)):
+        subject = session.messages(place), around(session, place)
+        yield [Strip([Segment(text)]) for text in texts(pane._document(subject, session.header, 60), most)]
+    pane._form = 0
 
 
-def test_every_row_of_the_golden_captures_is_shown_as_json_and_as_it_came():
+def test_every_row_of_the_golden_captures_is_shown_in_every_form():
     async def scenario(pilot):
         for _ in range(sessions(pilot).count()):
             await pilot.press("enter")
             rows = await opened(pilot)
             for place in range(rows.count()):
-                clean(wrapped(pilot, place, raw=False))
-                clean(wrapped(pilot, place, raw=True))
+                for strips in forms(pilot, place):
+                    clean(strips)
             await pilot.press("G", "r")
             clean(pilot.app.screen._compositor.render_strips())
             await pilot.press("escape", "down")
@@ -265,11 +271,8 @@ def test_every_row_of_a_hostile_session_is_only_text(hostile):
         rows = await opened(pilot)
         assert rows.count() == 9 * len(HOSTILE) + 2 * len(FRAMES) + 1
         for place in range(rows.count()):
-            for raw in (False, True):
-                session = rows._session
-                made = _lines(session.messages(place), session.header, raw=raw)
-                for _, line in zip(range(300), made, strict=False):
-                    clean(detail(pilot)._wrap(line, 60))
+            for strips in forms(pilot, place, 300):
+                clean(strips)
         for place in range(0, rows.count(), 7):
             rows.move_to(place)
             await pilot.pause()
@@ -290,6 +293,17 @@ def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hosti
         for pressed in ("down", "r", "pagedown", "p", "r", "pagedown", "p", "G", "up", "r", "enter", "G", "escape"):
             await pilot.press(pressed)
             clean(pilot.app.screen._compositor.render_strips())
+        for view in "23451":
+            await pilot.press(view)
+            for pressed in ("down", "pagedown", "G", "plus", "left", "right"):
+                await pilot.press(pressed)
+                clean(pilot.app.screen._compositor.render_strips())
+        for text in HOSTILE:
+            await pilot.press("slash")
+            pilot.app.focused.post_message(Paste(text[:1000]))
+            await pilot.pause()
+            clean(pilot.app.screen._compositor.render_strips())
+            await pilot.press("escape")
         for y in range(1, size[1] - 1, size[1] // 4):
             await pilot.click(offset=(size[0] // 3, y))
             clean(pilot.app.screen._compositor.render_strips())

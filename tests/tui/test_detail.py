@@ -1,129 +1,100 @@
-"""The selected message: what is known of it, and all of its text, made as it is needed."""
+"""The selected message and its partner: in three forms, beside each other, copied and saved."""
+
+import json
 
 import pytest
 from textual.app import App
+from textual.containers import Container
 
 from mcpspy.record import Header
 from mcpspy.timeline import final_rows
+from mcpspy.tui.around import Around, around
 from mcpspy.tui.detail import Detail
+from mcpspy.tui.dialogs import CopyMenu, SavePrompt
+from tests.test_printable import unsafe
 from tests.test_timeline import frames
-from tests.transcript import records
-from tests.tui.screen import STYLES, play, shown, until
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish
+from tests.tui.screen import STYLES, lines, on_screen, play, shown, texts, until
+from tests.tui.test_facts import final
 
-HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather")
+HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "s.py"))
+TREE, RAW, HEX = range(3)
 
 
 class Shell(App):
-    """Nothing but the pane."""
+    """Nothing but the detail."""
 
     CSS_PATH = STYLES
 
     def compose(self):
-        yield Detail()
+        with Container(id="panes"):
+            yield Detail()
 
     def on_mount(self):
         self.query_one(Detail).focus()
 
 
-def pane(found, scenario, *, raw=False, size=(80, 20)):
-    """Show rows in the pane and play a scenario with it."""
+def detail(found, scenario, *, size=(80, 24), around_it=None):
+    """Show rows and play a scenario with the detail."""
 
     async def main(pilot):
-        detail = pilot.app.query_one(Detail)
-        detail.raw = raw
-        detail.show(found, HEADER)
-        await until(pilot, lambda: detail._lines)
-        await scenario(pilot, detail)
+        widget = pilot.app.query_one(Detail)
+        await until(pilot, lambda: widget.panes[0].size.width)
+        if found is not None:
+            widget.show(found, HEADER, around_it or Around())
+            await until(pilot, lambda: widget.panes[0].document)
+        await scenario(pilot, widget)
 
     play(main, app=Shell(), size=size)
 
 
-def text(found, *, raw=False, size=(80, 20), last=""):
-    """The lines of the pane, once the last of them holds `last`."""
-    lines = []
+def text(found, form=TREE, size=(80, 24)):
+    """The rows of the first pane in a form."""
+    rows = []
 
-    async def scenario(pilot, detail):
-        await until(pilot, lambda: last in detail._lines[-1].text)
-        lines.extend(strip.text.rstrip() for strip in detail._lines)
+    async def scenario(pilot, widget):
+        await pilot.press(*"r" * form)
+        rows.extend(texts(widget.panes[0].document))
 
-    pane(found, scenario, raw=raw, size=size)
-    return lines
-
-
-def final(transcript):
-    """The rows of a session that needs no handshake here."""
-    found = list(final_rows(lambda: records(transcript), live=False))
-    for row in found:
-        row.findings = tuple(it for it in row.findings if it.rule != "lifecycle/before-initialize")
-    return found
+    detail(found, scenario, size=size)
+    return rows
 
 
-def numbers(count):
-    """A message of about as many lines."""
-    return final(f'> {{"method":"n","params":{list(range(count))}}}')
+def message(rows):
+    """What comes after what is known of it."""
+    return rows[rows.index("") + 1 :]
 
 
-EXCHANGE = """
-    @1.00 > {"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{"n":1.10}}}
-    @1.25 < {"jsonrpc":"2.0","id":"x","result":{"isError":true}}
-"""
+@pytest.fixture
+def http(read):
+    """A real session over HTTP."""
+    return read(CAPTURES / "http-everything-2025-11-25.jsonl")
 
 
-def test_a_request_says_what_it_is_and_what_answered_it():
-    assert text(final(EXCHANGE)[:1]) == [
-        "#1 tools/call a",
-        'request · client → server · id "x" · 93 B',
-        "1.000000 s · 2026-11-20T19:15:01.123456Z",
-        "tool-error · answered by #2 · 250.0 ms",
-        "",
-        "{",
-        '  "jsonrpc": "2.0",',
-        '  "id": "x",',
-        '  "method": "tools/call",',
-        '  "params": {',
-        '    "name": "a",',
-        '    "arguments": {',
-        '      "n": 1.10',
-        "    }",
-        "  }",
-        "}",
-    ]
+def show(widget, session, n):
+    place = session.index.row_of(n)
+    widget.show(session.messages(place), session.header, around(session, place))
 
 
-def test_a_response_says_what_it_answers():
-    lines = text(final(EXCHANGE)[1:])
-    assert lines[0] == "#2 tools/call a"
-    assert lines[3] == "tool-error · answers #1 · 250.0 ms"
-
-
-def test_raw_it_is_the_frame_as_it_came():
-    found = final(EXCHANGE)[:1]
-    assert text(found, raw=True, size=(200, 20))[5:] == [found[0].raw.decode()]
+# Forms.
 
 
 @pytest.mark.parametrize(
-    ("raw", "as_json", "as_raw"),
+    ("raw", "tree", "as_raw", "as_hex"),
     [
-        (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r']),
-        (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"]),
-        (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}']),
-        (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}']),
+        (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r'], "6e ff 22"),
+        (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"], "20 ff "),
+        (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}'], '{"a":1}'),
+        (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}'], "3a 0a 22"),
     ],
 )
-def test_a_frame_is_shown_as_json_and_as_it_came(raw, as_json, as_raw):
+def test_r_goes_from_the_tree_to_the_frame_as_it_came_to_its_bytes_and_back(raw, tree, as_raw, as_hex):
     found = list(final_rows(lambda: frames(raw), live=False))
-    assert text(found)[text(found).index("") + 1 :] == as_json
-    assert text(found, raw=True)[text(found, raw=True).index("") + 1 :] == as_raw
-
-
-def test_what_is_no_message_says_why():
-    lines = text(final("< {}"))
-    assert lines[:2] == ["#1 invalid", "invalid · server → client · 2 B"]
-    assert lines[3] == "neither method nor result nor error"
-
-
-def test_what_a_strict_parser_refuses_says_why():
-    assert "a byte order mark" in text(final('< \ufeff{"method":"n"}'))
+    assert message(text(found)) == tree
+    assert message(text(found, RAW)) == as_raw
+    assert as_hex in "\n".join(message(text(found, HEX)))
+    assert message(text(found, 3)) == tree
 
 
 @pytest.mark.parametrize("transcript", ["! {}", "! caf\u00e9"])
@@ -137,120 +108,296 @@ def test_a_gap_says_what_is_lost():
 
 def test_a_batch_shows_each_message_and_the_frame_once():
     found = final('> [{"id":1,"method":"a"},{"id":2,"method":"b"}]')
-    for row in found:
-        row.status = None
-    lines = text(found)
-    assert [line for line in lines if line.startswith("#")] == ["#1 a", "#1 part 2 b"]
-    assert lines.count("[") == 1
-    assert lines[-1] == "]"
+    rows = text(found)
+    assert [line for line in rows if line.startswith("#")] == ["#1 a", "#1 part 2 b"]
+    assert rows.count("[") == 1
+    assert rows[-1] == "]"
 
 
 def test_a_frame_that_is_not_all_there_says_so():
     (row,) = final('> {"id":1,"method":"a"}')
     row.size = 3_000_000
-    assert text([row])[-1] == "… the first 21 B of 3.0 MB"
+    assert "the first 21 B of 3.0 MB" in text([row])
 
 
 def test_no_rows_show_nothing():
-    async def scenario(pilot, detail):
-        detail.show([], HEADER)
-        await until(pilot, lambda: not detail._lines)
-        assert set(shown(detail)) == {""}
+    async def scenario(pilot, widget):
+        widget.show([], HEADER)
+        await until(pilot, lambda: set(shown(widget.panes[0])) == {""})
+        await pilot.press(*"ryszbjk", "enter")
+        assert len(pilot.app.screen_stack) == 1
 
-    pane(final("> {}"), scenario)
-
-
-def test_long_lines_are_wrapped_at_the_width_of_the_pane():
-    (row,) = final('> {"method":"%s"}' % ("ab" * 100))
-    lines = text([row], size=(41, 20))
-    assert max(map(len, lines)) <= 41
-    assert "".join(lines[4:]).count("ab") >= 90
-
-
-def test_wide_characters_are_wrapped_by_their_width():
-    (row,) = final('> {"method":"%s"}' % ("日本" * 50))
-
-    async def scenario(pilot, detail):
-        assert all(strip.cell_length <= detail.scrollable_content_region.width for strip in detail._lines)
-        assert all(detail.render_line(y).cell_length == detail.scrollable_content_region.width for y in range(20))
-
-    pane([row], scenario, size=(41, 20))
+    detail(final("> {}"), scenario)
 
 
 def test_a_resize_wraps_again():
     (row,) = final('> {"method":"%s"}' % ("ab" * 100))
 
-    async def scenario(pilot, detail):
-        before = len(detail._lines)
-        await pilot.resize_terminal(20, 10)
-        await until(pilot, lambda: len(detail._lines) > before)
-        await pilot.resize_terminal(80, 20)
-        await until(pilot, lambda: len(detail._lines) == before)
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+        before = texts(pane.document)
+        await pilot.resize_terminal(30, 10)
+        await until(pilot, lambda: len(texts(pane.document)) > len(before))
+        assert max(map(len, texts(pane.document))) <= 28
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: texts(pane.document) == before)
 
-    pane([row], scenario)
-
-
-def test_the_first_lines_of_a_large_message_come_before_the_rest():
-    (row,) = numbers(5_000)
-
-    async def scenario(pilot, detail):
-        assert 0 < len(detail._lines) < 5_000
-        await until(pilot, lambda: len(detail._lines) > 5_000)
-        await pilot.press("G")
-        await until(pilot, lambda: shown(detail)[-1] == "}")
-        await pilot.press("g")
-        await until(pilot, lambda: shown(detail)[0].startswith("#1 "))
-
-    pane([row], scenario)
+    detail([row], scenario)
 
 
-def test_of_too_many_lines_the_first_are_shown(monkeypatch):
-    monkeypatch.setattr("mcpspy.tui.detail._MOST", 300)
-    (row,) = numbers(1000)
-    lines = text([row], last="…")
-    assert len(lines) == 301
-    assert lines[-1] == "… the first 300 lines"
+# Folds and the cursor.
 
 
-def test_another_message_takes_the_place_of_one_that_is_still_being_made():
-    (large,) = numbers(10_000)
-    (small,) = final("> {}")
+def test_what_is_folded_stays_so_in_the_next_message_of_the_method():
+    calls = [f'> {{"id":{n},"method":"tools/call","params":{{"name":"a","arguments":{{"n":{n}}}}}}}' for n in (1, 2)]
+    first, second, other = final(
+        "\n".join([*calls, '> {"id":3,"method":"x","params":{"name":"a","arguments":{"n":3}}}'])
+    )
 
-    async def scenario(pilot, detail):
-        detail.show([small], HEADER)
-        await until(pilot, lambda: detail._lines and "invalid" in detail._lines[0].text)
-        lines = len(detail._lines)
-        await pilot.pause(0.05)
-        assert len(detail._lines) == lines
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+        pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"arguments"' in line))
+        await pilot.press("enter")
+        assert '  ▸ "arguments": {…} 1 member' in texts(pane.document)
+        widget.show([second], HEADER)
+        assert '  ▸ "arguments": {…} 1 member' in texts(pane.document)
+        widget.show([other], HEADER)
+        assert '  ▾ "arguments": {' in texts(pane.document)
 
-    pane([large], scenario)
-
-
-def test_keys_scroll_and_another_message_begins_at_its_top():
-    (row,) = numbers(100)
-
-    async def scenario(pilot, detail):
-        for pressed, top in (("j", 1), ("k", 0), ("pagedown", 19), ("pageup", 0)):
-            await pilot.press(pressed)
-            await until(pilot, lambda top=top: detail.scroll_offset.y == top, pressed)
-        await pilot.press("G")
-        await until(pilot, lambda: detail.scroll_offset.y > 50)
-        detail.show(final("> {}\n> {}")[1:], HEADER)
-        await until(pilot, lambda: detail.scroll_offset.y == 0)
-
-    pane([row], scenario)
+    detail([first], scenario)
 
 
-def test_the_same_message_stays_where_it_was_read():
-    """Its answer has come, and only the lines above it change."""
-    (row,) = numbers(100)
+def test_the_border_says_which_value_the_cursor_is_on():
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+        pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"[bold]n' in line))
+        await until(pilot, on_screen(pilot, '/params/[bold]n"~1'))
+        await pilot.press("r", "r", "G")
+        await until(pilot, on_screen(pilot, "0x40"))
 
-    async def scenario(pilot, detail):
-        await pilot.press("G")
-        await until(pilot, lambda: detail.scroll_offset.y == detail.max_scroll_y > 0)
-        before = detail.scroll_offset.y
-        detail.show([row], HEADER)
-        await pilot.pause(0.05)
-        assert detail.scroll_offset.y == before
+    detail(final(r'> {"id":1,"method":"x","params":{"[bold]":1,"[bold]n\"/":"0123456789012345"}}'), scenario)
 
-    pane([row], scenario)
+
+# The pair.
+
+
+def pair(widget):
+    """The first line of each pane that is seen."""
+    return [shown(pane)[0] if pane.display else None for pane in widget.panes]
+
+
+def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", None])
+        await pilot.press("b")
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
+        assert pilot.app.focused is widget.panes[0]
+        show(widget, http, 64)
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
+        show(widget, http, 10)
+        await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", "no other message belongs to it"])
+        await pilot.press("b")
+        await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", None])
+
+    detail(None, scenario, size=(80, 40))
+
+
+@pytest.mark.parametrize(("width", "beside"), [(160, True), (80, False), (40, False)])
+def test_the_pair_stands_beside_each_other_where_there_is_room(http, width, beside):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await pilot.press("b")
+        first, second = widget.panes
+        await until(pilot, lambda: second.size.width)
+        assert (first.region.y == second.region.y) == beside
+        assert (first.region.x == second.region.x) != beside
+        await until(pilot, lambda: second.document.width == second.scrollable_content_region.width)
+
+    detail(None, scenario, size=(width, 30))
+
+
+def test_in_a_pair_the_focus_goes_from_one_to_the_other_and_keys_go_where_it_is(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await pilot.press("b")
+        first, second = widget.panes
+        await until(pilot, lambda: second.document)
+        await pilot.press("tab")
+        await until(pilot, lambda: pilot.app.focused is second)
+        await pilot.press("j", "j")
+        await until(pilot, lambda: (first.cursor, second.cursor) == (0, 2))
+        await pilot.press("s")
+        await until(pilot, on_screen(pilot, "save #64"))
+        await pilot.press("escape", "b")
+        await until(pilot, lambda: pilot.app.focused is first)
+
+    detail(None, scenario, size=(160, 30))
+
+
+def test_the_selected_message_has_the_focus_when_the_detail_gets_it(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 64)
+        pilot.app.set_focus(None)
+        widget.action_pair()
+        await until(pilot, lambda: widget.panes[1].document)
+        widget.focus()
+        await until(pilot, lambda: pilot.app.focused is widget.panes[1])
+
+    detail(None, scenario)
+
+
+# Copying and saving.
+
+
+async def copied(pilot, key):
+    """What is on the clipboard after a choice of the menu."""
+    await pilot.press("y")
+    await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+    await pilot.press(key)
+    await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+    return pilot.app.clipboard
+
+
+def test_a_message_is_copied_as_json_as_a_value_as_curl_and_as_a_call(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        pane = widget.panes[0]
+        assert json.loads(await copied(pilot, "j"))["params"] == {"name": "get-sum", "arguments": {"a": "two"}}
+        pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"arguments"' in line))
+        assert await copied(pilot, "v") == '{"a":"two"}'
+        assert (await copied(pilot, "c")).startswith("curl ")
+        assert "client.call_tool('get-sum', {'a': 'two'})" in await copied(pilot, "p")
+        await until(pilot, lambda: any("copied" in str(it.message) for it in pilot.app._notifications))
+
+    detail(None, scenario)
+
+
+def test_of_a_response_the_request_is_copied(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 64)
+        assert '"isError":true' in await copied(pilot, "j")
+        assert "get-sum" in await copied(pilot, "c")
+        assert "call_tool('get-sum'" in await copied(pilot, "p")
+
+    detail(None, scenario)
+
+
+def test_what_cannot_be_copied_says_why_and_leaves_the_clipboard():
+    async def scenario(pilot, widget):
+        before = await copied(pilot, "j")
+        assert await copied(pilot, "c") == before
+        await until(pilot, lambda: any("came over stdio" in str(it.message) for it in pilot.app._notifications))
+
+    detail(final('> {"id":1,"method":"[/]"}'), scenario)
+
+
+def test_escape_leaves_the_menu():
+    async def scenario(pilot, widget):
+        await copied(pilot, "escape")
+        assert pilot.app.clipboard == ""
+
+    detail(final('> {"id":1,"method":"x"}'), scenario)
+
+
+async def saved(pilot, name):
+    await pilot.press("s")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SavePrompt))
+    await pilot.press(*name, "enter")
+    await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+
+def test_a_frame_is_saved_byte_for_byte(http, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario(pilot, widget):
+        show(widget, http, 64)
+        await saved(pilot, "")
+        assert (tmp_path / "frame-64.json").read_bytes() == http.index.record(64).raw
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SavePrompt))
+        await pilot.press("enter")
+        await until(pilot, on_screen(pilot, "frame-64.json is there already"))
+        await pilot.press("escape")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+    detail(None, scenario)
+
+
+def test_all_of_a_large_frame_is_saved(read, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    raw = json.dumps({"id": 1, "method": "x", "params": {"x": "y" * 3_000_000}}, separators=(",", ":")).encode()
+    writer = begin(tmp_path / "a.jsonl")
+    writer.open(1, 0, "client", "stdin", "lines")
+    for at in range(0, len(raw), 65536):
+        writer.frame(1, 0, raw[at : at + 65536], more=at + 65536 < len(raw), cut=False)
+    finish(writer)
+    session = read(tmp_path / "a.jsonl")
+
+    async def scenario(pilot, widget):
+        show(widget, session, session.index.rows[0])
+        assert any(line.startswith("the first 1.") for line in texts(widget.panes[0].document, 50))
+        await saved(pilot, "x")
+        (file,) = tmp_path.glob("frame-*x")
+        assert file.read_bytes() == raw
+
+    detail(None, scenario)
+
+
+def test_what_is_no_frame_is_not_saved(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 14)
+        await pilot.press("s")
+        await until(pilot, lambda: any("no frame" in str(it.message) for it in pilot.app._notifications))
+        assert len(pilot.app.screen_stack) == 1
+
+    detail(None, scenario)
+
+
+# Hostile text, real sessions.
+
+
+HOSTILE = ["[/]", "[@click=app.quit]x[/]", "\x1b[2J\x9b", "\u202e\u2066", "x" * 100_000, "\ud800", "日本語" * 50, ""]
+
+
+@pytest.mark.parametrize("size", [(160, 30), (40, 10)])
+def test_hostile_text_is_only_text_in_both_panes_and_in_every_form(size, read, tmp_path):
+    transcript = ""
+    for n, text in enumerate(HOSTILE):
+        params = {"name": text, "arguments": {text: text}}
+        request = {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params}
+        answer = {"jsonrpc": "2.0", "id": n, "result": {text: text}}
+        transcript += f"> {json.dumps(request)}\n< {json.dumps(answer)}\n"
+    session = read(capture(tmp_path / "a.jsonl", transcript))
+
+    async def scenario(pilot, widget):
+        await pilot.press("b")
+        for place in range(len(session)):
+            widget.show(session.messages(place), session.header, around(session, place))
+            await until(pilot, lambda: widget.panes[0].document)
+            widget.pane.move_to(12)
+            await pilot.press("r")
+            assert not unsafe("".join(lines(pilot.app)))
+            for pane in widget.panes:
+                for line in texts(pane.document, 200):
+                    assert not unsafe(line)
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+        assert not unsafe("".join(lines(pilot.app)))
+
+    detail(None, scenario, size=size)
+
+
+def test_every_row_of_the_golden_captures_is_shown_with_its_partner_in_every_form(read):
+    async def scenario(pilot, widget):
+        await pilot.press("b")
+        for path in sorted(CAPTURES.glob("*.jsonl")):
+            session = read(path)
+            for place in range(len(session)):
+                widget.show(session.messages(place), session.header, around(session, place))
+                widget.action_form()
+                for pane in widget.panes:
+                    assert not unsafe("".join(texts(pane.document, 500))) if pane.document else place == 0
+            await pilot.pause()
+
+    detail(None, scenario, size=(120, 30))

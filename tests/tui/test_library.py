@@ -1,11 +1,12 @@
 """The list follows what happens in a directory, and counts without ever taking long."""
 
 import os
+from collections import Counter
 
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.timeline import Counts, count
+from mcpspy.timeline import Counts, Row, count, judged
 from mcpspy.tui import library
 from mcpspy.tui.library import Library
 from tests.capture.test_reader import FRAME, file, piece
@@ -18,18 +19,25 @@ def header(started):
     return b'{"mcpspy":1,"started":"' + started.encode() + b'"}\n'
 
 
+def look(found):
+    """Look at everything and count it all; tells whether the list has changed."""
+    before = found.changes
+    found.look()
+    while found.grow(0):
+        pass
+    return found.changes != before
+
+
 @pytest.fixture
 def seen(tmp_path):
     """A directory's list, looked at and counted to the end whenever it is called."""
     found = Library([str(tmp_path)])
 
-    def look():
-        found.look()
-        while found.count(0):
-            pass
+    def seen():
+        look(found)
         return {os.path.basename(entry.path): entry for entry in found.entries}
 
-    return look
+    return seen
 
 
 def names(found):
@@ -38,34 +46,34 @@ def names(found):
 
 def test_a_directory_that_is_not_there_yet_has_no_captures(tmp_path):
     found = Library([str(tmp_path / "captures")])
-    assert not found.look()
+    assert not look(found)
     assert found.entries == []
     (tmp_path / "captures").mkdir()
     capture(tmp_path / "captures" / "a.jsonl", "")
-    assert found.look()
+    assert look(found)
     assert names(found) == ["a.jsonl"]
 
 
 def test_a_session_appears_as_it_starts_and_is_no_longer_live_when_it_ends(tmp_path):
     found = Library([str(tmp_path)])
-    found.look()
+    look(found)
     writer = begin(tmp_path / "a.jsonl")
-    assert found.look()
+    assert look(found)
     (entry,) = found.entries
     assert (entry.header.name, entry.live, entry.size) == ("weather", True, os.path.getsize(tmp_path / "a.jsonl"))
     assert entry.started == pytest.approx(WALL / 1e9, abs=1e-5)
-    assert not found.look()
+    assert not look(found)
     finish(writer)
-    assert found.look()
+    assert look(found)
     assert not found.entries[0].live
 
 
 def test_a_session_that_was_killed_is_not_live(tmp_path):
     found = Library([str(tmp_path)])
     writer = begin(tmp_path / "a.jsonl")
-    found.look()
+    look(found)
     os.close(writer._fd)
-    assert found.look(), "the file is as it was, but its lock is gone"
+    assert look(found), "the file is as it was, but its lock is gone"
     assert not found.entries[0].live
 
 
@@ -85,19 +93,19 @@ def test_live_ones_come_first_then_the_newest(tmp_path):
         (tmp_path / f"{name}.jsonl").write_bytes(header(f"2026-11-{day}T00:00:00Z"))
     writer = begin(tmp_path / "live.jsonl")
     found = Library([str(tmp_path)])
-    found.look()
+    look(found)
     assert names(found) == ["live.jsonl", "new.jsonl", "also-mid.jsonl", "mid.jsonl", "old.jsonl"]
     finish(writer)
-    found.look()
+    look(found)
     assert names(found)[-1] == "live.jsonl"
 
 
 def test_a_deleted_capture_is_gone(tmp_path):
     path = capture(tmp_path / "a.jsonl", "")
     found = Library([str(tmp_path)])
-    found.look()
+    look(found)
     os.unlink(path)
-    assert found.look()
+    assert look(found)
     assert found.entries == []
 
 
@@ -141,10 +149,10 @@ def test_what_is_no_capture_is_passed_over_until_it_is_one(tmp_path):
     (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "fifo.jsonl")
     found = Library([str(tmp_path)])
-    assert not found.look()
+    assert not look(found)
     assert found.entries == []
     capture(tmp_path / "empty.jsonl", "")
-    assert found.look()
+    assert look(found)
     assert names(found) == ["empty.jsonl"]
 
 
@@ -153,13 +161,13 @@ def test_an_unchanged_file_is_not_opened_again(tmp_path, monkeypatch):
     capture(tmp_path / "a.jsonl", "")
     (tmp_path / "other.jsonl").write_bytes(b'{"log":{}}\n')
     found = Library([str(tmp_path)])
-    found.look()
+    look(found)
 
     def opened(path):
         raise AssertionError(f"{path} was opened")
 
     monkeypatch.setattr(library, "Capture", opened)
-    assert not found.look()
+    assert not look(found)
     assert names(found) == ["a.jsonl"]
 
 
@@ -168,7 +176,7 @@ def test_files_may_be_given_instead_of_directories(tmp_path):
     (tmp_path / "more").mkdir()
     capture(tmp_path / "more" / "three.jsonl", "", name="three")
     found = Library([one, two, one, str(tmp_path / "more"), str(tmp_path / "missing")])
-    found.look()
+    look(found)
     assert sorted(entry.header.name for entry in found.entries) == ["one", "three", "two"]
 
 
@@ -182,7 +190,7 @@ def test_counting_in_slices_gives_what_the_fold_gives(path, size, monkeypatch):
     found = Library([str(path)])
     found.look()
     steps = 1
-    while found.count(0):
+    while found.grow(0):
         steps += 1
     assert steps >= found.entries[0].size // size
     assert found.entries[0].counts == count(Capture(str(path)).records())
@@ -222,7 +230,71 @@ def test_a_capture_that_is_gone_when_it_is_counted_is_passed_over(tmp_path):
         capture(tmp_path / f"{name}.jsonl", "> {}")
     found = Library([str(tmp_path)])
     found.look()
+    while len(found.entries) < 2:
+        found.grow(0)
     os.unlink(tmp_path / "a.jsonl")
-    while found.count(0):
+    while found.grow(0):
         pass
     assert [entry.counts.frames for entry in found.entries] == [0, 1]
+
+
+def test_what_was_found_is_counted_by_severity(tmp_path, seen):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, '> {"jsonrpc":"2.0","id":1,"method":"ping"}\n< nonsense')
+    seen()
+    finish(writer)
+    expected = Counter()
+    for told in judged(Capture(str(tmp_path / "a.jsonl")).records()):
+        expected.update(finding.severity for finding in (told.findings if isinstance(told, Row) else [told]))
+    assert seen()["a.jsonl"].found == {"error": 0, "warning": 0, "info": 0} | expected
+    assert expected["error"]
+
+
+def test_a_round_over_many_captures_goes_in_steps_and_the_newest_come_first(tmp_path):
+    for number in range(50):
+        (tmp_path / f"{number:02}.jsonl").write_bytes(header(f"2026-11-20T00:00:{number:02}Z"))
+    found = Library([str(tmp_path)])
+    found.look()
+    assert found.entries == []
+    assert found.grow(0)
+    assert 0 < len(found.entries) < 5
+    assert names(found)[0] == "49.jsonl"
+    found.look()
+    assert len(found.entries) < 10, "a round that goes on is not begun anew"
+    while found.grow(0):
+        pass
+    assert names(found) == sorted(names(found), reverse=True)
+    assert len(found.entries) == 50
+
+
+def test_what_is_counted_keeps_nothing_else_in_memory(tmp_path, seen):
+    capture(tmp_path / "a.jsonl", EVERY_OUTCOME)
+    assert seen()["a.jsonl"].fold is None
+
+
+def test_live_ones_are_counted_first(tmp_path):
+    for name in "abc":
+        capture(tmp_path / f"{name}.jsonl", EVERY_OUTCOME)
+    writer = begin(tmp_path / "0.jsonl")
+    record(writer, "> {}")
+    found = Library([str(tmp_path)])
+    found.look()
+    while not any(entry.counts.frames for entry in found.entries):
+        assert found.grow(0)
+    assert [entry.counts.frames for entry in found.entries if entry.live] == [1]
+    finish(writer)
+
+
+# Finding.
+
+
+def test_words_are_found_in_name_transport_command_url_and_path(tmp_path):
+    capture(tmp_path / "a.jsonl", "", name="Weather", argv=("npx", "@scope/forecast"))
+    capture(tmp_path / "b.jsonl", "", name="files", transport="http", argv=(), url="https://example.com/mcp")
+    found = Library([str(tmp_path)])
+    look(found)
+    for text, expected in (
+        ("", "ab"), ("  ", "ab"), ("weather", "a"), ("FORE", "a"), ("http example", "b"), ("b.jsonl", "b"),
+        ("stdio http", ""), ("files weather", ""), (str(tmp_path), "ab"),
+    ):  # fmt: skip
+        assert sorted(entry.path[-7] for entry in library.chosen(found.entries, text)) == list(expected), text

@@ -56,7 +56,7 @@ def keys(number, scenario, size=(80, 10)):
         ("up j j k", 1, 0),
         ("pagedown pagedown", 18, 9),
         ("pagedown pagedown pageup", 9, 9),
-        ("space ctrl+f ctrl+b", 9, 9),
+        ("space pagedown ctrl+b", 9, 9),
         ("end down", 99_999, 99_990),
         ("G k home", 0, 0),
     ],

@@ -2,9 +2,12 @@
 
 import os
 
+import pytest
+
+from mcpspy.tui.timeline import TimelineRows
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import lines, on_screen, play, sessions, shown, timeline, title, until
+from tests.tui.screen import detail, lines, on_screen, play, sessions, shown, timeline, title, until
 
 
 def test_where_there_are_no_captures_it_says_what_to_do(tmp_path):
@@ -27,7 +30,7 @@ def test_a_session_appears_as_it_starts_and_says_when_it_has_ended(tmp_path):
         assert "No captures" not in "\n".join(lines(pilot.app))
         assert "1 session, 1 live" in title(pilot.app)
         record(writer, '> {"id":1,"method":"ping"}\n< not JSON')
-        await until(pilot, lambda: "2 frames     1 error" in shown(sessions(pilot))[0])
+        await until(pilot, lambda: "2 frames    1 error" in shown(sessions(pilot))[0])
         finish(writer)
         await until(pilot, on_screen(pilot, "1 session, 0 live"))
         assert "live" not in shown(sessions(pilot))[0]
@@ -43,8 +46,8 @@ def test_live_ones_stand_first_and_are_marked(tmp_path):
     async def scenario(pilot):
         rows = sessions(pilot)
         await until(pilot, lambda: "running" in shown(rows)[0])
-        assert shown(rows)[0].startswith("     ● live  running ")
-        assert shown(rows)[1].split()[-8:-6] != ["●", "live"]
+        assert shown(rows)[0].startswith("      ● live  running ")
+        assert "● live" not in shown(rows)[1]
         await pilot.press("down")
         assert rows.render_line(0)._segments[0].style.color != rows.render_line(0)._segments[1].style.color
         finish(writer)
@@ -141,7 +144,7 @@ def test_the_golden_captures_are_listed_with_their_counts():
     async def scenario(pilot):
         rows = sessions(pilot)
         await until(pilot, lambda: all(entry.finished for entry in rows._library.entries))
-        await until(pilot, on_screen(pilot, "103 frames    5 errors"))
+        await until(pilot, on_screen(pilot, "103 frames   5 errors"))
         assert rows.count() == len(list(CAPTURES.glob("*.jsonl")))
 
     play(scenario, CAPTURES)
@@ -158,3 +161,188 @@ def test_a_narrow_screen_shows_what_fits(tmp_path):
         assert rows.render_line(0).cell_length == rows.scrollable_content_region.width
 
     play(scenario, tmp_path, size=(40, 10))
+
+
+# Marks, words, and several at once.
+
+
+def three(folder):
+    """Three captures; `c` stands first only where names decide, for all began at the same time."""
+    for name in "abc":
+        capture(folder / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=f"server-{name}")
+
+
+def names(pilot):
+    return [entry.header.name[-1] for entry in sessions(pilot)._entries]
+
+
+def test_space_marks_and_goes_on(tmp_path):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await pilot.press("space", "space")
+        assert [entry.header.name for entry in rows.picked()] == ["server-a", "server-b"]
+        assert rows.cursor == 2
+        await until(pilot, lambda: [line[0] for line in shown(rows)[:3]] == ["*", "*", " "])
+        await until(pilot, on_screen(pilot, "2 marked"))
+        await pilot.press("up", "space")
+        assert [entry.header.name for entry in rows.picked()] == ["server-a"]
+        os.unlink(tmp_path / "a.jsonl")
+        await until(pilot, lambda: rows.count() == 2)
+        assert rows.picked() == []
+
+    play(scenario, tmp_path)
+
+
+def test_words_leave_only_what_has_them_and_escape_brings_back_the_rest(tmp_path):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 3)
+        await pilot.press("down", "slash", *"SERVER-b")
+        await until(pilot, lambda: names(pilot) == ["b"])
+        await until(pilot, on_screen(pilot, "1 of 3"))
+        await pilot.press("enter")
+        assert pilot.app.focused is sessions(pilot)
+        assert sessions(pilot).entry().header.name == "server-b"
+        await pilot.press("escape")
+        await until(pilot, lambda: names(pilot) == ["a", "b", "c"])
+        assert sessions(pilot).entry().header.name == "server-b", "what was selected stays so"
+        await pilot.press("slash", *"nothing has this")
+        await until(pilot, lambda: names(pilot) == [])
+        await pilot.press("enter", "enter", "space", "escape")
+        await until(pilot, lambda: names(pilot) == ["a", "b", "c"])
+
+    play(scenario, tmp_path)
+
+
+def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(tmp_path):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await pilot.press("space", "space", "m")
+        await until(pilot, on_screen(pilot, "server-a + server-b · stdio · ended · 4 rows"))
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 4)
+        lines_shown = shown(rows)[:4]
+        assert [line[2:10] for line in lines_shown] == ["server-a", "server-b"] * 2
+        assert ["#5 " in line for line in lines_shown] == [True, True, False, False]
+        await pilot.press("down")
+        await until(pilot, lambda: detail(pilot)._selected[1].session.path == str(tmp_path / "b.jsonl"))
+        await pilot.press("5")
+        await until(pilot, on_screen(pilot, "server-b · stdio · ended · 2 rows"))
+        await until(pilot, on_screen(pilot, "the server wrote nothing to stderr"))
+        await pilot.press("escape", "escape")
+        await until(pilot, on_screen(pilot, "server-a + server-b"))
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "3 sessions"))
+
+    play(scenario, tmp_path)
+
+
+def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(tmp_path):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await pilot.press("space", "space", "space", "v")
+        await until(pilot, on_screen(pilot, "server-a · stdio · ended · 2 rows"))
+        await pilot.press("down")
+        assert timeline(pilot).cursor == 1
+        await pilot.press("]")
+        await until(pilot, on_screen(pilot, "server-b · stdio"))
+        await pilot.press("[", "[")
+        await until(pilot, on_screen(pilot, "server-c · stdio"))
+        await pilot.press("]")
+        await until(pilot, on_screen(pilot, "server-a · stdio"))
+        assert timeline(pilot).cursor == 1
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "3 sessions"))
+        await until(pilot, lambda: not pilot.app._installed_screens)
+        await pilot.press("v")
+        await until(pilot, on_screen(pilot, "server-a · stdio"))
+
+    play(scenario, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["m", "v"])
+def test_less_than_two_marks_are_too_few(tmp_path, key):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await pilot.press("space", key)
+        await until(pilot, lambda: pilot.app._notifications)
+        assert sessions(pilot).count() == 3
+
+    play(scenario, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["m", "v"])
+def test_a_marked_session_that_was_deleted_is_said_to_be_gone_and_none_is_opened(tmp_path, key):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await pilot.press("space", "space")
+        os.unlink(tmp_path / "b.jsonl")
+        await pilot.press(key)
+        await until(pilot, lambda: pilot.app._notifications)
+        assert sessions(pilot).display
+
+    play(scenario, tmp_path)
+
+
+def test_hostile_names_and_commands_stand_there_as_text(tmp_path):
+    hostile = "[red]x[/] \x1b[31m\u202e\r\n" + "y" * 100_000
+    for name in "ab":
+        capture(tmp_path / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=hostile, argv=(hostile,))
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "[red]x[/]"))
+        await pilot.press("space", "space", "slash", *"[/")
+        await until(pilot, on_screen(pilot, "2 of 2"))
+        await pilot.press("enter", "m")
+        await until(pilot, lambda: pilot.app.screen.query(TimelineRows) and timeline(pilot).count() == 4)
+        text = "\n".join(lines(pilot.app))
+        assert "[red]x[/]" in text
+        assert not set("\x1b\u202e\r") & set(text)
+
+    play(scenario, tmp_path)
+
+
+def test_fifty_live_sessions_are_counted_while_keys_are_answered(tmp_path):
+    writers = [begin(tmp_path / f"{number:02}.jsonl", name=f"server-{number:02}") for number in range(50)]
+    for writer in writers:
+        record(writer, '> {"jsonrpc":"2.0","id":1,"method":"ping"}')
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await until(pilot, on_screen(pilot, "50 sessions, 50 live"))
+        await until(pilot, lambda: all(entry.counts.frames == 1 for entry in rows._library.entries))
+        await pilot.press("j")
+        assert rows.cursor == 1
+        for writer in writers:
+            writer.frame(2, 2_000_000, b'{"jsonrpc":"2.0","id":1,"result":{}}', more=False, cut=False)
+        await until(pilot, lambda: all(entry.counts.frames == 2 for entry in rows._library.entries))
+        await pilot.press("g", *["space"] * 50, "m")
+        await until(pilot, on_screen(pilot, "100 rows"))
+        for writer in writers:
+            finish(writer, 3_000_000)
+
+    play(scenario, tmp_path)
+
+
+def test_ten_thousand_captures_are_there_little_by_little_while_keys_are_answered(tmp_path):
+    header = '{"mcpspy":1,"started":"2026-11-20T00:00:00Z","transport":"stdio","name":"x","argv":["x"]}\n'
+    for number in range(10_000):
+        with open(tmp_path / f"{number:05}.jsonl", "w", encoding="utf-8") as file:
+            file.write(header)
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        assert 0 < rows.count() < 10_000
+        await pilot.press("j")
+        chosen = rows.entry().path
+        await until(pilot, on_screen(pilot, "10,000 sessions"))
+        assert rows.entry().path == chosen
+
+    play(scenario, tmp_path)

@@ -38,6 +38,9 @@ def terminal(tmp_path):
         def shows(self, text):
             until(lambda: text in self.screen(), repr(text))
 
+        def resize(self, width, height):
+            run("resize-window", "-x", str(width), "-y", str(height))
+
         def alternate(self):
             return run("display-message", "-p", "#{alternate_on}").strip() == "1"
 
@@ -45,9 +48,9 @@ def terminal(tmp_path):
     subprocess.run([*tmux, "kill-server"], check=False, env=home, timeout=20)
 
 
-def mcpspy(*arguments):
+def mcpspy(*arguments, env=()):
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    return shlex.join(["env", f"PYTHONPATH={root}", sys.executable, "-m", "mcpspy", *map(str, arguments)])
+    return shlex.join(["env", f"PYTHONPATH={root}", *env, sys.executable, "-m", "mcpspy", *map(str, arguments)])
 
 
 def test_the_sessions_are_shown_one_is_opened_and_the_terminal_is_left_as_it_was(tmp_path, terminal):
@@ -78,3 +81,37 @@ def test_without_a_command_it_watches_where_captures_go(tmp_path, terminal):
     terminal.type("C-c")
     terminal.shows("status 0")
     assert not terminal.alternate()
+
+
+@pytest.mark.parametrize("env", ["TERM=vt100", "TERM=linux", "TERM=screen", "NO_COLOR=1"])
+def test_plain_terminals_show_the_session_and_take_a_filter(tmp_path, terminal, env):
+    path = capture(
+        tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}\n> {"jsonrpc":"2.0","method":"other"}'
+    )
+    terminal.shows("ready")
+    terminal.type(f"{mcpspy('tui', path, env=[env])}; echo status $?", "Enter")
+    terminal.shows("→ ping")
+    terminal.type("/")
+    terminal.type("method:oth*")
+    terminal.shows("1 of 3")
+    terminal.type("Enter")
+    terminal.shows("1/1")
+    assert "→ ping" not in terminal.screen()
+    terminal.type("q")
+    terminal.shows("status 0")
+
+
+def test_a_small_terminal_and_back(tmp_path, terminal):
+    path = capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}\n' * 30)
+    terminal.shows("ready")
+    terminal.type(f"{mcpspy('tui', path)}; echo status $?", "Enter")
+    terminal.shows("1/31")
+    terminal.shows("request · client → server")
+    before = terminal.screen()
+    terminal.resize(40, 10)
+    until(lambda: len(terminal.screen().splitlines()) == 10 and "1/31" in terminal.screen(), "ten lines")
+    assert "help" not in terminal.screen(), "every line counts"
+    terminal.resize(100, 24)
+    until(lambda: terminal.screen() == before, "the screen of before")
+    terminal.type("q")
+    terminal.shows("status 0")

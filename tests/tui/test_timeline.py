@@ -13,6 +13,7 @@ from tests.tui.screen import (
     message,
     on_screen,
     opened,
+    pane,
     play,
     sessions,
     shown,
@@ -49,8 +50,8 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
         rows = await opened(pilot)
         assert [line[:1] for line in shown(rows)][:4] == ["✗", "✗", "✗", " "]
         assert [" ".join(line.lstrip("✗!· ").split()) for line in shown(rows)][:9] == [
-            "#5 0.001 → tools/call forecast id 1 59 B",
-            "#6 1.500 ← tools/call forecast id 1 tool-error 1.50 s 34 B",
+            "#5 0.001 ┌→ tools/call forecast id 1 59 B",
+            "#6 1.500 └← tools/call forecast id 1 tool-error 1.50 s 34 B",
             "#7 1.501 → notifications/initialized 38 B",
             "#8 1.502 ← stderr: warming up",
             "#9 1.503 ← invalid: not JSON at character 0: not JSON",
@@ -182,7 +183,7 @@ def test_p_goes_from_a_request_to_its_response_and_back(tmp_path):
     play(scenario, path)
 
 
-def test_r_shows_the_frame_as_it_came_and_as_json_again(tmp_path):
+def test_r_shows_the_frame_as_it_came_in_hexadecimal_and_as_json_again(tmp_path):
     path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}')
 
     async def scenario(pilot):
@@ -190,6 +191,8 @@ def test_r_shows_the_frame_as_it_came_and_as_json_again(tmp_path):
         assert '\n  "id": 1,\n' in message(pilot)
         await pilot.press("r")
         await until(pilot, lambda: message(pilot).endswith('{"id":1,"method":"ping"}'))
+        await pilot.press("r")
+        await until(pilot, lambda: '"ping"}' in message(pilot) and "00000000  7b 22" in message(pilot))
         await pilot.press("r")
         await until(pilot, lambda: message(pilot).endswith("}") and '\n  "id": 1,\n' in message(pilot))
 
@@ -204,7 +207,7 @@ def test_the_focus_goes_to_the_message_and_back_and_then_to_the_sessions(tmp_pat
         assert pilot.app.focused is rows
         for there, back in (("enter", "escape"), ("tab", "tab"), ("tab", "shift+tab")):
             await pilot.press(there)
-            assert pilot.app.focused is detail(pilot)
+            assert pilot.app.focused is pane(pilot)
             await pilot.press(back)
             assert pilot.app.focused is rows
         await pilot.press("escape")
@@ -223,7 +226,7 @@ def test_a_click_selects_a_row_and_a_second_one_reads_it(tmp_path):
         await until(pilot, lambda: "#9 ping" in message(pilot))
         assert rows.cursor == 4
         await pilot.click("TimelineRows", offset=(10, 4))
-        await until(pilot, lambda: pilot.app.focused is detail(pilot))
+        await until(pilot, lambda: pilot.app.focused is pane(pilot))
 
     play(scenario, path)
 

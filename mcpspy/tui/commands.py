@@ -1,0 +1,88 @@
+"""The commands of the command line `:`, and what was typed before: no screen, no session."""
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from mcpspy.errors import UsageError
+
+VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
+"""The views of a session, in the order of their keys 1, 2, 3, …"""
+
+
+class Command(NamedTuple):
+    """One command, and what it is about."""
+
+    name: str
+    argument: str
+    """What it takes, or nothing."""
+    says: str
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("filter", "FILTER", "show the rows that a filter wants; all without one"),
+        Command("find", "FILTER", "go to the next row that a filter wants"),
+        Command("goto", "NUMBER", "go to the frame with that number; the number alone does the same"),
+        Command("save", "", "save the selected frame, byte for byte"),
+        Command("theme", "NAME", "other colours"),
+        *(Command(view, "", f"show the view {view}") for view in VIEWS),
+        Command("help", "", "all keys and commands"),
+        Command("quit", "", "leave mcpspy"),
+    )
+}
+
+
+def parse(text: str) -> tuple[str, str]:
+    """The name of the command that was typed, as far as it tells, and its argument. Raises UsageError."""
+    word, _, argument = text.strip().partition(" ")
+    argument = argument.strip()
+    if not word:
+        return "", ""
+    if word.removeprefix("#").isdecimal() and not argument:
+        return "goto", word.removeprefix("#")
+    fits = [word] if word in COMMANDS else [name for name in COMMANDS if name.startswith(word)]
+    if not fits:
+        raise UsageError(f"no command {word!r}; {nearest(word, list(COMMANDS))}")
+    if len(fits) > 1:
+        raise UsageError(f"{word!r} may be {' or '.join(fits)}")
+    if argument and not COMMANDS[fits[0]].argument:
+        raise UsageError(f"{fits[0]} takes nothing after it")
+    return fits[0], argument
+
+
+def nearest(word: str, names: list[str]) -> str:
+    """What to say instead of a name that there is not."""
+    near = get_close_matches(word.lower(), names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+
+
+class History:
+    """What was typed, the oldest first; `older` and `newer` walk through it from what is being typed."""
+
+    def __init__(self) -> None:
+        self._typed: list[str] = []
+        self._at = 0
+        self._draft = ""
+
+    def add(self, text: str) -> None:
+        """Take what was typed; what was typed before moves to the end."""
+        if text:
+            self._typed = [*(typed for typed in self._typed if typed != text), text]
+        self._at = len(self._typed)
+
+    def older(self, text: str) -> str:
+        """What was typed before that, or the same; `text` is what stands there now."""
+        if self._at == len(self._typed):
+            self._draft = text
+        self._at = max(self._at - 1, 0)
+        return self._typed[self._at] if self._typed else text
+
+    def newer(self, text: str) -> str:
+        """What was typed after that, in the end the draft."""
+        if self._at >= len(self._typed) - 1:
+            at_end = self._at == len(self._typed)
+            self._at = len(self._typed)
+            return text if at_end else self._draft
+        self._at += 1
+        return self._typed[self._at]

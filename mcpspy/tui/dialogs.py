@@ -1,0 +1,69 @@
+"""The two questions that the detail asks: what to copy, and under which name to save."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from mcpspy.errors import Error
+from mcpspy.printable import printable
+
+Choice = tuple[str, str, Callable[[], str]]
+"""A key, what it copies, and the text; that raises Error where there is none."""
+
+
+class CopyMenu(ModalScreen[Choice | None]):
+    """A key for each thing that can be copied; the answer is the choice."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "cancel")]
+
+    def __init__(self, choices: list[Choice]) -> None:
+        super().__init__()
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        """A line for each."""
+        with Vertical(classes="dialog"):
+            yield Static("copy", classes="dialog--title", markup=False)
+            for key, what, _ in self._choices:
+                yield Static(f"{key}  {what}", markup=False)
+            yield Static("escape  nothing", markup=False)
+
+    def on_key(self, event: Key) -> None:
+        """Choose by key."""
+        for choice in self._choices:
+            if event.key == choice[0]:
+                event.stop()
+                self.dismiss(choice)
+
+
+class SavePrompt(ModalScreen[str | None]):
+    """Asks for a name until `save` takes it; the answer is that name."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
+
+    def __init__(self, what: str, name: str, save: Callable[[str], None]) -> None:
+        """`save` raises Error, which is shown."""
+        super().__init__()
+        self._what, self._name, self._save = what, name, save
+
+    def compose(self) -> ComposeResult:
+        """What is saved, the name, and why it is not taken."""
+        with Vertical(classes="dialog"):
+            yield Static(self._what, classes="dialog--title", markup=False)
+            yield Input(self._name, select_on_focus=False)
+            yield Static(id="why", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Try the name."""
+        try:
+            self._save(event.value)
+        except Error as error:
+            self.query_one("#why", Static).update(printable(str(error), 300))
+        else:
+            self.dismiss(event.value)

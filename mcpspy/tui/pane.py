@@ -1,0 +1,218 @@
+"""One message on the screen: the rows of a document, drawn as they come into sight, and a cursor in them."""
+
+import asyncio
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.events import Click
+from textual.geometry import Region
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from mcpspy.tui.document import Document
+from mcpspy.tui.rows import BREATH, set_height
+
+_AT_ONCE = 200  # lines made before the next look at the keyboard
+_KINDS = (
+    "key", "string", "number", "literal", "punctuation", "plain", "label", "warning", "fold", "cursor",
+)  # fmt: skip
+
+
+class Pane(ScrollView, can_focus=True):
+    """The document and the cursor in it, which stands on a row of the screen."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail--{kind}" for kind in _KINDS}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
+        Binding("pagedown,ctrl+f", "page(1)", "page down", show=False),
+        Binding("home,g", "first", "top", show=False),
+        Binding("end,G", "last", "bottom", show=False),
+        Binding("left,h", "fold", "fold", show=False),
+        Binding("right,l", "unfold", "unfold", show=False),
+        Binding("enter,space", "turn", "fold/unfold"),
+        Binding("minus", "fold_all(True)", "fold all", show=False),
+        Binding("plus", "fold_all(False)", "unfold all", show=False),
+        Binding("z", "toggle_all", "fold all/unfold all", show=False),
+    ]
+
+    cursor = reactive(0, repaint=False)
+
+    class Moved(Message):
+        """The cursor stands in another row, or that says something else."""
+
+    class Resized(Message):
+        """The pane is as wide as it will be, and what it shows has to be wrapped again."""
+
+        def __init__(self, pane: "Pane") -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, *, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
+        self.document: Document | None = None
+        self._base = Style.null()
+
+    def show(self, document: Document, *, again: bool) -> None:
+        """Show a document; `again`: it is of the message that was shown before, and what is looked at stays there."""
+        before, top, cursor = self.document, self.scroll_offset.y, self.cursor
+        self.document = document
+        more = document.grow(_AT_ONCE)
+        down = 0
+        if again and before is not None and cursor < len(before):
+            line, part = before.line(cursor), cursor - before.row(before.line(cursor))
+            added = len(document.entries) - len(before.entries)  # lines about the message
+            line = line + added if line >= len(before.entries) else line
+            while document.line(len(document) - 1) < line and document.grow(_AT_ONCE):
+                pass
+            down = min(document.row(line) + part, len(document) - 1)
+        set_height(self, len(document))
+        self.set_reactive(Pane.cursor, down)
+        self.scroll_to(y=max(down - (cursor - top), 0) if again else 0, animate=False)
+        self.refresh()
+        if more:
+            self._grow()
+        self.post_message(self.Moved())
+
+    def on_resize(self) -> None:
+        """Have it wrapped again."""
+        if self.document is None or self.document.width != self.scrollable_content_region.width:
+            self.post_message(self.Resized(self))
+
+    @work(exclusive=True)
+    async def _grow(self) -> None:
+        """Make the rows that are not in sight, a few at a time."""
+        document, more = self.document, True
+        while more and document and document is self.document:
+            more = document.grow(_AT_ONCE)
+            set_height(self, len(document))
+            self.refresh()
+            await asyncio.sleep(BREATH)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are so far."""
+        return len(self.document) if self.document else 0
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Those lines of the screen; what the style sheet says of the pane is asked once, not for each of them."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        row = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        if self.document is None or row >= len(self.document):
+            return Strip.blank(width, self._base)
+        pieces, cut = self.document.pieces(row)
+        strip = Strip(
+            Segment(text, self.get_component_rich_style(f"detail--{kind}", partial=True)) for text, kind in pieces
+        )
+        if cut != (0, 0):
+            strip = strip.crop(*cut)
+        base = self._base
+        if row == self.cursor and self.has_focus:
+            base += self.get_component_rich_style("detail--cursor")
+        return strip.adjust_cell_length(width).apply_style(base)
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Bring the row into view."""
+        height, top = self.scrollable_content_region.height, self.scroll_offset.y
+        if now < top:
+            self.scroll_to(y=now, animate=False)
+        elif height and now >= top + height:
+            self.scroll_to(y=now - height + 1, animate=False)
+        for row in (before, now):
+            if 0 <= row - self.scroll_offset.y < self.size.height:
+                self.refresh_line(row)
+        self.post_message(self.Moved())
+
+    def move_to(self, row: int) -> None:
+        """Put the cursor on a row, or on the nearest there is."""
+        self.cursor = max(0, min(row, self.rows - 1))
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor by some rows."""
+        self.move_to(self.cursor + rows)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by some screens."""
+        self.move_to(self.cursor + pages * max(self.scrollable_content_region.height - 1, 1))
+
+    def action_first(self) -> None:
+        """Move the cursor to the first row."""
+        self.move_to(0)
+
+    def action_last(self) -> None:
+        """Move the cursor to the last row."""
+        self.move_to(self.rows - 1)
+
+    def action_fold(self) -> None:
+        """Fold what the row opens; where it opens nothing, or is folded, go to what it stands in."""
+        if self.document and self.rows:
+            if self.document.is_folded(self.cursor) is False:
+                self._fold(folded=True)
+            else:
+                self.move_to(self.document.above(self.cursor))
+
+    def action_unfold(self) -> None:
+        """Unfold what the row opens; where that is unfolded, go into it."""
+        folded = self.document.is_folded(self.cursor) if self.document and self.rows else None
+        if folded:
+            self._fold(folded=False)
+        elif folded is False:
+            self.action_move(1)
+
+    def action_turn(self) -> None:
+        """Fold or unfold what the row opens; where it opens nothing, go on by a screen."""
+        folded = self.document.is_folded(self.cursor) if self.document and self.rows else None
+        if folded is None:
+            self.action_page(1)
+        else:
+            self._fold(folded=not folded)
+
+    def action_fold_all(self, folded: bool) -> None:
+        """Fold all of the message but its outermost levels, or unfold all of it."""
+        if self.document and self.rows:
+            line = self.document.line(self.cursor)
+            self.document.fold_all(folded=folded)
+            while self.document.grow(_AT_ONCE) and self.document.line(self.rows - 1) < line:
+                pass
+            self._folded(self.document.row(line))
+
+    def action_toggle_all(self) -> None:
+        """Unfold all of the message where anything in sight is folded; else fold it."""
+        rows = range(self.scroll_offset.y, min(self.scroll_offset.y + self.size.height, self.rows))
+        document = self.document
+        if document:
+            self.action_fold_all(not any(document.is_folded(row) for row in rows if document.is_message(row)))
+
+    def _fold(self, *, folded: bool) -> None:
+        if self.document:
+            line = self.document.line(self.cursor)
+            self.document.fold(self.cursor, folded=folded)
+            self.document.grow(_AT_ONCE)
+            self._folded(self.document.row(line))
+
+    def _folded(self, row: int) -> None:
+        """Other rows are there: the cursor stands in `row`."""
+        set_height(self, self.rows)
+        self.move_to(row)
+        self.refresh()
+        self._grow()
+
+    def on_click(self, event: Click) -> None:
+        """Put the cursor on the row under the mouse; a second click folds or unfolds it."""
+        row = event.y + self.scroll_offset.y
+        if row < self.rows:
+            again = row == self.cursor
+            self.move_to(row)
+            if (again or event.chain > 1) and self.document and self.document.is_folded(row) is not None:
+                self.action_turn()

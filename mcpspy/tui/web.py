@@ -1,0 +1,176 @@
+"""The application in a browser: one page, served through textual-serve to whoever has the link.
+
+The theory. The server knows nothing of captures: each page that is open has a process of its own (`browser`) and talks
+with it over a WebSocket. Whoever gets through sees all that was captured, so a gate stands before every request, that
+for the WebSocket included. The Host must be the one in the link, or a web page that gives our address another name
+(DNS rebinding) could read what we serve; the Origin, which browsers send along, must be ours; and the link lets in one
+browser, once, which gets a cookie instead. A page may fetch nothing from anywhere else.
+"""
+
+import asyncio
+import secrets
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from textual_serve.server import Server
+
+from mcpspy.errors import UsageError
+from mcpspy.ports import bound, to_dial
+from mcpspy.printable import printable
+
+_PATIENCE = 3.0  # seconds that the applications may take to end
+_POLICY = (  # the page has scripts and styles inside, and names a font of another origin that it can do without
+    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self' ws://{}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEAD = """<title>mcpspy</title>
+<link rel="icon" href="data:,">
+<script>
+  history.replaceState(null, "", "/"); // the token is spent
+  const ready = setInterval(() => {
+    if (document.body.classList.contains("-first-byte")) {
+      document.querySelector(".xterm textarea").focus();
+      clearInterval(ready);
+    }
+  }, 20);
+</script>
+</head>"""
+"""What textual-serve's page lacks: a name, an icon that is not asked for, and keys that work without a click."""
+
+
+def serve(targets: list[str], host: str, port: int) -> int:
+    """Serve the captures at `targets` until a signal ends it; returns the exit status. Raises UsageError."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
+        raise UsageError(f"--web needs an address that a browser can name, such as 127.0.0.1:{port}; {host} is none")
+    listener = bound(host, port, "--web")
+    asyncio.run(_serve(targets, host, listener))
+    return 0
+
+
+async def _serve(targets: list[str], host: str, listener: socket.socket) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        try:
+            loop.add_signal_handler(getattr(signal, name), stop.set)
+        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            continue
+    pages = Pages(targets, to_dial(host), listener.getsockname()[1])
+    runner = web.AppRunner(await pages.application(), shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        print(pages.link, flush=True)
+        print("mcpspy: the link works once, in one browser; Ctrl-C ends it", file=sys.stderr, flush=True)
+        await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+class Gate:
+    """Decides who may use the server at `authority`, the host and port in its link."""
+
+    def __init__(self, authority: str) -> None:
+        self._authority = authority.lower()
+        self.token = secrets.token_urlsafe(24)
+        """What the link holds."""
+        self._spent = False
+        self.name = f"mcpspy-{authority.rpartition(':')[2]}"
+        """Of the cookie: browsers do not tell the ports of a host apart."""
+        self.cookie = secrets.token_urlsafe(24)
+        """What the browser that is let in holds."""
+
+    def refusal(self, hosts: Sequence[str], origins: Sequence[str]) -> str | None:
+        """Why a request with these Host and Origin headers is refused; None if it is not."""
+        if [host.lower() for host in hosts] != [self._authority]:
+            return f"this server is {self._authority}, and the request has another Host"
+        if [origin.lower() for origin in origins] not in ([], [f"http://{self._authority}"]):
+            return "the request comes from a page of another origin"
+        return None
+
+    def admits(self, cookie: str) -> bool:
+        """Whether this is the cookie of the browser that was let in."""
+        return secrets.compare_digest(cookie.encode(), self.cookie.encode())
+
+    def opens(self, token: str) -> bool:
+        """Whether this is the token of the link, for the first time."""
+        right = not self._spent and secrets.compare_digest(token.encode(), self.token.encode())
+        self._spent |= right
+        return right
+
+
+class Pages(Server):
+    """The server: textual-serve's, behind the gate; its applications end with it."""
+
+    def __init__(self, targets: list[str], host: str, port: int) -> None:
+        """Listen nowhere yet; `host` is as in a URL."""
+        words = [sys.executable, "-m", "mcpspy.tui.browser", *targets]
+        command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+        authority = host if port == 80 else f"{host}:{port}"
+        super().__init__(command, host, port, title="mcpspy", public_url=f"http://{authority}")
+        self._gate = Gate(authority)
+        self.link = f"http://{authority}/?token={self._gate.token}"
+        """Where the captures are to be seen, by one browser."""
+        self._headers = {
+            "Content-Security-Policy": _POLICY.format(authority),
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "no-store",
+        }
+        self._open: set[asyncio.Task[object]] = set()
+
+    async def application(self) -> web.Application:
+        """What answers requests."""
+        app = await self._make_app()
+        app.middlewares.append(self._guard)
+        app.on_response_prepare.append(self._add_headers)
+        return app
+
+    async def on_startup(self, app: web.Application) -> None:
+        """Print nothing: the link is our own."""
+
+    async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002 (textual-serve's signature)
+        """End the applications that are open."""
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open, timeout=_PATIENCE)
+
+    async def handle_index(self, request: web.Request) -> web.Response:
+        """The page."""
+        response = await super().handle_index(request)
+        assert isinstance(response, web.Response)
+        response.text = (response.text or "").replace("</head>", _HEAD, 1)
+        return response
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run an application for a page until either ends."""
+        task = asyncio.current_task()
+        assert task
+        self._open.add(task)
+        try:
+            return await super().handle_websocket(request)
+        finally:
+            self._open.discard(task)
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        gate = self._gate
+        reason = gate.refusal(request.headers.getall("Host", []), request.headers.getall("Origin", []))
+        if reason:
+            raise web.HTTPForbidden(text=f"mcpspy: {printable(reason, 300)}\n")
+        if gate.admits(request.cookies.get(gate.name, "")):
+            return await handler(request)
+        if request.path != "/" or not gate.opens(request.query.get("token", "")):
+            raise web.HTTPForbidden(text="mcpspy: the link that was printed works once, in one browser: start anew\n")
+        response = await handler(request)
+        response.set_cookie(gate.name, gate.cookie, httponly=True, samesite="Strict")
+        return response
+
+    async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:  # noqa: ARG002
+        response.headers.update(self._headers)

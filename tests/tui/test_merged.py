@@ -1,0 +1,259 @@
+"""Several captures as one: each row of each of them once, by the clock, and none ever moves."""
+
+import os
+import time
+from contextlib import ExitStack, closing
+
+import pytest
+
+from mcpspy.capture.writer import create
+from mcpspy.filters import parse
+from mcpspy.tui import merged as module
+from mcpspy.tui.merged import Merged
+from mcpspy.tui.model import Session
+from mcpspy.tui.selection import Selection
+from tests.timelines import CAPTURES
+from tests.transcript import WALL, finish, record
+
+LIMIT = 20  # seconds
+
+
+def begin(path, seconds):
+    """A live capture that started that many seconds after the first."""
+    header = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": path.stem, "argv": ["server"]}
+    wall = WALL + round(seconds * 1e9)
+    return create(header, output=str(path), folder=None, environ={}, wall=wall, say=pytest.fail)
+
+
+def capture(path, seconds, text):
+    """A finished one, of a transcript; the first line is #5."""
+    writer = begin(path, seconds)
+    record(writer, text)
+    finish(writer, 20_000_000_000)
+    return path
+
+
+@pytest.fixture
+def merge():
+    """Opens captures as one, and closes it in the end."""
+    with ExitStack() as stack:
+        yield lambda *paths: stack.enter_context(closing(Merged([Session(str(path)) for path in paths])))
+
+
+def grown(found, seconds=1.0):
+    """All that is there by now and will be without anybody writing."""
+    deadline = time.monotonic() + LIMIT
+    while found.grow(seconds):
+        assert time.monotonic() < deadline
+    return found
+
+
+def told(found):
+    """Who says what when, in microseconds."""
+    lines = map(found.line, range(len(found)))
+    return [f"{line.source[0]}#{line.source[1]} {line.t / 1e9:.3f} {line.method or line.kind}" for line in lines]
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A session, and one that starts a second and a half later."""
+    first = capture(tmp_path / "a.jsonl", 0, """
+        @1 > {"jsonrpc":"2.0","id":1,"method":"ping"}
+        @2 < {"jsonrpc":"2.0","id":1,"result":{}}
+        @3 ! warming up
+    """)  # fmt: skip
+    second = capture(tmp_path / "b.jsonl", 1.5, """
+        @0.1 > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+        @1 < {"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}
+    """)  # fmt: skip
+    return first, second
+
+
+def test_rows_stand_by_the_clock_and_tell_whose_they_are(two, merge):
+    found = grown(merge(*two))
+    assert told(found) == [
+        "0#5 1.000 ping",
+        "1#5 1.600 tools/list",
+        "0#6 2.000 ping",
+        "1#6 2.500 tools/list",
+        "0#7 3.000 stderr",
+        "0#8 20.000 end",
+        "1#7 21.500 end",
+    ]
+    assert found.complete
+    assert not found.grow(1)
+
+
+def test_rows_are_numbered_from_1_and_found_by_their_number(two, merge):
+    found = grown(merge(*two))
+    assert [found.line(place).n for place in range(len(found))] == list(found.index.rows) == [1, 2, 3, 4, 5, 6, 7]
+    assert [found.index.row_of(n) for n in (0, 1, 7, 8)] == [None, 0, 6, None]
+
+
+def test_the_order_in_which_sessions_are_given_does_not_change_the_order_of_rows(two, merge):
+    one, other = grown(merge(*two)), grown(merge(*reversed(two)))
+    assert [line[1:] for line in told(one)] == [line[1:] for line in told(other)]
+
+
+def test_partners_are_those_of_their_own_session(two, merge):
+    found = grown(merge(*two))
+    assert [found.partner(place) for place in range(len(found))] == [2, 3, 0, 1, None, None, None]
+
+
+def test_a_row_leads_to_its_session_and_its_place_there(two, merge):
+    found = grown(merge(*two))
+    session, place = found.of(3)
+    assert (session.path, session.line(place).n) == (str(two[1]), 6)
+    assert found.line(3)[2:-1] == session.line(place)[2:-1]
+    assert session.of(place) == (session, place)
+
+
+def test_messages_and_bytes_are_those_of_the_row(two, merge):
+    found = grown(merge(*two))
+    (row,) = found.messages(3)
+    assert (row.n, row.t, row.kind, row.status) == (6, 2_500_000_000, "error", "error")
+    assert b'"message' in found.bytes_of(4)
+    assert found.index.record(4).raw == row.raw
+    assert found.known(4).t == row.t
+
+
+def test_it_sums_up_its_sessions(two, merge):
+    found = grown(merge(*two))
+    assert (found.counts.frames, found.counts.exchanges, found.counts.errors) == (5, 2, 1)
+    each = [session.found for session in found.sessions]
+    assert found.found == {severity: sum(counts[severity] for counts in each) for severity in each[0]}
+    assert sum(found.found.values()) > 0
+    assert (found.header.name, found.header.transport) == ("a + b", "stdio")
+    assert (found.state, found.index.state, found.progress) == ("ended", "ended", 1)
+
+
+def test_all_golden_captures_in_one_have_every_row_once_in_order(merge):
+    found = grown(merge(*sorted(CAPTURES.glob("*.jsonl"))))
+    assert len(found) == sum(map(len, found.sessions)) > 500
+    places = [found.index.of(place) for place in range(len(found))]
+    for which, session in enumerate(found.sessions):
+        assert [place for other, place in places if other == which] == list(range(len(session)))
+        for place, there in enumerate(there for other, there in places if other == which):
+            assert place == there
+    assert found.complete
+    for place in range(len(found)):
+        session, there = found.of(place)
+        partner = found.partner(place)
+        assert (partner is None) == (session.partner(there) is None)
+        assert partner is None or found.of(partner) == (session, session.partner(there))
+
+
+def test_rows_come_out_the_same_however_little_is_read_at_a_time(merge, monkeypatch):
+    paths = sorted(CAPTURES.glob("*.jsonl"))
+    expected = told(grown(merge(*paths)))
+    monkeypatch.setattr(module, "_SLICE", 0)
+    assert told(grown(merge(*paths), 0.0001)) == expected
+
+
+def test_no_row_ever_moves_while_sessions_are_read(merge, monkeypatch):
+    monkeypatch.setattr(module, "_SLICE", 0)
+    found = merge(*sorted(CAPTURES.glob("*.jsonl")))
+    before = []
+    while found.grow(0.001):
+        now = [found.index.of(place) for place in range(len(found))]
+        assert now[: len(before)] == before
+        before = now
+    assert before
+
+
+def test_a_session_that_is_live_is_merged_as_it_grows(tmp_path, two, merge, monkeypatch):
+    monkeypatch.setattr(module, "_GRACE", 0.01)
+    live = begin(tmp_path / "live.jsonl", 0)
+    found = merge(*two, tmp_path / "live.jsonl")
+
+    def until(count):
+        deadline = time.monotonic() + LIMIT
+        while len(found) < count:
+            assert time.monotonic() < deadline, told(found)
+            found.grow(0.01)
+
+    until(7)
+    assert (found.state, found.complete) == ("live", False)
+    record(live, '@30 > {"jsonrpc":"2.0","id":1,"method":"ping"}')
+    until(8)
+    assert told(found)[-1] == "2#5 30.000 ping"
+    assert found.line(7).status == "pending"
+    live.frame(2, 31_000_000_000, b'{"jsonrpc":"2.0","id":1,"result":{}}', more=False, cut=False)
+    until(9)
+    assert found.line(7).status == "ok"
+    assert found.partner(7) == 8
+    assert list(found.revised) == [8]
+    finish(live, 32_000_000_000)
+    grown(found)
+    assert (found.state, found.complete, len(found)) == ("ended", True, 10)
+
+
+def test_a_row_waits_for_an_earlier_one_that_another_relay_writes_late(tmp_path, merge, monkeypatch):
+    monkeypatch.setattr(module, "_GRACE", 1000)
+    quick, slow = begin(tmp_path / "a.jsonl", 0), begin(tmp_path / "b.jsonl", 0)
+    found = merge(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    record(quick, '@2 > {"jsonrpc":"2.0","id":1,"method":"ping"}')
+    found.grow(1)
+    assert told(found) == []
+    record(slow, '@1 > {"jsonrpc":"2.0","id":1,"method":"ping"}')
+    finish(slow, 1_500_000_000)
+    finish(quick, 2_500_000_000)
+    grown(found)
+    assert told(found) == ["1#5 1.000 ping", "1#6 1.500 end", "0#5 2.000 ping", "0#6 2.500 end"]
+
+
+def test_a_request_has_no_partner_before_that_is_in_its_place(tmp_path, merge, monkeypatch):
+    monkeypatch.setattr(module, "_GRACE", 1000)
+    busy, quiet = begin(tmp_path / "a.jsonl", 0), begin(tmp_path / "b.jsonl", 0)
+    found = merge(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    record(
+        busy,
+        """
+        @1 > {"jsonrpc":"2.0","id":1,"method":"ping"}
+        @3 < {"jsonrpc":"2.0","id":1,"result":{}}
+    """,
+    )
+    record(quiet, "@2 ! waiting")
+    found.grow(1)
+    assert told(found) == ["0#5 1.000 ping"]
+    assert found.partner(0) is None
+    finish(busy, 4_000_000_000)
+    finish(quiet, 4_000_000_000)
+    grown(found)
+    assert found.partner(0) == 2
+
+
+def test_a_response_that_was_recorded_before_its_request_comes_after_it(tmp_path, two, merge):
+    path = capture(tmp_path / "c.jsonl", 0, """
+        @5 < {"jsonrpc":"2.0","id":1,"result":{}}
+        @4 > {"jsonrpc":"2.0","id":1,"method":"ping"}
+    """)  # fmt: skip
+    found = grown(merge(*two, path))
+    assert [line for line in told(found) if line[0] == "2"] == ["2#6 4.000 ping", "2#5 5.000 ping", "2#7 20.000 end"]
+
+
+def test_what_is_filtered_is_found_in_all_of_them(two, merge):
+    found = grown(merge(*two))
+    for expression, places in (
+        ("method:ping", [0, 2]), ("status:error", [1, 3]), ("kind:stderr", [4]),
+        ("warming", [4]), ("time:>2.2s -kind:end", [3, 4]),
+    ):  # fmt: skip
+        selection = Selection(found)
+        selection.choose(parse(expression, found.header.started))
+        while selection.grow(1):
+            pass
+        assert [selection.place(at) for at in range(len(selection))] == places, expression
+
+
+def test_a_session_whose_file_is_deleted_is_read_to_its_end(two, merge):
+    found = merge(*two)
+    os.unlink(two[0])
+    grown(found)
+    assert (len(found), found.state) == (7, "deleted")
+
+
+def test_a_row_takes_no_more_than_ten_bytes_beyond_those_of_its_session(two, merge):
+    found = grown(merge(*two))
+    assert found.index._which.itemsize + found.index._places.itemsize + found._parts[0].numbers.itemsize <= 10
+    assert len(found._parts[0].numbers) <= found.sessions[0].index.lines + 1
+    assert not any(part.waiting for part in found._parts)

@@ -1,0 +1,60 @@
+"""One view of a session by itself, as the session's screen holds it: it is told when the capture grows."""
+
+from textual.app import App, ComposeResult
+
+from mcpspy.tui.model import Session
+from mcpspy.tui.rows import Jump, Rows
+from tests.tui.screen import STYLES, play
+
+
+class Shell(App):
+    """Nothing but the view of the capture at `path`; remembers where it wanted to jump."""
+
+    CSS_PATH = STYLES
+
+    def __init__(self, view, path):
+        super().__init__()
+        self.session = Session(str(path))
+        while self.session.grow(1.0):
+            pass
+        self.view = view(self.session)
+        self.jumps = []
+
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+    @property
+    def rows(self):
+        return self.view if isinstance(self.view, Rows) else self.view.query_one(Rows)
+
+    def on_mount(self):
+        self.view.focus()
+
+    def on_unmount(self):
+        self.session.close()
+
+    def grow(self):
+        """Read what was written meanwhile, and tell the view."""
+        while self.session.grow(1.0):
+            pass
+        self.view.grown()
+
+    def on_jump(self, message: Jump):
+        self.jumps.append(message.n)
+
+
+def view(kind, path, scenario, size=(120, 30)):
+    """Run a scenario in a view of a capture; returns the application."""
+    app = Shell(kind, path)
+    play(scenario, app=app, size=size)
+    return app
+
+
+HOSTILE = (
+    "[/] [bold red]x[/bold red]",
+    "\x1b[31mred\x1b[0m\x1b]0;x\x07",
+    "\u202eesrever\u2066",
+    "x" * 100_000,
+    "日本" * 99,
+)
+"""Texts that a screen must not take at their word."""
