@@ -53,7 +53,8 @@ def test_each_line_has_its_path_and_its_value_as_it_was_written():
 def test_the_value_at_a_path_is_the_one_that_stands_there(value, indent, ascii_):
     tree = grown(json.dumps(value, indent=indent, ensure_ascii=ascii_))
     for line in range(len(tree)):
-        assert json.loads(tree.value(line)) == at(value, tree.path(line))
+        there = json.loads(tree.value(line))
+        assert json.dumps(there) == json.dumps(at(value, tree.path(line)))  # NaN is not itself
 
 
 @given(
