@@ -1,10 +1,14 @@
 """What an HTTP head in a capture says: its fields, and whether a message follows it (RFC 9110)."""
 
+import re
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 Head = dict[str, Any]
 """Of a request `method`, `target`, `version`; of a response `status`, `reason`; `headers` as pairs, in order."""
+
+SIGN_OF_MCP = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"|^event: ?endpoint\s*$', re.MULTILINE)
+"""What the bytes of a body have where they are MCP: a message, or the first event of legacy HTTP+SSE."""
 
 _SPOKEN = ("application/json", "text/event-stream")
 """The media types that carry messages."""

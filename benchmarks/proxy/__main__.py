@@ -16,8 +16,7 @@ from typing import Any
 from benchmarks.proxy import calls, streams
 from benchmarks.proxy.plan import QUICK, Plan, Scale, install_mitmdump, prepare
 from benchmarks.relay.figures import Result, Rounds, Row
-from benchmarks.relay.processes import Broken
-from benchmarks.relay.report import machine, table
+from benchmarks.relay.report import machine, measured, table
 
 SETS: dict[str, Callable[[Plan], Result]] = {
     "single": calls.single,
@@ -70,19 +69,8 @@ def _run(plan: Plan, options: argparse.Namespace) -> int:
     facts = machine()  # before we are the load
     gc.disable()  # its pauses would be taken for the proxy's
     os.sched_setaffinity(0, {plan.cores[0]})
-    rows: list[Row] = []
-    raw: dict[str, Rounds] = {}
-    for name in options.rows:
-        print(f"measuring {name}", file=sys.stderr)
-        try:
-            result = SETS[name](plan)
-        except (Broken, OSError, subprocess.SubprocessError) as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            why = str(error) if isinstance(error, Broken) else type(error).__name__  # whose text may hold a path
-            rows.append(Row(f"{name}: broken", [], text=why, broken=True))
-            continue
-        rows += result.rows
-        raw |= result.raw
+    found = measured(SETS, options.rows, plan)
+    rows, raw = found.rows, found.raw
     cpu = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
     print(f"{cpu}, load {facts['load']:.1f}; {plan.scale.rounds} rounds")
     print(table(rows, judged=not options.quick, markdown=options.markdown))

@@ -4,7 +4,6 @@ import argparse
 import gc
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -13,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.relay import latency
-from benchmarks.relay.figures import Result, Rounds, Row
+from benchmarks.relay.figures import Result
 from benchmarks.relay.memory import memory
 from benchmarks.relay.plan import QUICK, WRAP, Plan, Scale, build
 from benchmarks.relay.processes import Broken
-from benchmarks.relay.report import as_json, machine, table
+from benchmarks.relay.report import as_json, machine, measured, table
 from benchmarks.relay.startup import startup
 from benchmarks.relay.stream import streaming
 from benchmarks.relay.traffic import pings, prose, round_trips
@@ -94,19 +93,8 @@ def _obstacle(plan: Plan) -> str | None:
 def _run(plan: Plan, options: argparse.Namespace) -> int:
     gc.disable()  # its pauses would be taken for the relay's
     facts = machine()  # before we are the load
-    rows: list[Row] = []
-    raw: dict[str, Rounds] = {}
-    for name in options.rows:
-        print(f"measuring {name}", file=sys.stderr)
-        try:
-            result = SETS[name](plan)
-        except (Broken, OSError, subprocess.SubprocessError) as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            why = str(error) if isinstance(error, Broken) else type(error).__name__  # whose text may hold a path
-            rows.append(Row(f"{name}: broken", [], text=why, broken=True))
-            continue
-        rows += result.rows
-        raw |= result.raw
+    found = measured(SETS, options.rows, plan)
+    rows, raw = found.rows, found.raw
     print(_heading(plan, facts))
     print(table(rows, judged=not options.quick, markdown=options.markdown))
     if options.json:

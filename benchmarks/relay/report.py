@@ -4,14 +4,36 @@ import json
 import os
 import platform
 import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from math import isnan
 from typing import Any
 
-from benchmarks.relay.figures import Rounds, Row
+from benchmarks.relay.figures import Result, Rounds, Row
 from benchmarks.relay.plan import Plan
+from benchmarks.relay.processes import Broken
 
 HEAD = ("row", "figure: median (min to max)", "target", "verdict")
+
+
+def measured(sets: Mapping[str, Callable[[Any], Result]], names: Iterable[str], plan: object) -> Result:
+    """All figures of the sets called `names`; of a set that broke, one row that says so."""
+    rows: list[Row] = []
+    raw: dict[str, Rounds] = {}
+    for name in names:
+        print(f"measuring {name}", file=sys.stderr)
+        try:
+            result = sets[name](plan)
+        except (Broken, OSError, subprocess.SubprocessError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            why = str(error) if isinstance(error, Broken) else type(error).__name__  # whose text may hold a path
+            rows.append(Row(f"{name}: broken", [], text=why, broken=True))
+            continue
+        rows += result.rows
+        raw |= result.raw
+    return Result(rows, raw)
 
 
 def table(rows: list[Row], judged: bool, markdown: bool) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -11,8 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.relay.figures import Result, Rounds, Row
-from benchmarks.relay.processes import Broken
-from benchmarks.relay.report import machine, table
+from benchmarks.relay.report import machine, measured, table
 from benchmarks.tui.filters import filters
 from benchmarks.tui.large import large
 from benchmarks.tui.live import live
@@ -43,19 +41,8 @@ def main() -> int:
 
 def _run(plan: Plan, options: argparse.Namespace) -> int:
     facts = machine()  # before we are the load
-    rows: list[Row] = []
-    raw: dict[str, Rounds] = {}
-    for name in options.rows:
-        print(f"measuring {name}", file=sys.stderr)
-        try:
-            result = SETS[name](plan)
-        except (Broken, OSError, subprocess.SubprocessError) as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            why = str(error) if isinstance(error, Broken) else type(error).__name__  # whose text may hold a path
-            rows.append(Row(f"{name}: broken", [], text=why, broken=True))
-            continue
-        rows += result.rows
-        raw |= result.raw
+    found = measured(SETS, options.rows, plan)
+    rows, raw = found.rows, found.raw
     cpu = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
     print(f"{cpu}, load {facts['load']:.1f}; {plan.scale.rounds} rounds")
     print(table(rows, judged=not options.quick, markdown=options.markdown))

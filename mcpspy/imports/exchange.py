@@ -4,7 +4,6 @@ It is recorded as `relay.mitm` records one: if it is MCP, which a header that th
 tells; its channels, its heads, its event stream cut into events (`imports.events` says when these came).
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.capture.writer import Writer
+from mcpspy.head import SIGN_OF_MCP
 from mcpspy.imports.events import Asked, blocks, placed
 from mcpspy.imports.order import LARGEST, Steps
 from mcpspy.imports.recording import Captures, Recording
@@ -19,7 +19,6 @@ from mcpspy.redact import is_oauth_endpoint
 from mcpspy.tap import Body
 from mcpspy.wire.body import Decoder, Whole
 
-_SIGN = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"|^event: ?endpoint\s*$', re.MULTILINE)
 _SPOKEN = ("json", "text/event-stream")
 _LOOKED_AT = 8  # parts of 64 KiB at most of a coded body, which tell whether it is MCP
 _PORTS = {"http": 80, "https": 443}
@@ -117,7 +116,7 @@ def _is_mcp(exchange: Exchange) -> bool:
     if not kind or any(word in kind for word in _SPOKEN):  # a page may well show messages
         bodies += [(exchange.response_headers, part) for _, part in exchange.answer or ()]
     bodies += [((), said.payload) for said in exchange.said]
-    return any(_SIGN.search(_beginning(headers, raw) if exchange.coded else raw) for headers, raw in bodies)
+    return any(SIGN_OF_MCP.search(_beginning(headers, raw) if exchange.coded else raw) for headers, raw in bodies)
 
 
 def _beginning(headers: Headers, raw: bytes) -> bytes:

@@ -7,11 +7,11 @@ A flow that has said so much without a sign is none, and is forgotten, as is one
 Nothing here knows the library that intercepts: heads and chunks come in, with the time at which they were read.
 """
 
-import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from mcpspy.head import SIGN_OF_MCP
 from mcpspy.redact import is_oauth_endpoint
 from mcpspy.relay.heads import RawHeaders, every, recorded
 from mcpspy.tap import Body, Tap
@@ -24,7 +24,6 @@ HELD = 1 << 18
 _RECORD = 64  # what an empty frame takes of that
 
 # A member of every message; the first event of HTTP+SSE (2024-11-05).
-_SIGN = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"|^event: ?endpoint\s*$', re.MULTILINE)
 _SPOKEN = ("json", "text/event-stream")
 _SWITCHED = 101
 _CLOSE = 8
@@ -111,7 +110,7 @@ class Held:
 
     def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, object] | None = None) -> None:
         """As of a Writer."""
-        if self._waiting is not None and _SIGN.search(raw):
+        if self._waiting is not None and SIGN_OF_MCP.search(raw):
             self.release()
         if self._waiting is not None:
             self._size += len(raw) + _RECORD
