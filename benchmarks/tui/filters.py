@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from time import monotonic_ns, sleep
+from time import monotonic_ns
 
 from benchmarks.relay.figures import Result, Row, Target, percentile
 from benchmarks.relay.processes import Broken
@@ -77,5 +77,7 @@ def _filter(terminal: Terminal, text: str, hits: int, plan: Plan) -> tuple[int, 
         pressed = terminal.press("j" if len(samples) % 2 == 0 else "k")
         samples.append(terminal.until(lambda written: (watch(written), _SELECTED.search(written))[1], 10) - pressed)
     terminal.press("\x1b")
-    sleep(0.5)  # a key right after it would be another key
+    end = monotonic_ns() + 500_000_000  # a key right after it would be another key
+    while (left := end - monotonic_ns()) > 0:
+        terminal.read(left / 1e9)
     return seen["first"] - typed, seen["all"] - typed, samples

@@ -54,7 +54,8 @@ class Terminal:
         os.close(self._fd)
 
     def press(self, keys: str) -> int:
-        """Send keys; returns the clock before that."""
+        """Send keys; returns the clock before that. What was written earlier is no answer."""
+        self._rest = self._rest[self._rest.find("\x1b") :] if "\x1b" in self._rest else ""
         now = monotonic_ns()
         os.write(self._fd, keys.encode())
         return now
@@ -69,8 +70,7 @@ class Terminal:
             raise Broken("the TUI ended") from None
         now = monotonic_ns()
         text = _ESCAPE.sub(lambda match: "\n" if match[1] == "H" else "", self._rest + chunk.decode(errors="replace"))
-        escape = text.rfind("\x1b")
-        self._rest = text[escape:] if escape >= 0 and len(text) - escape < _KEPT else text.rpartition("\n")[2][-_KEPT:]
+        self._rest = text.rpartition("\n")[2][-_KEPT:]
         return now, text
 
     def until(self, condition: Callable[[str], object], seconds: float) -> int:

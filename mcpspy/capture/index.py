@@ -23,6 +23,7 @@ from mcpspy.head import Head, stands_alone
 from mcpspy.record import Close, Frame, Gap, Open, Record
 
 _FRAME = b'{"kind":"frame",'  # as our writer begins it
+_AT_ONCE = 1 << 15  # bytes that are read when a line is asked for
 _NEAR = 32  # places that a row may stand from where its line number says
 _MORE = b'"more"'  # inside a string its quotes are escaped, so this is the member
 
@@ -48,6 +49,7 @@ class Index:
         self._starts = array("Q", (0,))  # where each line begins, and in the end where the next one will
         self._pieces: dict[int, list[int]] = {}  # lines of the frame that a channel is in the middle of
         self._joined: dict[int, list[int]] = {}  # by its last line: the lines of a frame in pieces
+        self._window = (0, b"")  # where lines were read last, and what stands there
 
     def close(self) -> None:
         """Give the file back."""
@@ -104,9 +106,13 @@ class Index:
         self.live = is_live(self._file.fileno())
         return "live" if self.live and status.st_nlink else "ended" if status.st_nlink else "deleted"
 
-    def span(self, n: int) -> tuple[int, int]:
-        """Where line `n` begins in the file, and where the next one will."""
-        return self._starts[n - 1], self._starts[n]
+    def line(self, n: int) -> bytes:
+        """Line `n`, as it stands in the file; those that follow it are read at once."""
+        start, end = self._starts[n - 1], self._starts[n]
+        first, window = self._window
+        if start < first or end > first + len(window):
+            self._window = first, window = start, self.read(start, max(end - start, _AT_ONCE))
+        return window[start - first : end - first]
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""
@@ -150,8 +156,7 @@ class Index:
             self.rows[first : last + 1] = self.rows[first + 1 : last + 1] + self.rows[first : first + 1]
 
     def _decode(self, n: int) -> tuple[Record | None, bool]:
-        start, end = self.span(n)
-        return _parse(n, self.read(start, end - start).rstrip(b"\n"))
+        return _parse(n, self.line(n).rstrip(b"\n"))
 
     def _line(self, line: bytes) -> None:
         n = len(self._starts)

@@ -71,10 +71,20 @@ KEYS: tuple[Group, ...] = (
     ("the timeline", (TimelineView,)),
     ("any list", (Rows, Following)),
     ("findings", (FindingsRows,)),
-    ("the message", (Detail, Pane)),
+    ("the message, from the timeline too", (Detail,)),
+    ("in the message", (Pane,)),
     ("a line to type in", (Prompt,)),
 )
 """Where there are keys, in the order of the help."""
+
+
+def _terminal() -> type[Driver] | None:
+    """What drives a terminal; None for textual's own, on Windows."""
+    if sys.platform == "win32":
+        return None
+    from mcpspy.tui.terminal import Terminal
+
+    return Terminal
 
 
 def run(targets: list[str], driver: type[Driver] | None = None) -> int:
@@ -84,8 +94,8 @@ def run(targets: list[str], driver: type[Driver] | None = None) -> int:
     if os.environ.get("TERM", "").startswith("vt"):  # those have no colours
         os.environ.setdefault("NO_COLOR", "1")
     gc.freeze()  # what is there by now stays: looking through it again and again stops the screen for 100 ms
-    gc.set_threshold(20_000, 50, 100)
+    gc.set_threshold(5_000, 10, 500)
     app = Spy(targets)
-    app.driver_class = driver or app.driver_class
+    app.driver_class = driver or _terminal() or app.driver_class
     app.run()
     return app.return_code or 0

@@ -19,10 +19,12 @@ _KEYS = 18  # columns
 
 
 def keys_of(kind: type[DOMNode]) -> list[tuple[str, str]]:
-    """The keys that a class itself binds, and what they do."""
+    """The keys that a class itself binds, and what they do; not those that it passes on."""
     found = []
     for binding in kind.__dict__.get("BINDINGS", ()):
         assert isinstance(binding, Binding)
+        if binding.system:
+            continue
         found.append((" ".join(format_key(key) for key in binding.key.split(",")), binding.description))
     return found
 

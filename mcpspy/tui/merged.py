@@ -99,6 +99,11 @@ class Rows:
         session, line = self.source(n)
         return session.index.in_pieces(line)
 
+    def line(self, n: int) -> bytes:
+        """The line of row number `n`, as it stands in its file."""
+        session, line = self.source(n)
+        return session.index.line(line)
+
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record of row number `n`, of a frame in pieces about its first `limit` bytes."""
         session, line = self.source(n)
@@ -194,6 +199,10 @@ class Merged:
         which, there = self.index.of(place)
         return self._parts[which].session, there
 
+    def number(self, session: Session, line: int) -> int:
+        """The number here of a row of a session, by its line there; 0 before it is in its place."""
+        return next(part.number(line) for part in self._parts if part.session is session)
+
     def line(self, place: int) -> Line:
         """The line of the timeline at that place; `source` tells whose it is."""
         which, there = self.index.of(place)
@@ -222,11 +231,6 @@ class Merged:
         part = self._parts[which]
         row = part.session.known(part.session.index.rows[there])
         return _shifted(row, part.offset) if row else None
-
-    def bytes_of(self, n: int) -> bytes:
-        """The line of the file with row number `n`."""
-        session, line = self.index.source(n)
-        return session.bytes_of(line)
 
     def _see(self, part: _Part) -> None:
         """Queue the rows that the fold has come to, which is in the order of rows."""

@@ -111,7 +111,6 @@ class Session:
         self.moved = array("I")
         """The line numbers of rows that the fold put elsewhere, in that order."""
         self._columns = _Columns()
-        self._window = (0, b"")  # where lines were read last, and what stands there
         self._texts = [""]  # methods and names, once each
         self._places: dict[str, int] = {"": 0}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
@@ -206,13 +205,6 @@ class Session:
         row.id = self._id(n)
         row.session = self._texts[columns.session[n]] or None
         return row
-
-    def bytes_of(self, n: int) -> bytes:
-        """The line of that number, as it stands in the file; those that follow it are read at once."""
-        start, end = self.index.span(n)
-        if start < self._window[0] or end > self._window[0] + len(self._window[1]):
-            self._window = (start, self.index.read(start, max(end - start, _SLICE)))
-        return self._window[1][start - self._window[0] : end - self._window[0]]
 
     def messages(self, place: int) -> list[Row]:
         """The messages at that place: one, or those of a batch, with what the fold knows of them.
@@ -364,6 +356,8 @@ class Session:
         if not request.part:
             columns.partner[request.n], columns.status[request.n] = row.n, _STATUSES.index(row.status or "")
             self.revised.append(request.n)
+        if row.exchange and not row.http:  # what carried it over HTTP, others may yet be judged by
+            row.exchange.untie()  # the garbage collector would stop the screen to find it
 
     def _place(self, text: str | None) -> int:
         text = (text or "")[:_NAME]

@@ -20,7 +20,7 @@ from textual.strip import Strip
 
 _STRIPS = 500  # rows that are kept as they were made
 
-SLICE, BREATH = 0.004, 0.001
+SLICE, BREATH = 0.008, 0.001
 """Seconds: how long work in the background goes on at a time, and how long it then gives way to keys and the screen."""
 _SHORT, _JUST_NOW = 0.001, 0.03  # seconds: such a slice just after a key, whose way to the screen has five stops
 

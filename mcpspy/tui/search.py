@@ -46,6 +46,9 @@ class Indexed(Protocol):
     def in_pieces(self, n: int) -> bool:
         """Whether the row on line `n` is a frame that was written in pieces."""
 
+    def line(self, n: int) -> bytes:
+        """The line of the row on line `n`, as it stands in the file."""
+
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes."""
 
@@ -60,9 +63,6 @@ class Searched(Protocol):
     @property
     def revised(self) -> Sequence[int]:
         """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
-
-    def bytes_of(self, n: int) -> bytes:
-        """The line of that number, as it stands in the file."""
 
     def known(self, n: int) -> Row | None:
         """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
@@ -127,7 +127,7 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
             row, known = folded, _FOLDED
     found = wanted.decide(row, known) if known else None
     if found is None and not capture.index.in_pieces(n):
-        found = wanted.decide(row, known, capture.bytes_of(n))
+        found = wanted.decide(row, known, capture.index.line(n))
     if found is None and capture.index.header.transport == "stdio":  # where the frame is all of what its row holds
         record = capture.index.record(n, _SEARCHED)
         if isinstance(record, Frame) and record.raw:

@@ -17,14 +17,16 @@ from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.events import Resize
 from textual.screen import Screen
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from mcpspy.errors import CaptureError, FilterError, UsageError
 from mcpspy.filters import Filter, parse
+from mcpspy.printable import printable
 from mcpspy.tui import commands
 from mcpspy.tui.commands import VIEWS, nearest
 from mcpspy.tui.detail import Detail
 from mcpspy.tui.findings import FindingsView
+from mcpspy.tui.keys import Keys
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
 from mcpspy.tui.prompt import Prompt
@@ -80,7 +82,7 @@ class SessionScreen(Screen[None]):
         yield self._timeline
         yield Prompt()
         yield Status()
-        yield Footer(show_command_palette=False)
+        yield Keys()
 
     def on_mount(self) -> None:
         """Show the first rows at once, then go on."""
@@ -134,9 +136,10 @@ class SessionScreen(Screen[None]):
 
     def _go_on(self) -> bool:
         """Work for as long as keys can wait; tells whether there is more to do now."""
-        rows = self._rows
-        seconds = slice_now(self.app) / (1 + (rows.selection.progress < 1) + bool(rows.hunt))
-        more = self._session.grow(seconds)
+        rows, session = self._rows, self._session
+        parts = (not session.complete) + (rows.selection.progress < 1) + bool(rows.hunt)
+        seconds = slice_now(self.app) / max(parts, 1)
+        more = session.grow(seconds)
         return rows.search(seconds) or more
 
     def _grown(self) -> None:
@@ -290,16 +293,21 @@ class SessionScreen(Screen[None]):
         return True
 
     def _go_to(self, number: str) -> None:
+        """Go to a frame by the number that its row shows, in a merge to that of the selected row's session."""
         if not number.removeprefix("#").isdecimal():
             raise UsageError("goto takes the number of a frame, such as 17")
-        n, rows = int(number.removeprefix("#")), self._session.index.rows
-        if not rows:
+        if not self._session.index.rows:
             raise UsageError("there is no row yet")
-        there = self._session.index.row_of(n) if n <= self._session.index.lines else None
-        at = min(bisect_left(rows, n), len(rows) - 1) if there is None else there
-        self._jump(rows[at])
+        own, _ = self._session.of(self._session.index.row_of(self._rows.selected) or 0)
+        n, rows = int(number.removeprefix("#")), own.index.rows
+        there = own.index.row_of(n) if n <= own.index.lines else None
+        line = rows[min(bisect_left(rows, n), len(rows) - 1) if there is None else there]
+        merged = self._session.number(own, line) if isinstance(self._session, Merged) else line
+        if not merged:
+            raise UsageError(f"#{line} is not in its place yet")
+        self._jump(merged)
         if there is None:
-            self._say(f"#{n} is no row; #{rows[at]} is next to it")
+            self._say(f"#{n} is no row of {printable(own.header.name, 40)}; #{line} is next to it")
 
     @on(Jump)
     def _jump_to(self, event: Jump) -> None:
@@ -310,10 +318,12 @@ class SessionScreen(Screen[None]):
     def _jump(self, n: int) -> None:
         rows = self._rows
         rows.follow = False
-        if self._session.index.row_of(n) is not None and rows.selection.position(n) is None:
+        place = self._session.index.row_of(n)
+        if place is not None and rows.selection.position(n) is None:
             self._apply("", n)
             self._close_prompt()
-            self._say(f"the filter hid #{n}: it is taken off")
+            own, there = self._session.of(place)
+            self._say(f"the filter hid #{own.index.rows[there]}: it is taken off")
         at = rows.selection.position(n)
         if at is not None:
             rows.move_to(at)

@@ -11,10 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from mcpspy.errors import CaptureError
 from mcpspy.printable import printable
+from mcpspy.tui.keys import Keys
 from mcpspy.tui.library import COUNTED, Entry, Library, chosen
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
@@ -159,7 +160,7 @@ class SessionsScreen(Screen[None]):
             markup=False,
         )
         yield Prompt()
-        yield Footer(show_command_palette=False)
+        yield Keys()
 
     def on_mount(self) -> None:
         """Look at once, then again and again."""

@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
@@ -226,7 +227,11 @@ class TimelineView(View):
         Binding("m", "mark", "mark, or no longer", show=False),
         Binding("apostrophe", "next_mark", "next marked frame", show=False),
         Binding("t", "deltas", "time: since the start, or since the row above", show=False),
-        Binding("r", "form", "tree/raw/hex", show=False),
+        *(
+            replace(it, action=f"message('{it.action}')", show=False, system=True)
+            for it in Detail.BINDINGS
+            if isinstance(it, Binding)
+        ),
     ]
 
     def __init__(self, session: Session | Merged) -> None:
@@ -328,9 +333,9 @@ class TimelineView(View):
         self.rows.deltas = not self.rows.deltas
         self.post_message(self.Said())
 
-    def action_form(self) -> None:
-        """Show the message as a tree, as it came, or in hexadecimal."""
-        self.query_one(Detail).action_form()
+    async def action_message(self, action: str) -> None:
+        """Do what a key does in the message, which is seen without having the focus."""
+        await self.query_one(Detail).run_action(action)
 
 
 def latency_bar(latency: int) -> str:

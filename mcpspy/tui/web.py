@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from ipaddress import ip_address
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -23,6 +24,7 @@ from textual_serve.server import Server
 from mcpspy.errors import UsageError
 from mcpspy.ports import bound, to_dial
 from mcpspy.printable import printable
+from mcpspy.relay.security import is_loopback
 
 _PATIENCE = 3.0  # seconds that the applications may take to end
 _POLICY = (  # the page has scripts and styles inside, and names a font of another origin that it can do without
@@ -46,14 +48,24 @@ _HEAD = """<title>mcpspy</title>
 
 def serve(targets: list[str], host: str, port: int) -> int:
     """Serve the captures at `targets` until a signal ends it; returns the exit status. Raises UsageError."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
-        raise UsageError(f"--web needs an address that a browser can name, such as 127.0.0.1:{port}; {host} is none")
     listener = bound(host, port, "--web")
-    asyncio.run(_serve(targets, host, listener))
+    address = ip_address(listener.getsockname()[0].partition("%")[0])
+    if address.is_unspecified:
+        listener.close()
+        raise UsageError(f"--web needs an address that a browser can name, such as 127.0.0.1:{port}; {host} is none")
+    asyncio.run(_serve(targets, host, listener, said(host, str(address))))
     return 0
 
 
-async def _serve(targets: list[str], host: str, listener: socket.socket) -> None:
+def said(host: str, address: str) -> list[str]:
+    """What whoever starts a server on that host has to know, which is at that address."""
+    lines = ["the link works once, in one browser; Ctrl-C ends it"]
+    if not is_loopback(address):
+        lines.append(f"listening on {host}: this is plain HTTP, so whoever is on the way to the browser can read along")
+    return lines
+
+
+async def _serve(targets: list[str], host: str, listener: socket.socket, lines: list[str]) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         try:
@@ -66,7 +78,8 @@ async def _serve(targets: list[str], host: str, listener: socket.socket) -> None
     try:
         await web.SockSite(runner, listener).start()
         print(pages.link, flush=True)
-        print("mcpspy: the link works once, in one browser; Ctrl-C ends it", file=sys.stderr, flush=True)
+        for line in lines:
+            print(f"mcpspy: {printable(line, 300)}", file=sys.stderr, flush=True)
         await stop.wait()
     finally:
         await runner.cleanup()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
+from unittest.mock import patch
 
 from rich.segment import Segment
 from textual.app import App
@@ -22,6 +23,7 @@ from mcpspy.tui.timeline import TimelineRows
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
 LIMIT = 20
 """Seconds that anything here may take before the test fails."""
+_ROUNDS = 100  # of messages that are answered with messages
 
 
 def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
@@ -30,10 +32,40 @@ def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None
     async def main():
         shown = app or Spy([str(target) for target in targets])
         shown.animation_level = "none"
-        async with asyncio.timeout(LIMIT * 3), shown.run_test(size=size, notifications=True) as pilot:
-            await scenario(pilot)
+
+        async def settle(*_):
+            await settled(shown)
+
+        with patch("textual.app.wait_for_idle", settle), patch("textual.pilot.wait_for_idle", settle):
+            async with asyncio.timeout(LIMIT * 3), shown.run_test(size=size, notifications=True) as pilot:
+                await scenario(pilot)
 
     asyncio.run(main())
+
+
+async def settled(app: App) -> None:
+    """Let the application do all that it was asked for, and what it asks itself for then, and draw the screen.
+
+    Textual's own waits until its process has little to do: 40 ms for a key, and up to a second while there is work.
+    """
+    for _ in range(_ROUNDS):
+        calm = not any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
+        await _answered(app)
+        app._check_resize()
+        screen = app._screen_stack[-1] if app._screen_stack else None
+        if screen and (screen._callbacks or screen._dirty_widgets or screen._layout_required):
+            screen._on_timer_update()
+        elif calm:
+            break
+
+
+async def _answered(app: App) -> None:
+    """Let every part of the application come to the end of what waits for it now."""
+    await asyncio.sleep(0)  # what came from other threads
+    reached = set()
+    asked = [pump for pump in (app, *app._registry) if pump.call_later(lambda pump=pump: reached.add(pump))]
+    while any(pump.is_running and pump not in reached for pump in asked):  # noqa: ASYNC110 (one may end before)
+        await asyncio.sleep(0)
 
 
 async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the condition") -> None:
@@ -107,5 +139,6 @@ async def opened(pilot: Pilot) -> TimelineRows:
     await until(pilot, lambda: pilot.app.screen.query(TimelineRows), "a timeline")
     rows = timeline(pilot)
     await until(pilot, lambda: rows._session.complete, "the end of the capture")
-    await until(pilot, lambda: f"#{rows._session.line(rows.place()).n} " in message(pilot), "the message")
+    session, there = rows._session.of(rows.place())
+    await until(pilot, lambda: f"#{session.line(there).n} " in message(pilot), "the message")
     return rows

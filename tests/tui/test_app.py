@@ -204,6 +204,7 @@ FRAMES = [
 ]
 
 
+FRAME = '> {"jsonrpc":"2.0","id":1,"method":"ping"}'
 SCROLLBAR = ("scroll_up", "scroll_down", "grab", "release")
 """What a click on a scrollbar does."""
 
@@ -312,6 +313,41 @@ def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hosti
         assert unsafe(pilot.app.title) == []
 
     play(scenario, hostile, size=size)
+
+
+@pytest.mark.parametrize("size", [(160, 40), (40, 10)])
+def test_hostile_names_and_command_lines_are_only_text_in_the_list_and_merged(tmp_path, size):
+    texts = [text[:10_000].encode(errors="ignore").decode() for text in HOSTILE]  # a header is UTF-8
+    for n, text in enumerate(texts):
+        name = f"{n}-{text}"
+        path = tmp_path / f"{n:02}[@click=app.quit]\x1b[2J.jsonl"
+        capture(path, FRAME, name=name, argv=(text, text), url=text, transport=text or "[/]", tool=text)
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await until(pilot, lambda: rows.count() == len(texts) and all(entry.finished for entry in rows._entries))
+        for pressed in ["space"] * len(texts):
+            clean(pilot.app.screen._compositor.render_strips())
+            await pilot.press(pressed)
+        await pilot.press("slash", *"[/]", "enter")
+        clean(pilot.app.screen._compositor.render_strips())
+        await pilot.press("escape", "m")
+        await opened(pilot)
+        for place in range(timeline(pilot).count()):
+            clean(pilot.app.screen._compositor.render_strips())
+            await pilot.press("down")
+            if place % len(texts) == 0:
+                for view in "2345":
+                    await pilot.press(view)
+                    clean(pilot.app.screen._compositor.render_strips())
+                    await pilot.press("escape", "escape")
+        for typed in ("9999", "find [/]", "[/]"):
+            await pilot.press("colon", *("space" if key == " " else key for key in typed), "enter")
+            clean(pilot.app.screen._compositor.render_strips())
+            await pilot.press("escape")
+        assert pilot.app.is_running
+
+    play(scenario, tmp_path, size=size)
 
 
 def test_a_hostile_file_that_is_gone_is_named_as_text(tmp_path):

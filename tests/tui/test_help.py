@@ -9,7 +9,9 @@ from textual.dom import DOMNode
 from mcpspy import tui
 from mcpspy.tui.app import KEYS
 from mcpspy.tui.commands import COMMANDS
+from mcpspy.tui.detail import Detail
 from mcpspy.tui.help import HelpScreen, keys_of, lines_of
+from mcpspy.tui.timeline import TimelineView
 
 QUESTIONS = {HelpScreen, "CopyMenu", "SavePrompt"}
 """What tells its keys itself, while it is asked."""
@@ -48,3 +50,9 @@ def test_the_lines_are_the_groups_and_the_commands():
     assert any(line.split() == ["up", "k", "up"] or line.split()[:2] == ["↑", "k"] for line in found if line)
     for name in COMMANDS:
         assert any(line.split()[0] == name for line in found if line)
+
+
+def test_keys_of_the_message_that_work_in_the_timeline_too_stand_there_once():
+    assert not {key for key, _ in keys_of(Detail)} & {key for key, _ in keys_of(TimelineView)}
+    passed_on = {binding.key for binding in TimelineView.BINDINGS if binding.system}
+    assert passed_on == {key for key, _ in keys_of(Detail)} == set("rbys")

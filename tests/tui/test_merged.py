@@ -12,8 +12,10 @@ from mcpspy.tui import merged as module
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
 from mcpspy.tui.selection import Selection
+from tests.test_printable import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
+from tests.tui.screen import message, on_screen, opened, play, timeline, until
 
 LIMIT = 20  # seconds
 
@@ -112,7 +114,7 @@ def test_messages_and_bytes_are_those_of_the_row(two, merge):
     found = grown(merge(*two))
     (row,) = found.messages(3)
     assert (row.n, row.t, row.kind, row.status) == (6, 2_500_000_000, "error", "error")
-    assert b'"message' in found.bytes_of(4)
+    assert b'"message' in found.index.line(4)
     assert found.index.record(4).raw == row.raw
     assert found.known(4).t == row.t
 
@@ -257,3 +259,92 @@ def test_a_row_takes_no_more_than_ten_bytes_beyond_those_of_its_session(two, mer
     assert found.index._which.itemsize + found.index._places.itemsize + found._parts[0].numbers.itemsize <= 10
     assert len(found._parts[0].numbers) <= found.sessions[0].index.lines + 1
     assert not any(part.waiting for part in found._parts)
+
+
+# On the screen.
+
+
+def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_own_session():
+    async def scenario(pilot):
+        await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
+        rows = await opened(pilot)
+        merged = rows._session
+        assert rows.count() == sum(map(len, merged.sessions)) > 500
+        for place in range(rows.count()):
+            session, there = merged.of(place)
+            rows.move_to(place)
+            assert f"#{session.line(there).n} " in message(pilot).splitlines()[0]
+            assert not unsafe("".join(text for text, _ in rows.cells(place, 120)))
+        for size in ((40, 10), (80, 24), (120, 30)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("g", "pagedown", "G", "p", "enter", "escape", "t", "e", "L", "slash", *"ping", "escape")
+            assert {strip.cell_length for strip in pilot.app.screen._compositor.render_strips()} <= {size[0]}
+        assert pilot.app.focused is rows
+
+    play(scenario, CAPTURES)
+
+
+def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it():
+    async def scenario(pilot):
+        await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
+        rows = await opened(pilot)
+        merged = pilot.app.screen
+        for which, session in enumerate(rows._session.sessions):
+            place = next(at for at in range(rows.count()) if rows._session.index.of(at)[0] == which)
+            rows.move_to(place)
+            for key in "2345":
+                await pilot.press(key)
+                await until(pilot, lambda: pilot.app.screen is not merged)
+                assert pilot.app.screen._session.path == session.path
+                await pilot.press("down", "G", "enter")
+                while pilot.app.screen is not merged:
+                    await pilot.press("escape")
+            assert (pilot.app.focused, rows.place()) == (rows, place)
+
+    play(scenario, CAPTURES)
+
+
+@pytest.mark.parametrize(
+    ("keys", "command", "shown", "said"),
+    [
+        ("", "6", "a#6", ""),
+        ("j", "6", "b#6", ""),
+        ("G", "#5", "b#5", ""),
+        ("", "goto 3", "a#5", "#3 is no row of a; #5 is next to it"),
+        ("j", "99", "b#7", "#99 is no row of b; #7 is next to it"),
+        ("/kind:end\r", "7", "a#7", "the filter hid #7: it is taken off"),
+    ],
+)
+def test_goto_takes_the_number_that_stands_in_the_row_of_the_session_that_is_selected(
+    tmp_path, two, keys, command, shown, said
+):
+    async def scenario(pilot):
+        await pilot.press("G", *["space", "k", "k"] * 2, "m")
+        rows = await opened(pilot)
+        await pilot.press(*("enter" if key == "\r" else key for key in keys))
+        await until(pilot, lambda: rows.count() == (2 if keys.startswith("/") else 7))
+        await pilot.press("colon", *("space" if key == " " else key for key in command), "enter")
+        await until(pilot, lambda: rows.count() == 7)
+        source = rows._session.line(rows.place()).source
+        assert f"{source.name}#{source.n}" == shown
+        await until(pilot, on_screen(pilot, said))
+
+    play(scenario, tmp_path)
+
+
+def test_goto_says_so_where_a_row_is_not_in_its_place_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_GRACE", 1000)
+    busy, quiet = begin(tmp_path / "a.jsonl", 0), begin(tmp_path / "b.jsonl", 0)
+    record(busy, '@1 > {"jsonrpc":"2.0","id":1,"method":"ping"}\n@3 < {"jsonrpc":"2.0","id":1,"result":{}}')
+    record(quiet, "@2 ! waiting")
+
+    async def scenario(pilot):
+        await pilot.press("space", "space", "m")
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 1)
+        await pilot.press("colon", "6", "enter")
+        await until(pilot, on_screen(pilot, "#6 is not in its place yet"))
+
+    play(scenario, tmp_path)
+    for writer in (busy, quiet):
+        finish(writer)

@@ -84,9 +84,6 @@ class Searched:
                     self._known[n] = final
                     self.revised.append(n)
 
-    def bytes_of(self, n):
-        return self.index.read(self._starts[n - 1], self._starts[n] - self._starts[n - 1])
-
     def known(self, n):
         row, *more = self._known.get(n, (None,))
         if more:
@@ -263,7 +260,7 @@ def test_messages_of_a_batch_are_found(tmp_path, folded):
 
 def test_each_step_is_small_and_columns_alone_need_no_line(tmp_path, folded, monkeypatch):
     session = folded(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n' * 1000))
-    monkeypatch.setattr(session, "bytes_of", pytest.fail)
+    monkeypatch.setattr(session.index, "line", pytest.fail)
     monkeypatch.setattr(session, "messages", pytest.fail)
     steps = list(islice(search(session, filter_of(session, "method:ping kind:request")), 20))
     assert [step.place for step in steps[:3]] == [64, 128, 192]

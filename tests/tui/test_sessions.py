@@ -1,12 +1,15 @@
 """The first screen: the sessions there are, live ones first, as they come and go."""
 
 import os
+from contextlib import contextmanager
+from itertools import count
+from threading import Event, Thread
 
 import pytest
 
 from mcpspy.tui.timeline import TimelineRows
 from tests.timelines import CAPTURES
-from tests.transcript import begin, capture, finish, record
+from tests.transcript import WALL, begin, capture, finish, record
 from tests.tui.screen import detail, lines, on_screen, play, sessions, shown, timeline, title, until
 
 
@@ -309,24 +312,98 @@ def test_hostile_names_and_commands_stand_there_as_text(tmp_path):
     play(scenario, tmp_path)
 
 
-def test_fifty_live_sessions_are_counted_while_keys_are_answered(tmp_path):
-    writers = [begin(tmp_path / f"{number:02}.jsonl", name=f"server-{number:02}") for number in range(50)]
-    for writer in writers:
-        record(writer, '> {"jsonrpc":"2.0","id":1,"method":"ping"}')
+@contextmanager
+def talking(writers):
+    """All of these sessions go on, as their relays would write them; the exchanges of each are counted."""
+    over, said = Event(), dict.fromkeys(writers, 0)
 
+    def talk():
+        for n in count():
+            for place, (name, writer) in enumerate(writers.items()):
+                if n % (1 + place % 3) == 0:
+                    answer = '"error":{"code":1,"message":"no"}' if said[name] % 4 == 3 else '"result":{}'
+                    writer.frame(1, n * 10**7, b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % n, more=False, cut=False)
+                    answer = f'{{"jsonrpc":"2.0","id":{n},{answer}}}'.encode()
+                    writer.frame(2, n * 10**7 + 1000, answer, more=False, cut=False)
+                    said[name] += 1
+            if over.wait(0.02):
+                return
+
+    thread = Thread(target=talk)
+    thread.start()
+    try:
+        yield said
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.fixture
+def fifty(tmp_path, monkeypatch):
+    """Fifty live sessions that began three minutes ago, by their names."""
+    monkeypatch.setattr("mcpspy.tui.sessions.time.time", lambda: WALL / 1e9 + 180)
+    writers = {f"server-{n:02}": begin(tmp_path / f"{n:02}.jsonl", name=f"server-{n:02}") for n in range(50)}
+    for writer in writers.values():
+        record(writer, "")
+    yield writers
+    for writer in writers.values():
+        finish(writer, 10**12)
+
+
+def words(rows, place):
+    return "".join(text for text, _ in rows.cells(place, 120)).split()
+
+
+def test_fifty_live_sessions_are_told_of_as_they_go_on_and_stay_where_they_are_also_as_one_dies(tmp_path, fifty):
     async def scenario(pilot):
         rows = sessions(pilot)
         await until(pilot, on_screen(pilot, "50 sessions, 50 live"))
-        await until(pilot, lambda: all(entry.counts.frames == 1 for entry in rows._library.entries))
-        await pilot.press("j")
-        assert rows.cursor == 1
-        for writer in writers:
-            writer.frame(2, 2_000_000, b'{"jsonrpc":"2.0","id":1,"result":{}}', more=False, cut=False)
-        await until(pilot, lambda: all(entry.counts.frames == 2 for entry in rows._library.entries))
-        await pilot.press("g", *["space"] * 50, "m")
-        await until(pilot, on_screen(pilot, "100 rows"))
-        for writer in writers:
-            finish(writer, 3_000_000)
+        await pilot.press("G", "k", "k", "k")
+
+        def here():
+            return rows.entry().header.name, rows.cursor - rows.scroll_offset.y
+
+        before = here()
+        assert before[0] == "server-46"
+        with talking(fifty) as said:
+            for frames in range(10, 60, 10):
+                await until(pilot, lambda frames=frames: rows.entry().counts.frames >= frames)
+                assert here() == before
+                assert [entry.header.name for entry in rows._entries] == sorted(fifty)
+        for place, (name, exchanges) in enumerate(said.items()):
+            expected = f"● live {name} stdio {2 * exchanges} frames {exchanges // 4} errors"
+            await until(pilot, lambda place=place, text=expected: " ".join(words(rows, place)[:8]) == text, expected)
+        os.close(fifty.pop("server-03")._fd)  # as its relay is killed
+        await until(pilot, on_screen(pilot, "50 sessions, 49 live"))
+        assert here() == before
+        assert words(rows, 49)[:4] == ["3", "min", "ago", "server-03"]
+
+    play(scenario, tmp_path)
+
+
+def test_of_fifty_live_sessions_one_is_opened_and_all_are_merged_while_they_go_on_and_one_dies(tmp_path, fifty):
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "50 sessions, 50 live"))
+        with talking(fifty):
+            await pilot.press("j", "enter")
+            await until(pilot, on_screen(pilot, "server-01 · stdio · live"))
+            await until(pilot, lambda: timeline(pilot).count() > 10)
+            await pilot.press("escape", "g", *["space"] * 50)
+            await until(pilot, on_screen(pilot, "50 marked"))
+            await pilot.press("m")
+            await until(pilot, on_screen(pilot, "server-00 + server-01"))
+            await until(pilot, lambda: timeline(pilot).count() > 1000)
+        merged = timeline(pilot)._session
+        os.close(fifty.pop("server-03")._fd)
+        await until(pilot, lambda: len(merged) == merged.counts.frames == sum(map(len, merged.sessions)))
+        assert merged.state == "live"
+        for name in list(fifty):
+            finish(fifty.pop(name), 10**12)
+        await until(pilot, lambda: merged.complete)
+        assert len(merged) == merged.counts.frames + 49  # an end of each but that which was killed
+        await until(pilot, on_screen(pilot, "· killed ·"))
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "50 sessions, 0 live"))
 
     play(scenario, tmp_path)
 

@@ -1,23 +1,30 @@
-"""The application in a real terminal: tmux is one that tells what stands on its screen."""
+"""The application in a real terminal: tmux tells what stands on its screen, a pty can vanish."""
 
 import os
+import select
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import termios
+import time
+from contextlib import suppress
 
 import pytest
 
-from tests.relay.harness import until
+from tests.relay.harness import LIMIT, running, until
 from tests.transcript import capture
 
 SHELL = "sh"
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+CALL = '> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast"}}\n'
 
 
 @pytest.fixture
 def terminal(tmp_path):
     """A terminal of 100 by 24 with a shell in it: types keys, returns its screen. Its server is this test's own."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
     tmux = ["tmux", "-L", f"mcpspy-{os.getpid()}", "-f", os.devnull]
     home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMUX_TMPDIR": str(tmp_path)}
 
@@ -41,6 +48,9 @@ def terminal(tmp_path):
         def resize(self, width, height):
             run("resize-window", "-x", str(width), "-y", str(height))
 
+        def vanish(self):
+            run("kill-pane")
+
         def alternate(self):
             return run("display-message", "-p", "#{alternate_on}").strip() == "1"
 
@@ -54,7 +64,7 @@ def mcpspy(*arguments, env=()):
 
 
 def test_the_sessions_are_shown_one_is_opened_and_the_terminal_is_left_as_it_was(tmp_path, terminal):
-    capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast"}}')
+    capture(tmp_path / "a.jsonl", CALL)
     terminal.shows("ready")
     terminal.type(f"{mcpspy('tui', tmp_path)}; echo status $?", "Enter")
     terminal.shows("1 session, 0 live")
@@ -115,3 +125,92 @@ def test_a_small_terminal_and_back(tmp_path, terminal):
     until(lambda: terminal.screen() == before, "the screen of before")
     terminal.type("q")
     terminal.shows("status 0")
+
+
+# A terminal that vanishes.
+
+
+@pytest.fixture
+def lost(tmp_path):
+    """Starts `mcpspy tui` on a terminal that is nobody's but the test's, so no signal tells that it is gone."""
+    started, ends = [], []
+
+    def start(*arguments):
+        own, other = os.openpty()
+        ends.append(own)
+        termios.tcsetwinsize(own, (30, 120))
+        command = [sys.executable, "-m", "mcpspy", "tui", *map(str, arguments)]
+        environ = os.environ | {"TERM": "xterm-256color", "HOME": str(tmp_path)}
+        process = subprocess.Popen(
+            command, stdin=other, stdout=other, stderr=other, env=environ, start_new_session=True
+        )
+        os.close(other)
+        started.append(process)
+        return process, own
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+    for end in ends:
+        with suppress(OSError):
+            os.close(end)
+
+
+def read(end, text, seen=b""):
+    """What the application writes to a terminal until that stands there."""
+    while text not in seen:
+        assert select.select([end], [], [], LIMIT)[0], seen[-1000:]
+        seen += os.read(end, 65536)
+    return seen
+
+
+@pytest.mark.parametrize("keys", ["", "\r", "\r2", "\r/", "\r:save\r"])
+def test_it_ends_with_its_terminal(tmp_path, lost, keys):
+    capture(tmp_path / "a.jsonl", CALL)
+    process, end = lost(tmp_path)
+    read(end, b"1 session")
+    for key in keys:
+        os.write(end, key.encode())
+        read(end, b"\x1b")  # it is drawn
+    os.close(end)
+    assert process.wait(LIMIT) == 0
+
+
+def test_it_ends_with_a_terminal_that_took_nothing_any_more(tmp_path, lost):
+    process, end = lost(capture(tmp_path / "a.jsonl", CALL * 100))
+    read(end, b"forecast")
+    for _ in range(60):  # more screens than a terminal and textual hold
+        os.write(end, b"jk")
+        time.sleep(0.02)  # two keys at once are one screen
+    os.close(end)
+    assert process.wait(LIMIT) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_ends_it_and_gives_the_terminal_back(tmp_path, lost, number):
+    process, end = lost(tmp_path)
+    read(end, b"\x1b[?1049h")
+    seen = read(end, b"No captures")
+    process.send_signal(number)
+    read(end, b"\x1b[?1049l", seen)
+    assert process.wait(LIMIT) == 0
+
+
+def test_bytes_that_are_no_text_are_no_key(tmp_path, lost):
+    process, end = lost(capture(tmp_path / "a.jsonl", CALL * 3))
+    seen = read(end, b"1/4")
+    os.write(end, b"\xe1\xff\x80j\xc3")
+    seen = read(end, b"2/4", seen)
+    os.write(end, b"q")
+    assert process.wait(LIMIT) == 0
+    assert b"Traceback" not in seen
+
+
+def test_it_ends_with_the_pane_of_tmux(tmp_path, terminal):
+    terminal.shows("ready")
+    terminal.type(f"echo $$ > {tmp_path}/pid; exec {mcpspy('tui', tmp_path)}", "Enter")
+    terminal.shows("No captures in")
+    (process,) = (tmp_path / "pid").read_text().split()
+    terminal.vanish()
+    until(lambda: not running(int(process)), "its end")

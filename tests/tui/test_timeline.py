@@ -231,6 +231,28 @@ def test_a_click_selects_a_row_and_a_second_one_reads_it(tmp_path):
     play(scenario, path)
 
 
+def test_the_message_is_copied_saved_and_shown_with_its_partner_from_the_timeline(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}')
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("y", "j")
+        await until(pilot, lambda: pilot.app.clipboard == '{"id":1,"method":"ping"}')
+        await pilot.press("down", "s")
+        await until(pilot, on_screen(pilot, "save #6, 20 B, as"))
+        await pilot.press("enter")
+        assert (tmp_path / "frame-6.json").read_bytes() == b'{"id":1,"result":{}}'
+        await pilot.press("b")
+        first, second = detail(pilot).panes
+        await until(pilot, lambda: (shown(first)[0], shown(second)[0]) == ("#5 ping", "#6 ping"))
+        assert pilot.app.focused is rows
+        await pilot.press("b")
+        await until(pilot, lambda: not second.display)
+
+    play(scenario, path)
+
+
 def test_the_message_stands_below_or_beside_the_timeline(tmp_path):
     path = capture(tmp_path / "a.jsonl", PINGS)
 

@@ -96,13 +96,32 @@ def test_the_cookie_is_not_the_token():
     assert gate.cookie != Gate(HERE).cookie
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 (they are refused)
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "0"])  # noqa: S104 (they are refused)
 def test_an_address_that_no_browser_can_name_is_refused(host):
     with pytest.raises(UsageError, match=r"--web needs an address that a browser can name.*is none"):
-        web.serve([], host, 6280)
+        web.serve([], host, 0)
+
+
+@pytest.mark.parametrize(("host", "address"), [("localhost", "127.0.0.1"), ("::1", "::1"), ("127.0.0.2", "127.0.0.2")])
+def test_on_this_machine_alone_nobody_is_warned_of(host, address):
+    assert web.said(host, address) == ["the link works once, in one browser; Ctrl-C ends it"]
+
+
+@pytest.mark.parametrize(("host", "address"), [("box.example", "192.0.2.7"), ("fd00::7", "fd00::7")])
+def test_beyond_this_machine_those_on_the_way_are_warned_of(host, address):
+    _, warning = web.said(host, address)
+    expected = f"listening on {host}: this is plain HTTP, so whoever is on the way to the browser can read along"
+    assert warning == expected
 
 
 # The server
+
+
+def test_what_is_to_be_known_stands_on_stderr_and_the_link_alone_on_stdout(tmp_path, served):
+    process, _ = served(tmp_path)
+    assert process.stderr.readline() == f"mcpspy: {web.said('127.0.0.1', '127.0.0.1')[0]}\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=LIMIT) == ("", "")
 
 
 def test_the_link_works_for_one_browser(tmp_path, served):

@@ -1,0 +1,86 @@
+"""The keys that do something where one is, in a line.
+
+Textual's own footer makes a widget for each key, whenever the focus moves: 60 ms in which no key is answered.
+"""
+
+from typing import ClassVar, NamedTuple
+
+from rich.segment import Segment
+from textual.app import App
+from textual.events import Click
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+class Shown(NamedTuple):
+    """A key as the line shows it."""
+
+    key: str
+    """As textual calls it."""
+    display: str
+    """As people call it."""
+    description: str
+
+
+class Keys(Widget):
+    """The line; a click on a key presses it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: list[Shown] = []
+
+    def on_mount(self) -> None:
+        """Hear of other keys."""
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def _changed(self, screen: Screen[object]) -> None:
+        found = keys(self.app, screen)
+        if found != self._keys:
+            self._keys = found
+            self.refresh()
+
+    def render_line(self, _: int) -> Strip:
+        """As many keys as there is room for, each with what it does."""
+        base = self.rich_style
+        face = base + self.get_component_rich_style("keys--key", partial=True)
+        segments = [
+            segment
+            for _, display, description in fitting(self._keys, self.size.width)
+            for segment in (Segment(f" {display} ", face), Segment(f"{description} ", base))
+        ]
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def on_click(self, event: Click) -> None:
+        """Press the key under the mouse."""
+        right = 0
+        for shown in fitting(self._keys, self.size.width):
+            right += _columns(shown)
+            if event.x < right:
+                self.app.simulate_key(shown.key)
+                return
+
+
+def keys(app: App[object], screen: Screen[object]) -> list[Shown]:
+    """The keys that do something on a screen, one for each thing that they do."""
+    found: dict[str, Shown] = {}
+    for _, binding, enabled, _ in screen.active_bindings.values():
+        if binding.show and enabled:
+            shown = Shown(binding.key, app.get_key_display(binding), binding.description)
+            found.setdefault(binding.action, shown)
+    return list(found.values())
+
+
+def fitting(shown: list[Shown], width: int) -> list[Shown]:
+    """The first of some keys, as many as stand whole in that many columns."""
+    for count, key in enumerate(shown):
+        width -= _columns(key)
+        if width < 0:
+            return shown[:count]
+    return shown
+
+
+def _columns(shown: Shown) -> int:
+    return Segment(f" {shown.display} {shown.description} ").cell_length
