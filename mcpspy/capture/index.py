@@ -24,6 +24,7 @@ from mcpspy.record import Close, Frame, Gap, Open, Record
 
 _FRAME = b'{"kind":"frame",'  # as our writer begins it
 _AT_ONCE = 1 << 15  # bytes that are read when a line is asked for
+_BEGIN = 256  # bytes that tell one capture from another: its id is among them
 _NEAR = 32  # places that a row may stand from where its line number says
 _MORE = b'"more"'  # inside a string its quotes are escaped, so this is the member
 
@@ -50,6 +51,8 @@ class Index:
         self._pieces: dict[int, list[int]] = {}  # lines of the frame that a channel is in the middle of
         self._joined: dict[int, list[int]] = {}  # by its last line: the lines of a frame in pieces
         self._window = (0, b"")  # where lines were read last, and what stands there
+        self._begin = self.read(0, _BEGIN)
+        self.state = self._look_at_file()
 
     def close(self) -> None:
         """Give the file back."""
@@ -101,7 +104,7 @@ class Index:
 
     def _look_at_file(self) -> Literal["live", "ended", "deleted", "cut short"]:
         status = os.fstat(self._file.fileno())
-        if self.state == "cut short" or status.st_size < self.indexed:
+        if self.state == "cut short" or status.st_size < self.indexed or self.read(0, len(self._begin)) != self._begin:
             return "cut short"  # for good: what is written now is another capture
         self.live = is_live(self._file.fileno())
         return "live" if self.live and status.st_nlink else "ended" if status.st_nlink else "deleted"

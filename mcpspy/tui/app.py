@@ -19,7 +19,7 @@ from mcpspy.tui.help import Group, HelpScreen
 from mcpspy.tui.model import Session
 from mcpspy.tui.pane import Pane
 from mcpspy.tui.prompt import Prompt
-from mcpspy.tui.rows import Keyed, Rows
+from mcpspy.tui.rows import Keyed, Lines, Rows
 from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.sessions import SessionRows, SessionsScreen
 from mcpspy.tui.several import TurnScreen
@@ -69,6 +69,7 @@ KEYS: tuple[Group, ...] = (
     ("the sessions", (SessionsScreen, SessionRows)),
     ("a session", (SessionScreen, TurnScreen)),
     ("the timeline", (TimelineView,)),
+    ("moving, in lists and in the message", (Lines,)),
     ("any list", (Rows, Following)),
     ("findings", (FindingsRows,)),
     ("the message, from the timeline too", (Detail,)),

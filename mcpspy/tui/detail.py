@@ -40,7 +40,7 @@ class Detail(Container):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "form", "tree/raw/hex"),
-        Binding("b", "pair", "both of the pair"),
+        Binding("b", "pair", "pair"),
         Binding("y", "copy", "copy"),
         Binding("s", "save", "save"),
     ]

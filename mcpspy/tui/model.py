@@ -310,7 +310,7 @@ class Session:
 
     def _fill(self, row: Row) -> None:
         columns, n = self._columns, row.n
-        self._ended = row.kind == "end"
+        self._ended = self._ended or row.kind == "end"  # what was waiting for more comes out after it
         self.counts.add(row)
         self.announced.add(row)
         for finding in row.findings:

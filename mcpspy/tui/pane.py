@@ -4,18 +4,14 @@ import asyncio
 from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import work
 from textual.binding import Binding, BindingType
 from textual.events import Click
-from textual.geometry import Region
 from textual.message import Message
-from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mcpspy.tui.document import Document
-from mcpspy.tui.rows import BREATH, set_height
+from mcpspy.tui.rows import BREATH, Lines, set_height
 
 _AT_ONCE = 200  # lines made before the next look at the keyboard
 _KINDS = (
@@ -23,17 +19,11 @@ _KINDS = (
 )  # fmt: skip
 
 
-class Pane(ScrollView, can_focus=True):
+class Pane(Lines):
     """The document and the cursor in it, which stands on a row of the screen."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail--{kind}" for kind in _KINDS}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
-        Binding("pagedown", "page(1)", "page down", show=False),
-        Binding("home,g", "first", "top", show=False),
-        Binding("end,G", "last", "bottom", show=False),
         Binding("left,h", "fold", "fold", show=False),
         Binding("right,l", "unfold", "unfold", show=False),
         Binding("enter,space", "turn", "fold/unfold"),
@@ -41,8 +31,6 @@ class Pane(ScrollView, can_focus=True):
         Binding("plus", "fold_all(False)", "unfold all", show=False),
         Binding("z", "toggle_all", "fold all/unfold all", show=False),
     ]
-
-    cursor = reactive(0, repaint=False)
 
     class Moved(Message):
         """The cursor stands in another row, or that says something else."""
@@ -57,7 +45,6 @@ class Pane(ScrollView, can_focus=True):
     def __init__(self, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
         self.document: Document | None = None
-        self._base = Style.null()
 
     def show(self, document: Document, *, again: bool) -> None:
         """Show a document; `again`: it is of the message that was shown before, and what is looked at stays there."""
@@ -95,15 +82,9 @@ class Pane(ScrollView, can_focus=True):
             self.refresh()
             await asyncio.sleep(BREATH)
 
-    @property
-    def rows(self) -> int:
+    def count(self) -> int:
         """How many rows there are so far."""
         return len(self.document) if self.document else 0
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Those lines of the screen; what the style sheet says of the pane is asked once, not for each of them."""
-        self._base = self.rich_style
-        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
@@ -123,40 +104,13 @@ class Pane(ScrollView, can_focus=True):
         return strip.adjust_cell_length(width).apply_style(base)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Bring the row into view."""
-        height, top = self.scrollable_content_region.height, self.scroll_offset.y
-        if now < top:
-            self.scroll_to(y=now, animate=False)
-        elif height and now >= top + height:
-            self.scroll_to(y=now - height + 1, animate=False)
-        for row in (before, now):
-            if 0 <= row - self.scroll_offset.y < self.size.height:
-                self.refresh_line(row)
+        """Tell where the cursor stands."""
+        super().watch_cursor(before, now)
         self.post_message(self.Moved())
-
-    def move_to(self, row: int) -> None:
-        """Put the cursor on a row, or on the nearest there is."""
-        self.cursor = max(0, min(row, self.rows - 1))
-
-    def action_move(self, rows: int) -> None:
-        """Move the cursor by some rows."""
-        self.move_to(self.cursor + rows)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by some screens."""
-        self.move_to(self.cursor + pages * max(self.scrollable_content_region.height - 1, 1))
-
-    def action_first(self) -> None:
-        """Move the cursor to the first row."""
-        self.move_to(0)
-
-    def action_last(self) -> None:
-        """Move the cursor to the last row."""
-        self.move_to(self.rows - 1)
 
     def action_fold(self) -> None:
         """Fold what the row opens; where it opens nothing, or is folded, go to what it stands in."""
-        if self.document and self.rows:
+        if self.document and self.count():
             if self.document.is_folded(self.cursor) is False:
                 self._fold(folded=True)
             else:
@@ -164,7 +118,7 @@ class Pane(ScrollView, can_focus=True):
 
     def action_unfold(self) -> None:
         """Unfold what the row opens; where that is unfolded, go into it."""
-        folded = self.document.is_folded(self.cursor) if self.document and self.rows else None
+        folded = self.document.is_folded(self.cursor) if self.document and self.count() else None
         if folded:
             self._fold(folded=False)
         elif folded is False:
@@ -172,7 +126,7 @@ class Pane(ScrollView, can_focus=True):
 
     def action_turn(self) -> None:
         """Fold or unfold what the row opens; where it opens nothing, go on by a screen."""
-        folded = self.document.is_folded(self.cursor) if self.document and self.rows else None
+        folded = self.document.is_folded(self.cursor) if self.document and self.count() else None
         if folded is None:
             self.action_page(1)
         else:
@@ -180,16 +134,16 @@ class Pane(ScrollView, can_focus=True):
 
     def action_fold_all(self, folded: bool) -> None:
         """Fold all of the message but its outermost levels, or unfold all of it."""
-        if self.document and self.rows:
+        if self.document and self.count():
             line = self.document.line(self.cursor)
             self.document.fold_all(folded=folded)
-            while self.document.grow(_AT_ONCE) and self.document.line(self.rows - 1) < line:
+            while self.document.grow(_AT_ONCE) and self.document.line(self.count() - 1) < line:
                 pass
             self._folded(self.document.row(line))
 
     def action_toggle_all(self) -> None:
         """Unfold all of the message where anything in sight is folded; else fold it."""
-        rows = range(self.scroll_offset.y, min(self.scroll_offset.y + self.size.height, self.rows))
+        rows = range(self.scroll_offset.y, min(self.scroll_offset.y + self.size.height, self.count()))
         document = self.document
         if document:
             self.action_fold_all(not any(document.is_folded(row) for row in rows if document.is_message(row)))
@@ -203,7 +157,7 @@ class Pane(ScrollView, can_focus=True):
 
     def _folded(self, row: int) -> None:
         """Other rows are there: the cursor stands in `row`."""
-        set_height(self, self.rows)
+        set_height(self, self.count())
         self.move_to(row)
         self.refresh()
         self._grow()
@@ -211,7 +165,7 @@ class Pane(ScrollView, can_focus=True):
     def on_click(self, event: Click) -> None:
         """Put the cursor on the row under the mouse; a second click folds or unfolds it."""
         row = event.y + self.scroll_offset.y
-        if row < self.rows:
+        if row < self.count():
             again = row == self.cursor
             self.move_to(row)
             if (again or event.chain > 1) and self.document and self.document.is_folded(row) is not None:

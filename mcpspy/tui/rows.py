@@ -1,4 +1,4 @@
-"""A list of rows with a cursor, of which only those on the screen are ever made (textual's Line API).
+"""Lines with a cursor, and a list of rows, of which only those on the screen are ever made (textual's Line API).
 
 It knows nothing of what the rows are: a subclass says how many there are and what stands in each.
 """
@@ -62,34 +62,89 @@ def set_height(view: ScrollView, lines: int) -> None:
         view._scroll_update(size)  # noqa: SLF001 (what a layout would do with it)
 
 
-class Rows(ScrollView, can_focus=True):
-    """The list; `cursor` is the place of the selected row."""
+class Lines(ScrollView, can_focus=True):
+    """A view of lines with a cursor on one of them; `cursor` is its place."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "up", show=False),
         Binding("down,j", "move(1)", "down", show=False),
         Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
+        Binding("pagedown", "page(1)", "page down", show=False),
         Binding("home,g", "first", "first", show=False),
         Binding("end,G", "last", "last", show=False),
-        Binding("enter", "choose", "open"),
     ]
 
     cursor = reactive(0, repaint=False)
 
+    def __init__(self, *, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
+        self._base = Style.null()  # of what has no style of its own
+
+    def count(self) -> int:
+        """How many lines there are."""
+        raise NotImplementedError
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Those lines of the screen; what the style sheet says of the view is asked once, not for each of them."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Bring the line with the cursor into view."""
+        self._keep_in_view()
+        for place in (before, now):
+            self.repaint(place)
+
+    def repaint(self, place: int) -> None:
+        """Draw one line anew: a key is answered sooner than with all of them."""
+        if 0 <= place - self.scroll_offset.y < self.size.height:
+            self.refresh_line(place)
+
+    def _keep_in_view(self) -> None:
+        height = self.scrollable_content_region.height
+        top = self.scroll_offset.y
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif height and self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False)
+
+    def move_to(self, place: int) -> None:
+        """Put the cursor on the line at `place`, or on the nearest there is."""
+        self.cursor = max(0, min(place, self.count() - 1))
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor by some lines."""
+        self.move_to(self.cursor + lines)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by some screens."""
+        self.move_to(self.cursor + pages * max(self.scrollable_content_region.height - 1, 1))
+
+    def action_first(self) -> None:
+        """Move the cursor to the first line."""
+        self.move_to(0)
+
+    def action_last(self) -> None:
+        """Move the cursor to the last line."""
+        self.move_to(self.count() - 1)
+
+
+class Rows(Lines):
+    """The list; the row with the cursor is the selected one."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "page(1)", "page down", show=False),
+        Binding("enter", "choose", "open"),
+    ]
+
     def __init__(self) -> None:
         super().__init__()
-        self._base = Style.null()  # of what has no style of its own
         self._faces: list[Hashable] = []  # of the rows on the screen
         self._strips: dict[int, tuple[Hashable, Strip]] = {}  # rows as they were made last
 
     class Chosen(Message):
         """The selected row was chosen."""
-
-    def count(self) -> int:
-        """How many rows there are."""
-        raise NotImplementedError
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """What stands in the row at `place`, in a view of that width."""
@@ -115,11 +170,6 @@ class Rows(ScrollView, can_focus=True):
         """Lines are as wide as the view: nothing scrolls sideways."""
         set_height(self, self.count())
         self._keep_in_view()
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Those lines of the screen; what the style sheet says of the view is asked once, not for each of them."""
-        self._base = self.rich_style
-        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
@@ -151,50 +201,11 @@ class Rows(ScrollView, can_focus=True):
         """The component class that styles the whole row, or nothing."""
         return "rows--cursor" if place == self.cursor else ""
 
-    def watch_cursor(self, before: int, now: int) -> None:
-        """Bring the selected row into view."""
-        self._keep_in_view()
-        for place in (before, now):
-            self.repaint(place)
-
-    def repaint(self, place: int) -> None:
-        """Draw one row anew: a key is answered sooner than with all of them."""
-        if 0 <= place - self.scroll_offset.y < self.size.height:
-            self.refresh_line(place)
-
-    def _keep_in_view(self) -> None:
-        height = self.scrollable_content_region.height
-        top = self.scroll_offset.y
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
-        elif height and self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
-
-    def move_to(self, place: int) -> None:
-        """Put the cursor on the row at `place`, or on the nearest there is."""
-        self.cursor = max(0, min(place, self.count() - 1))
-
     def shift(self, rows: int) -> None:
         """Rows have come or gone above the selected one: what is in sight stays where it is on the screen."""
         self.set_reactive(Rows.cursor, self.cursor + rows)
         set_height(self, self.count())
         self.scroll_to(y=max(self.scroll_offset.y + rows, 0), animate=False, immediate=True)
-
-    def action_move(self, rows: int) -> None:
-        """Move the cursor by some rows."""
-        self.move_to(self.cursor + rows)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by some screens."""
-        self.move_to(self.cursor + pages * max(self.scrollable_content_region.height - 1, 1))
-
-    def action_first(self) -> None:
-        """Move the cursor to the first row."""
-        self.move_to(0)
-
-    def action_last(self) -> None:
-        """Move the cursor to the last row."""
-        self.move_to(self.count() - 1)
 
     def action_choose(self) -> None:
         """Choose the selected row."""

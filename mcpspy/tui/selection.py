@@ -126,20 +126,24 @@ class Selection:
 
 
 class Hunt:
-    """A walk through what is shown, row by row, to the first that is wanted; `grow` until it tells."""
+    """A walk through what is shown, row by row, to the first that is wanted, once round; `grow` until it tells."""
 
     def __init__(self, selection: Selection, capture: Sought, wanted: Filter, at: int, step: int) -> None:
         """Begin at the place `at`, forwards (`step` 1) or backwards (-1)."""
         self._selection, self._capture = selection, capture
         self._wanted, self._keys = wanted, wanted.keys
-        self._at, self._step = at, step
+        self._at, self._step, self._left = at, step, len(selection)
         self.found: int | None = None
         """Where that row is shown."""
+        self.round = False
+        """It went on from the other end."""
 
     def grow(self, seconds: float) -> bool:
         """Go on for about that long; tells whether it goes on after that."""
         deadline = time.perf_counter() + seconds
-        while 0 <= self._at < len(self._selection):
+        while self._left > 0 and self._selection:
+            if not 0 <= self._at < len(self._selection):
+                self._at, self.round = (0 if self._step > 0 else len(self._selection) - 1), True
             found = verdict(self._capture, self._wanted, self._keys, self._selection.place(self._at))
             if found:
                 self.found = self._at
@@ -147,4 +151,5 @@ class Hunt:
             if found is None or time.perf_counter() > deadline:  # None: the fold has to come first
                 return True
             self._at += self._step
+            self._left -= 1
         return False

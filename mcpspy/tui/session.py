@@ -42,6 +42,7 @@ _LOOK = 0.04  # seconds from one look at a live capture to the next
 _PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
 _WIDE = 130  # columns from which the detail stands beside the timeline and not below it
 _LOW = 16  # lines below which the keys are not listed
+_DIGITS = 9  # of the number of a frame
 _TIMELINE, *_OTHERS = VIEWS
 _VIEWS: dict[str, Callable[[Session], View | Told]] = dict(
     zip(_OTHERS, (FindingsView, ToolsView, SequenceView, StderrView), strict=True)
@@ -88,7 +89,7 @@ class SessionScreen(Screen[None]):
         """Show the first rows at once, then go on."""
         self._session.grow(SLICE)
         self._rows.follow = self._session.state == "live"
-        self.watch(self._rows, "cursor", lambda: self._say(""), init=False)
+        self.watch(self._rows, "cursor", self._moved, init=False)
         self._focus_view()
         self._grown()
         self._grow()
@@ -105,6 +106,12 @@ class SessionScreen(Screen[None]):
     @property
     def _rows(self) -> TimelineRows:
         return self._timeline.rows
+
+    @property
+    def _list(self) -> Rows:
+        """That of the view that is shown."""
+        view = self._views[self._view]
+        return view if isinstance(view, Told) else view.query_one(Rows)
 
     # What goes on by itself.
 
@@ -163,12 +170,13 @@ class SessionScreen(Screen[None]):
         self._woken.set()
 
     def _tell_place(self) -> None:
-        rows = self._rows
-        parts = [f"{rows.cursor + 1:,}/{rows.count():,}" if rows.count() else "no rows"]
-        if rows.deltas:
-            parts.append("Δ")
-        if rows.marked:
-            parts.append(f"{len(rows.marked)} marked")
+        rows, shown = self._rows, self._list
+        parts = [f"{shown.cursor + 1:,}/{shown.count():,}" if shown.count() else "no rows"]
+        if shown is rows:
+            if rows.deltas:
+                parts.append("Δ")
+            if rows.marked:
+                parts.append(f"{len(rows.marked)} marked")
         if rows.hunt:
             parts.append("looking")
         self.query_one(Status).show(self._view, " · ".join(parts), self._said)
@@ -176,6 +184,12 @@ class SessionScreen(Screen[None]):
         done = f" · {progress:.0%}" if progress < 1 else ""
         count = f"{rows.count():,} of {len(self._session):,}{done}"
         self.query_one(Prompt).count(count if self._filter else "")
+
+    def _moved(self) -> None:
+        """Somebody has gone elsewhere: what was said is read."""
+        if not self._rows.follow:
+            self._said = ""
+        self._tell_place()
 
     def _say(self, text: str) -> None:
         self._said = text
@@ -294,12 +308,13 @@ class SessionScreen(Screen[None]):
 
     def _go_to(self, number: str) -> None:
         """Go to a frame by the number that its row shows, in a merge to that of the selected row's session."""
-        if not number.removeprefix("#").isdecimal():
+        digits = number.removeprefix("#")
+        if not digits.isdecimal() or len(digits) > _DIGITS:
             raise UsageError("goto takes the number of a frame, such as 17")
         if not self._session.index.rows:
             raise UsageError("there is no row yet")
         own, _ = self._session.of(self._session.index.row_of(self._rows.selected) or 0)
-        n, rows = int(number.removeprefix("#")), own.index.rows
+        n, rows = int(digits), own.index.rows
         there = own.index.row_of(n) if n <= own.index.lines else None
         line = rows[min(bisect_left(rows, n), len(rows) - 1) if there is None else there]
         merged = self._session.number(own, line) if isinstance(self._session, Merged) else line
@@ -337,6 +352,8 @@ class SessionScreen(Screen[None]):
                 return
             self._views[view] = _VIEWS[view](self._session)
             await self.mount(self._views[view], before=self.query_one(Prompt))
+            self._view = view
+            self.watch(self._list, "cursor", self._tell_place, init=False)
         self._view = view
         for name, widget in self._views.items():
             widget.display = name == view
@@ -355,6 +372,11 @@ class SessionScreen(Screen[None]):
             return
         await self.app.push_screen(screen)
         await screen.action_view(view)
+        screen.tell_alone()
+
+    def tell_alone(self) -> None:
+        """Say that only a part of what was shown before is shown here."""
+        self._say(f"of {printable(self._session.header.name, 40)} alone; escape twice goes back to all of them")
 
     @on(Status.Clicked)
     async def _show_clicked(self, event: Status.Clicked) -> None:
@@ -363,8 +385,7 @@ class SessionScreen(Screen[None]):
 
     def _focus_view(self) -> None:
         """Give the focus to the list of the view: at once, for the next key may be on its way already."""
-        view = self._views[self._view]
-        self.set_focus(view if isinstance(view, Told) else view.query_one(Rows))
+        self.set_focus(self._list)
 
     def action_back(self) -> None:
         """Stop looking; from a view or the message to the timeline, there take the filter off; then to the sessions."""

@@ -77,8 +77,12 @@ class TimelineRows(Following):
         self.marked: set[int] = set()
         """The line numbers of marked rows."""
 
-    class Missed(Message):
-        """There is no such row as was looked for."""
+    class Hunted(Message):
+        """A row was looked for; `hunt` is over."""
+
+        def __init__(self, hunt: Hunt) -> None:
+            super().__init__()
+            self.hunt = hunt
 
     def count(self) -> int:
         """How many rows are shown so far."""
@@ -116,11 +120,10 @@ class TimelineRows(Following):
             self.grown()  # the first hits
         if self.hunt is None or self.hunt.grow(seconds):
             return more or self.hunt is not None
-        found, self.hunt = self.hunt.found, None
-        if found is None:
-            self.post_message(self.Missed())
-        else:
-            self.move_to(found)
+        hunt, self.hunt = self.hunt, None
+        if hunt.found is not None:
+            self.move_to(hunt.found)
+        self.post_message(self.Hunted(hunt))
         return more
 
     def grown(self) -> None:
@@ -269,7 +272,8 @@ class TimelineView(View):
         """Show what has come, also of the selected message."""
         rows = self.rows
         rows.grown()
-        news = rows.count() and self._session.line(rows.place()) != self._shown  # its answer, or what the fold found
+        line = self._session.line(rows.place()) if rows.count() else None
+        news = line != self._shown  # its answer, or what the fold found
         if news and (self._session.complete or self._may_tell()):
             self.show_message()
 
@@ -277,7 +281,10 @@ class TimelineView(View):
         """Show the message of the selected row."""
         self._told = time.monotonic()
         rows, session = self.rows, self._session
-        if rows.count() and self.display:
+        if not rows.count() and rows.selection.progress == 1:
+            self._shown = None
+            self.query_one(Detail).show([], session.header)
+        elif rows.count() and self.display:
             place = rows.place()
             self._shown = session.line(place)
             own, there = session.of(place)
@@ -296,10 +303,13 @@ class TimelineView(View):
         """Read the selected message."""
         self.query_one(Detail).focus()
 
-    @on(TimelineRows.Missed)
-    def _miss(self) -> None:
-        self.app.bell()
-        self.post_message(self.Said("no such row from here on"))
+    @on(TimelineRows.Hunted)
+    def _tell_found(self, event: TimelineRows.Hunted) -> None:
+        if event.hunt.found is None:
+            self.app.bell()
+            self.post_message(self.Said("there is no such row"))
+        elif event.hunt.round:
+            self.post_message(self.Said("went on from the other end"))
 
     def action_find(self, text: str, step: int) -> None:
         """Go to the next row that a filter wants, or to the one before (`step` -1)."""

@@ -75,6 +75,14 @@ class Following(Told):
             self.follow = False
         super().watch_cursor(before, now)
 
+    def on_mouse_scroll_up(self) -> None:
+        """Follow no longer when somebody looks at what was before."""
+        self.follow = False
+
+    def on_scroll_to(self) -> None:
+        """The same with the bar at the side."""
+        self.follow = False
+
     def watch_follow(self, follow: bool) -> None:
         """Go to the newest row."""
         if follow:

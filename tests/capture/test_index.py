@@ -5,6 +5,7 @@ import json
 import os
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -327,6 +328,20 @@ def test_a_capture_that_is_deleted_while_it_is_open_is_read_to_the_end(opened, t
     assert index.state == "deleted"
     assert list(index.rows) == [5, 6, 7]
     assert isinstance(index.record(7), End)
+
+
+def test_a_capture_that_is_written_over_by_a_larger_one_is_another(grown, tmp_path):
+    index = grown(capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}'))
+    other = capture(tmp_path / "b.jsonl", '> {"id":1,"method":"ping"}\n' * 100)
+    (tmp_path / "a.jsonl").write_bytes(Path(other).read_bytes())
+    assert index.look()
+    assert index.state == "cut short"
+
+
+def test_a_capture_is_known_to_be_live_at_once(opened, tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    assert opened(tmp_path / "a.jsonl").state == "live"
+    finish(writer)
 
 
 @pytest.mark.parametrize("later", [b"", b"short", b"x" * 100_000])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture, Records, parse_header
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
-from mcpspy.record import Close, End, Frame, Gap, Header, Open
+from mcpspy.record import Close, End, Frame, Gap, Header, Imported, Open
 from tests.transcript import begin, capture, finish
 
 HEADER = {
@@ -75,6 +75,22 @@ def test_a_header_reads_as_the_design_shows_it():
         4242,
         4200,
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [
+        (
+            {"from": "a HAR", "approximate": ["times of events", "bytes"], "missing": ["heads"]},
+            Imported("a HAR", ("times of events", "bytes"), ("heads",)),
+        ),
+        ({"from": "a HAR", "later": 1}, Imported("a HAR")),
+        ({}, Imported("")),
+    ],
+)
+def test_a_header_tells_what_it_was_imported_from(fields, read):
+    """docs/import.md."""
+    assert parse_header(line(HEADER | {"imported": fields})).imported == read
 
 
 def test_records_read_as_the_design_shows_them():

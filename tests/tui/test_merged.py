@@ -296,7 +296,7 @@ def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_f
                 await pilot.press(key)
                 await until(pilot, lambda: pilot.app.screen is not merged)
                 assert pilot.app.screen._session.path == session.path
-                await pilot.press("down", "G", "enter")
+                await pilot.press("G", "enter")
                 while pilot.app.screen is not merged:
                     await pilot.press("escape")
             assert (pilot.app.focused, rows.place()) == (rows, place)

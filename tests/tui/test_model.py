@@ -405,6 +405,12 @@ def test_a_request_is_pending_while_its_server_lives_and_unanswered_when_it_was_
     agree(found, path)
 
 
+def test_a_session_that_ended_is_not_called_killed_for_an_answer_that_had_no_request(session, tmp_path):
+    found = grow(session(capture(tmp_path / "a", '> {"id":1,"method":"a"}\n< {"id":7,"result":{}}')))
+    assert found.complete
+    assert found.state == "ended"
+
+
 def test_across_a_line_that_was_torn_by_a_kill_nothing_is_called_unanswered(session, tmp_path):
     """DESIGN section 3: nothing is called unanswered across a gap."""
     path = tmp_path / "a.jsonl"

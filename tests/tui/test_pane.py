@@ -148,8 +148,8 @@ def test_another_message_begins_at_its_top():
 
 def test_the_first_rows_of_a_large_message_come_before_the_rest():
     async def scenario(pilot, found):
-        assert 0 < found.rows < 5000
-        await until(pilot, lambda: found.rows == 5002)
+        assert 0 < found.count() < 5000
+        await until(pilot, lambda: found.count() == 5002)
         await press(pilot, found, "G", 5001)
         await until(pilot, lambda: shown(found)[-1] == "]")
 
@@ -162,7 +162,7 @@ def test_another_message_takes_the_place_of_one_that_is_still_being_made():
         found.show(small, again=False)
         await until(pilot, lambda: shown(found)[0] == "{}")
         await until(pilot, lambda: not [it for it in pilot.app.workers if it.is_running])
-        assert found.rows == 1
+        assert found.count() == 1
 
     pane(numbers(20_000), scenario)
 
@@ -172,7 +172,7 @@ def test_a_fold_while_rows_are_being_made_loses_none():
 
     async def scenario(pilot, found):
         await press(pilot, found, "j enter", 1)
-        await until(pilot, lambda: found.rows == 20_005)
+        await until(pilot, lambda: found.count() == 20_005)
         assert texts(large)[1:4] == ['▸ "a": […] 2 elements', '▾ "b": [', "    0,"]
         assert texts(large)[-1] == "}"
 
@@ -194,7 +194,7 @@ def test_keys_in_an_empty_pane_do_nothing():
     async def scenario(pilot, found):
         await pilot.press(*"jkgGhlz", "enter", "space", "left", "right", "minus", "plus", "pagedown")
         await pilot.click(Pane, offset=(1, 1))
-        assert (found.cursor, found.rows) == (0, 0)
+        assert (found.cursor, found.count()) == (0, 0)
 
     pane(Document([], Text(""), size=0, width=10, folds=Folds(), sections={}), lambda *_: _nothing())
 

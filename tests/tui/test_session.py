@@ -5,6 +5,7 @@ import re
 import time
 
 import pytest
+from textual.widgets import Input
 
 from mcpspy.tui.findings import FindingsRows
 from mcpspy.tui.help import HelpScreen
@@ -222,10 +223,13 @@ def test_n_and_shift_n_go_to_what_is_to_be_found_and_hide_nothing(calls):
         await pilot.press("n")
         await until(pilot, lambda: rows.selected == 10)
         await pilot.press("n")
-        await until(pilot, on_screen(pilot, "no such row from here on"))
+        await until(pilot, lambda: rows.selected == 6)
+        await until(pilot, on_screen(pilot, "went on from the other end"))
+        await pilot.press("N")
+        await until(pilot, lambda: rows.selected == 10)
         await pilot.press("N")
         await until(pilot, lambda: rows.selected == 8)
-        assert not on_screen(pilot, "no such row")()
+        assert not on_screen(pilot, "went on")()
         assert rows.count() == 8
 
     play(scenario, calls)
@@ -260,6 +264,57 @@ def test_keys_go_to_findings_and_to_slow_calls(calls):
     play(scenario, calls)
 
 
+def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.follow and rows.cursor == 99)
+        await pilot.press("ctrl+f")
+        await typed(pilot, "nowhere")
+        await until(pilot, on_screen(pilot, "there is no such row"))
+        record(writer, '> {"id":100,"method":"ping"}')
+        await until(pilot, lambda: rows.cursor == 100)
+        await pilot.pause()
+        assert on_screen(pilot, "there is no such row")()
+        await pilot.press("ctrl+f", "ctrl+u")
+        await typed(pilot, "id:7")
+        await until(pilot, lambda: rows.selected == 12)
+        assert on_screen(pilot, "went on from the other end")()
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_the_message_goes_with_the_last_row_that_a_filter_leaves_out(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        assert "#5 " in message(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "nonsense")
+        await until(pilot, lambda: "#5 " not in message(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "#5 " in message(pilot))
+
+    play(scenario, calls)
+
+
+def test_the_place_is_that_in_the_view_that_is_shown(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        assert on_screen(pilot, "1/8")()
+        await pilot.press("5")
+        await until(pilot, on_screen(pilot, "1/1"))
+        await pilot.press("2", "down", "down")
+        await until(pilot, lambda: pilot.app.screen.query_one(FindingsRows).cursor == 2)
+        await until(pilot, lambda: " 3/" in lines(pilot.app)[-2])
+        await pilot.press("1")
+        await until(pilot, on_screen(pilot, "1/8"))
+
+    play(scenario, calls)
+
+
 # Commands.
 
 
@@ -272,6 +327,19 @@ def test_goto_goes_to_a_frame_or_the_one_next_to_it(calls, command, selected):
         await pilot.press("down", "colon")
         await typed(pilot, command)
         await until(pilot, lambda: rows.selected == selected)
+
+    play(scenario, calls)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1" * 10, "²", "-1", "x"])
+def test_goto_what_is_no_number_of_a_frame_is_refused(calls, number):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("colon")
+        pilot.app.screen.query_one(Input).insert_text_at_cursor(f"goto {number}")
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: "goto takes the number of a frame" in wrong(pilot))
 
     play(scenario, calls)
 

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from textual.events import MouseScrollUp
 
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
@@ -147,6 +148,26 @@ def test_keys_follow_again(tmp_path, pressed):
         assert rows.follow
         said(writer, 100, 5)
         await until(pilot, lambda: rows.cursor == 104)
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_who_scrolls_back_with_the_mouse_follows_no_longer(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.follow and rows.cursor == 99)
+        end = rows.scroll_offset.y
+        await pilot._post_mouse_events([MouseScrollUp], widget=rows)
+        await until(pilot, lambda: rows.scroll_offset.y < end)
+        before = rows.scroll_offset.y
+        said(writer, 100, 5)
+        await until(pilot, lambda: rows.count() == 105)
+        await pilot.pause()
+        assert (rows.follow, rows.cursor, rows.scroll_offset.y) == (False, 99, before)
         finish(writer)
 
     play(scenario, tmp_path / "a.jsonl")
