@@ -4,7 +4,8 @@ Whoever has its key can speak for any server to the clients that trust it: so it
 and trust is given to single processes, through their environment. Nothing is put into the system's store.
 
 Python's variables *replace* the certificates that a client trusts, so they name a bundle: the ones that it trusts
-anyhow, and ours. `mitm` makes the authority itself; nothing here needs mitmproxy.
+anyhow, and ours. A bundle is named by what is in it and never changes, so that a client may read its own at any time,
+whatever others are started with. `mitm` makes the authority itself; nothing here needs mitmproxy.
 """
 
 import contextlib
@@ -41,11 +42,6 @@ class Authority:
         """The certificate that clients have to trust, as PEM."""
         return os.path.join(self.folder, f"{BASENAME}-ca-cert.pem")
 
-    @property
-    def bundle(self) -> str:
-        """The certificate and those that clients trust anyhow."""
-        return os.path.join(self.folder, "bundle.pem")
-
     def exists(self) -> bool:
         """Whether it has been made."""
         return os.path.isfile(self.key) and os.path.isfile(self.certificate)
@@ -76,24 +72,44 @@ class Authority:
         paths = [path for path in (self.folder, self.key) if os.path.exists(path)]
         return [path for path in paths if os.name == "posix" and os.stat(path).st_mode & 0o077]
 
+    def pem(self) -> str:
+        """The certificate. Raises UsageError where it or the key is damaged, or one is not the other's."""
+        try:
+            (certificate, *_), (own, *_) = certificates(self.certificate), certificates(self.key)
+            if certificate != own:
+                raise UsageError(f"{self.certificate} is not the certificate of {self.key}")
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.key, password="")  # which would be asked for
+        except (UsageError, ssl.SSLError) as error:
+            why = str(error) if isinstance(error, UsageError) else f"{self.key} holds no key of its certificate"
+            raise UsageError(
+                f"the authority in {self.folder} cannot be used: {why}; move it away, and a new one is made"
+            ) from None
+        return certificate
+
     def trust(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The variables that make Python, Node and curl trust it, and all that `environ` makes them trust.
 
         Writes the bundle that they name.
         """
         named = [environ[name] for name in (*REPLACING, ADDING) if environ.get(name)]
-        write_bundle(self.bundle, [path for path in named if os.path.isfile(path)], self.certificate)
-        return dict.fromkeys((*REPLACING, ADDING), self.bundle)
+        text = _bundle([path for path in named if os.path.isfile(path)], self.pem())
+        path = os.path.join(self.folder, f"bundle-{hashlib.sha256(text.encode()).hexdigest()[:16]}.pem")
+        _write(path, text)
+        return dict.fromkeys((*REPLACING, ADDING), path)
+
+    def is_trusted_by(self, path: str) -> bool:
+        """Whether the certificates in a file include it."""
+        try:
+            return self.pem() in certificates(path)
+        except UsageError:
+            return False
 
     def describe(self) -> tuple[str, str]:
-        """The SHA-256 fingerprint of the certificate, and until when it is valid. UsageError if it is damaged."""
-        (certificate, *_) = certificates(self.certificate)
+        """The SHA-256 fingerprint of the certificate, and until when it is valid. UsageError as of `pem`."""
+        certificate = self.pem()
+        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest().upper()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest().upper()
-            context.load_verify_locations(self.certificate)
-        except (ValueError, ssl.SSLError):
-            raise UsageError(f"{self.certificate} is damaged: move {self.folder} away") from None
+        context.load_verify_locations(cadata=certificate)
         return ":".join(re.findall("..", digest)), str(context.get_ca_certs()[0]["notAfter"])
 
 
@@ -108,28 +124,16 @@ def through(proxy: str) -> dict[str, str]:
     return dict.fromkeys(names, proxy) | {"NODE_USE_ENV_PROXY": "1", "NO_PROXY": "", "no_proxy": ""}
 
 
-def write_bundle(path: str, files: Iterable[str], *more: str) -> None:
-    """Write the certificates that this machine trusts, and those in `files` and `more`, to `path` as PEM.
+def write_bundle(path: str, files: Iterable[str]) -> None:
+    """Write the certificates that this machine trusts, and those in `files`, to `path` as PEM.
 
-    Raises UsageError for a file that holds none, and where nothing can be written.
+    Raises UsageError for a file that holds none or damaged ones, and where nothing can be written.
     """
-    found: dict[str, None] = {}
-    for file in files:
-        found |= dict.fromkeys(certificates(file))
-    found |= dict.fromkeys(_roots())
-    for file in more:
-        found |= dict.fromkeys(certificates(file))
-    draft = f"{path}-{os.getpid()}"
-    try:
-        with open(draft, "w", encoding="ascii") as out:
-            out.write("".join(certificate + "\n" for certificate in found))
-        os.replace(draft, path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    _write(path, _bundle(files))
 
 
 def certificates(path: str) -> list[str]:
-    """The certificates in a PEM file. Raises UsageError if there is none."""
+    """The certificates in a PEM file. Raises UsageError if there is none, or one that is damaged."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             found = _CERTIFICATE.findall(file.read().replace("\r\n", "\n"))
@@ -137,7 +141,33 @@ def certificates(path: str) -> list[str]:
         raise UsageError(f"cannot read certificates from {path}: {error.strerror or error}") from None
     if not found:
         raise UsageError(f"cannot read certificates from {path}: it holds none in PEM form")
+    for number, certificate in enumerate(found, 1):
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificate)
+        except (TypeError, ssl.SSLError):  # the former for what is not ASCII
+            raise UsageError(f"cannot read certificates from {path}: number {number} in it is damaged") from None
     return found
+
+
+def _bundle(files: Iterable[str], *more: str) -> str:
+    """The certificates in `files`, those that this machine trusts, and `more`, each once."""
+    found: dict[str, None] = {}
+    for file in files:
+        found |= dict.fromkeys(certificates(file))
+    return "".join(certificate + "\n" for certificate in found | dict.fromkeys(_roots()) | dict.fromkeys(more))
+
+
+def _write(path: str, text: str) -> None:
+    """Put a file there as a whole; others may read it at the same time."""
+    draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        with open(draft, "w", encoding="ascii") as out:
+            out.write(text)
+        os.replace(draft, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def _roots() -> list[str]:

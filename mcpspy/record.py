@@ -20,6 +20,18 @@ How = Literal["eof", "reset", "abort", "exit", "shutdown"]
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """What a capture that was made of another program's file says of that (docs/import.md)."""
+
+    form: str
+    """What the file is: `a HAR`."""
+    approximate: tuple[str, ...] = ()
+    """What is not as it was on the wire: `times of events`, `times of stderr`, `bytes`."""
+    missing: tuple[str, ...] = ()
+    """What the file cannot hold: `heads`, `stderr`, `argv`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """The first line: which server was captured, how, and when."""
 
@@ -40,6 +52,8 @@ class Header:
     """The relay's process."""
     ppid: int | None = None
     """The process that started the relay: the client."""
+    imported: Imported | None = None
+    """None: a relay of ours has recorded it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Secrets out of what is written to a capture: command lines, URLs, HTTP heads, and the bodies of OAuth endpoints.
+"""Secrets out of what is written to a capture: command lines, URLs, HTTP heads, forms, the bodies of OAuth endpoints.
 
 A secret becomes `«redacted:8hex»`, eight hex digits of a hash keyed with `~/.mcpspy/key`, so that equal secrets look
 equal and nobody can guess back. What counts as a secret: the value of a name that `is_secret_name` knows, the password
@@ -23,6 +23,7 @@ _OAUTH_ENDPOINTS = frozenset(
     "token register registration introspect introspection revoke revocation par"
     " access_token device_authorization".split()
 )
+_FORMS = ("x-www-form-urlencoded", "multipart/form-data")
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
 _REMEMBERED = 4096  # header values, which repeat from request to request
 LARGEST_BODY = 65536
@@ -52,8 +53,13 @@ def is_oauth_endpoint(target: str) -> bool:
     return path.rpartition("/")[2].lower() in _OAUTH_ENDPOINTS
 
 
+def is_form(media_type: str) -> bool:
+    """Whether a body of this `Content-Type` is a form that was filled in."""
+    return any(kind in media_type.lower() for kind in _FORMS)
+
+
 def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "").replace(".", "")
+    return "".join(filter(str.isalnum, name.lower()))  # also `Authorization ` and `token[]`
 
 
 def _is_oauth_secret(name: str) -> bool:
@@ -97,8 +103,10 @@ class Redactor:
         return self._text(url)
 
     def head(self, head: "dict[str, Any]") -> "dict[str, Any]":
-        """An HTTP head as `relay.http` describes one, whole or in part: its `target` and its `headers`."""
+        """An HTTP head as `relay.http` describes one, whole or in part: its `target`, `reason` and `headers`."""
         clean = dict(head)
+        if "reason" in head:
+            clean["reason"] = self.header("reason", head["reason"])
         if "target" in head:
             clean["target"] = self.url(head["target"])
         if "headers" in head:
@@ -115,14 +123,16 @@ class Redactor:
         return known
 
     def body(self, raw: bytes) -> bytes:
-        """A whole body of an OAuth endpoint: JSON, a form, or text that is neither."""
+        """A whole body of an OAuth endpoint, a form or a page: JSON, fields, HTML, or other text."""
         import json
 
-        text = raw.decode("utf-8", "replace")
         try:
-            value = json.loads(text)
+            value = json.loads(raw.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
-            return self._text(self._form(text)).encode()
+            text = raw.decode("utf-8", "surrogateescape")  # a part may be a file of any bytes
+            start = text.lstrip("\ufeff \t\r\n")[:2]
+            clean = self._parts(text) if start == "--" else self._page(text) if start[:1] == "<" else self._form(text)
+            return self._text(clean).encode("utf-8", "surrogateescape")
         return json.dumps(self._json(value), ensure_ascii=False).encode("utf-8", "replace")
 
     def _header(self, name: str, value: str) -> str:
@@ -148,6 +158,39 @@ class Redactor:
                 value = self.mark(unquote_plus(value))  # as it reads elsewhere, so that equal secrets look equal
             fields.append(name + equals + value)
         return "&".join(fields)
+
+    def _parts(self, form: str) -> str:
+        """The fields of a form in parts (RFC 7578)."""
+        import re
+
+        delimiter = form.split(maxsplit=1)[0]
+        parts = form.split(delimiter)
+        for place, part in enumerate(parts):
+            blank = re.search(r"\r?\n\r?\n", part)
+            name = re.search(r'(?i)[;\s]name="?([^";\r\n]*)', part[: blank.start()]) if blank else None
+            value = part[blank.end() :].rstrip("\r\n") if blank else ""
+            if blank and name and value and _is_oauth_secret(name[1]):
+                parts[place] = part[: blank.end()] + self.mark(value) + part[blank.end() + len(value) :]
+        return delimiter.join(parts)
+
+    def _page(self, page: str) -> str:
+        """A page of HTML: the fields of its forms, the `meta` of such names, and the queries of its URLs."""
+        import re
+        from html import unescape
+        from urllib.parse import unquote_plus
+
+        def tag(match: re.Match[str]) -> str:
+            name = re.search(r"""(?i)\sname\s*=\s*["']?([^"'\s>]*)""", match[0])
+            return re.sub(_ATTRIBUTE, value, match[0]) if name and _is_oauth_secret(name[1]) else match[0]
+
+        def value(match: re.Match[str]) -> str:
+            return match["before"] + self.mark(unescape(match["value"]))
+
+        def query(match: re.Match[str]) -> str:
+            known = "«redacted:" in match["value"] or not _is_oauth_secret(unquote_plus(match["name"]))
+            return match[0] if known else match["before"] + self.mark(unquote_plus(match["value"]))
+
+        return re.sub(_QUERY, query, re.sub(r"<[A-Za-z][^<>]*>", tag, page))
 
     def _json(self, value: "Any") -> "Any":
         if isinstance(value, list):
@@ -224,6 +267,11 @@ _PATTERNS = (
         r"|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)"
     ),
 )
+
+
+# What a field of a page holds: `value`, of a `meta` its `content`; and a key of a URL on a page.
+_ATTRIBUTE = r"""(?i)(?P<before>\s(?:value|content)\s*=\s*(?P<quote>["'])?)(?P<value>(?(quote)[^"'>]+|[^\s"'>]+))"""
+_QUERY = r"""(?P<before>[?&#;](?P<name>[^=&#;\s"'<>]{1,64})=)(?P<value>[^&#;\s"'<>]+)"""
 
 
 def _key() -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy import redact
-from mcpspy.redact import Redactor, Withheld, is_oauth_endpoint, is_secret_name
+from mcpspy.redact import Redactor, Withheld, is_form, is_oauth_endpoint, is_secret_name
 
 SECRET = "hunter2/Correct+Horse=="
 MARK = re.compile("«redacted:[0-9a-f]{8}»")
@@ -430,7 +430,69 @@ def test_a_head_is_cleaned_in_its_target_and_its_headers_and_not_changed_itself(
     ],
 )
 def test_oauth_bodies(body, expected):
-    assert shown(Redactor().body(body).decode()) == expected
+    assert shown(Redactor().body(body).decode(errors="replace")) == expected
+
+
+def parts(*fields):
+    """A form as browsers and curl send it (RFC 7578, 4.1)."""
+    start = b"--b0undary\r\nContent-Disposition: form-data; "
+    return b"".join(start + name + b"\r\n\r\n" + value + b"\r\n" for name, value in fields) + b"--b0undary--"
+
+
+@pytest.mark.parametrize("name", [b'name="client_secret"', b"name=code", b'filename="a.txt"; name="password"'])
+@pytest.mark.parametrize("secret", [b"hunter2", b"hunter2\r\n--hunter2\r\n\r\nhunter2"])
+def test_the_secrets_of_a_form_in_parts_are_replaced_and_nothing_else(name, secret):
+    """Also one of several lines; a file of any bytes stays what it is."""
+    user = (b'name="user"', b"bob")
+    file = (b'name="a"; filename="token"\r\nContent-Type: x/y', b"\xff\x00\r\n\r\nname=code")
+    clean = Redactor().body(parts(user, (name, secret), file))
+    assert b"hunter2" not in clean
+    assert re.sub(MARK.pattern.encode(), b"", clean) == parts(user, (name, b""), file)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ('<input type=hidden name="code" value="hunter2">', '<input type=hidden name="code" value="<mark>">'),
+        ("<INPUT VALUE='hunter2' NAME='access_token'/>", "<INPUT VALUE='<mark>' NAME='access_token'/>"),
+        ("<input value=hunter2 name=SAMLResponse>", "<input value=<mark> name=SAMLResponse>"),
+        ('<meta name="csrf-token" content="hunter2">', '<meta name="csrf-token" content="<mark>">'),
+        (
+            '<input name="user" value="bob"><input name=code value=>',
+            '<input name="user" value="bob"><input name=code value=>',
+        ),
+        ('<a href="https://h/cb?code=hunter2&amp;state=x">', '<a href="https://h/cb?code=<mark>&amp;state=x">'),
+        ('<a href="/?state=x&amp;code=hunter2">', '<a href="/?state=x&amp;code=<mark>">'),
+        ('<script>x = {"id_token":"hunter2"}</script>', '<script>x = {"id_token":"<mark>"}</script>'),
+    ],
+)
+def test_the_secrets_of_a_page_are_replaced_and_nothing_else(page, expected):
+    """As of `response_mode=form_post`, and of a redirection's page."""
+    for start in ("", "<!doctype html>\n", "\ufeff  "):
+        assert shown(Redactor().body((start + page).encode()).decode()) == start + expected
+
+
+@pytest.mark.parametrize(
+    "unit", ["<", "<input ", "<a name=code value='", ' name="x\r\n', "--", "\r\n", " value=x", "&amp;"]
+)
+@pytest.mark.parametrize("start", ["<a name=code ", "--b\r\n"])
+def test_a_page_or_form_takes_time_linear_in_its_length(start, unit):
+    """Quadratic time would take minutes here."""
+    Redactor().body((start + unit * (1_000_000 // len(unit))).encode())
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-8", True),
+        ("Multipart/Form-Data; boundary=b", True),
+        ("application/json", False),
+        ("multipart/mixed", False),
+        ("", False),
+    ],
+)
+def test_a_form_is_known_by_its_media_type(media_type, expected):
+    assert is_form(media_type) is expected
 
 
 def test_a_token_looks_the_same_in_a_form_in_json_and_in_a_header():
@@ -442,6 +504,9 @@ def test_a_token_looks_the_same_in_a_form_in_json_and_in_a_header():
             redactor.body(b"refresh_token=hunt+er%2B2").decode(),
             redactor.body(b'{"access_token":"hunt er+2"}').decode(),
             redactor.url("/?access_token=hunt%20er%2b2"),
+            redactor.body(parts((b"name=token", b"hunt er+2"))).decode(),
+            redactor.body(b"<input name=token value='hunt er&#43;2'>").decode(),
+            redactor.body(b"<a href='/?token=hunt+er%2b2'>").decode(),
         )
     }
     assert len(marks) == 1

@@ -8,18 +8,15 @@ import gzip
 import os
 import shutil
 import subprocess
-import sys
-import venv
 from dataclasses import dataclass
 from random import Random
 
 from benchmarks.relay.figures import Rounds
+from tests.peers.prepare import build, python
 
 DIRECT, NGINX, MITM, PROXY = "direct", "nginx", "mitmdump", "proxy"
 
 SOURCES = os.path.dirname(os.path.abspath(__file__))
-ENVIRONMENT = os.path.join(os.path.dirname(os.path.dirname(SOURCES)), ".peers", "mitmproxy")
-MITMPROXY = "mitmproxy>=11,<12" if sys.version_info < (3, 12) else "mitmproxy>=12,<14"
 ADDON = """
 def responseheaders(flow):
     flow.response.stream = True
@@ -137,15 +134,14 @@ def prepare(scale: Scale, folder: str, mcpspy: str) -> Plan:
 
 
 def install_mitmdump() -> None:
-    """Make an environment of its own for mitmproxy, which pins its neighbours. Raises CalledProcessError."""
-    if not os.path.exists(_mitmdump()):
-        venv.create(ENVIRONMENT, clear=True, with_pip=True)
-        pip = [os.path.join(ENVIRONMENT, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, MITMPROXY], check=True, timeout=600)
+    """Make the environment in which the tests have mitmproxy, unless it is there. Raises OSError."""
+    outcome = build("mitm")
+    if outcome.startswith("failed"):
+        raise OSError(outcome)
 
 
 def _mitmdump() -> str:
-    return os.path.join(ENVIRONMENT, "bin", "mitmdump")
+    return os.path.join(os.path.dirname(python("mitm")), "mitmdump")
 
 
 def _big() -> bytes:

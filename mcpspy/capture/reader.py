@@ -18,7 +18,7 @@ from typing import Any, cast
 import orjson
 
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
-from mcpspy.record import FORMAT, Close, End, Frame, Gap, Header, Open, Record
+from mcpspy.record import FORMAT, Close, End, Frame, Gap, Header, Imported, Open, Record
 
 try:
     import fcntl
@@ -204,9 +204,15 @@ def parse_header(line: bytes) -> Header:
             raise ValueError
         argv, env = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env"))
         rest: dict[str, Any] = {key: fields.get(key) for key in ("url", "cwd", "pid", "ppid")}
-        return Header(started=started, argv=argv, env=env, **text, **rest)
+        imported = _imported(fields["imported"]) if "imported" in fields else None
+        return Header(started=started, argv=argv, env=env, imported=imported, **text, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotACapture("does not begin with a capture's header") from None
+
+
+def _imported(fields: dict[str, Any]) -> Imported:
+    approximate, missing = (tuple(map(str, fields.get(key, ()))) for key in ("approximate", "missing"))
+    return Imported(str(fields.get("from", "")), approximate, missing)
 
 
 _MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}

@@ -27,14 +27,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _export(authority: Authority, file: str | None) -> None:
-    with open(authority.certificate, encoding="ascii") as source:
-        certificate = source.read()
+    certificate = authority.pem()
     if file is None:
-        print(certificate, end="")
+        print(certificate)
         return
     try:
         with open(file, "w", encoding="ascii") as out:
-            out.write(certificate)
+            out.write(certificate + "\n")
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror or error}") from None
 
@@ -63,7 +62,7 @@ def _status(authority: Authority) -> int:
     print(f"certificate  {authority.certificate}")
     print(f"sha256       {fingerprint}")
     print(f"valid until  {until}")
-    names = [name for name in (*REPLACING, ADDING) if os.environ.get(name) == authority.bundle]
+    names = [name for name in (*REPLACING, ADDING) if authority.is_trusted_by(os.environ.get(name, ""))]
     print(f"this shell   {'has ' + ', '.join(names) if names else 'does not trust it: mcpspy run, or mcpspy ca env'}")
     exposed = authority.exposed()
     for path in exposed:

@@ -114,7 +114,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
         action="append",
         default=[],
         metavar="HOST",
-        help="decrypt what goes to HOST, or to 'mcp.*'; all else passes untouched; repeatable",
+        help="decrypt what goes to HOST, '*.example.com' or HOST:PORT; all else passes untouched; repeatable",
     )
     mitm.add_argument(
         "--listen", default="127.0.0.1:6279", metavar="HOST:PORT", help="default: %(default)s; 0: any port"
@@ -139,6 +139,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     client.add_argument(
         "--proxy", default="127.0.0.1:6279", metavar="HOST:PORT", help="where mitm listens (default: %(default)s)"
     )
+    client.add_argument("without_dashes", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     authority = commands.add_parser(
         "ca",
@@ -229,6 +230,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
         epilog="What it reads: docs/import.md.",
     )
     bring.add_argument("file", metavar="FILE")
+    bring.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")
     bring.set_defaults(command="import_")  # `import` is no name of a module
 
     mock = commands.add_parser(

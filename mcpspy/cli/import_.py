@@ -12,7 +12,7 @@ from mcpspy.units import plural
 
 def run(options: argparse.Namespace) -> int:
     """Make the captures and print where they lie."""
-    account = bring(options.file, os.environ)
+    account = bring(options.file, os.environ, options.folder)
     for path in account.paths:
         print(printable(path, 4096))
     read = plural(account.read, account.unit)

@@ -25,10 +25,18 @@ def run(options: argparse.Namespace) -> int:
     mitm = interceptor()
     host, port = listening_place(options.listen, DEFAULT_PORT)
     target = mitm.target(options.mode)
-    allowed = options.allow or ([target] if target else [])
+    allowed = options.allow or ([target[0]] if target else [])
     if not allowed:
         raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
     hosts = Hosts(allowed)
+    if target and not hosts.allow(target[0], port=target[1]):
+        raise UsageError(
+            f"nothing would be recorded: --mode {options.mode} leads to {to_dial(target[0])}:{target[1]}, which --allow"
+            f" {' --allow '.join(allowed)} does not name; leave --allow out, or name it too"
+        )
+    authority = default()
+    if authority.exists():
+        authority.pem()  # or clients would be told to trust what cannot be used
     settings = mitm.Settings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
 
     def capture(origin: Origin) -> Writer | None:
@@ -44,12 +52,16 @@ def run(options: argparse.Namespace) -> int:
         return create(header, output=None, folder=options.folder, environ=environ, wall=origin.wall, say=_say)
 
     def ready(port: int | None) -> None:
-        print(_address(options.mode, host, port), flush=True)
+        address = _address(options.mode, host, port)
+        try:
+            print(address, flush=True)
+        except OSError as error:  # which mitmproxy would keep to itself
+            _say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
             _say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
         _say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
-    asyncio.run(mitm.run(settings, default(), capture, ready, _say))
+    asyncio.run(mitm.run(settings, authority, capture, ready, _say))
     return 0
 
 
@@ -73,10 +85,12 @@ def _address(mode: str, host: str, port: int | None) -> str:
 
 
 def _next(mode: str, host: str, port: int | None) -> str:
-    """How to start a client, where that is by a proxy's variables."""
-    if not mode.startswith(("regular", "upstream")):
-        return ""
+    """What to do with the client."""
     address = f"{to_dial(host)}:{port}"
+    if mode.startswith("reverse"):
+        return f"; in the client's URL put http://{address} in place of {mode.partition(':')[2]}"
+    if not mode.startswith(("regular", "upstream")):
+        return "; the client has to trust it: 'mcpspy ca env' says how"
     place = "" if address == f"127.0.0.1:{DEFAULT_PORT}" else f"--proxy {address} "
     return f"; start the client with 'mcpspy run {place}-- CLIENT'"
 

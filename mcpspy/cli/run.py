@@ -13,6 +13,7 @@ from mcpspy.authority import default, through
 from mcpspy.errors import SpawnError, UsageError
 from mcpspy.ports import listening_place, to_dial
 from mcpspy.printable import printable
+from mcpspy.redact import shown
 
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 
@@ -20,6 +21,8 @@ _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 def run(options: argparse.Namespace) -> int:
     """Become the client; returns an exit status only where that cannot be."""
     argv = options.server
+    if options.without_dashes:
+        raise UsageError(f"put '--' before the client's command: mcpspy run -- {shown(options.without_dashes[0])} ...")
     if not argv:
         raise UsageError("run needs the client's command after '--': mcpspy run -- COMMAND [ARG...]")
     proxy = _proxy(options.proxy)
@@ -67,7 +70,7 @@ def _ignores_proxies(command: str) -> str | None:
         return None
     return (
         f"Node {version[0][1:]} ignores HTTPS_PROXY, so this client may go past mcpspy: use Node 22.21 or newer, or put"
-        " the URL of 'mcpspy proxy' or of 'mcpspy mitm --mode reverse:URL' into the client"
+        " the URL of 'mcpspy proxy' or of 'mcpspy mitm --mode reverse:https://HOST' into the client"
     )
 
 

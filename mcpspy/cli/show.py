@@ -93,7 +93,12 @@ def _title(capture: Capture, *, live: bool) -> str:
     state = " · live" if live else ""
     command = " ".join(header.argv) or header.url or ""
     title = f"{printable(header.name, 60)} · {printable(header.transport, 5)} · {printable(command, 200)}"
-    return f"{title}\nstarted {wall_time(header, 0)}{state}"
+    title += f"\nstarted {wall_time(header, 0)}{state}"
+    if header.imported is None:
+        return title
+    parts = (("approximate", header.imported.approximate), ("missing", header.imported.missing))
+    limits = "".join(f" · {what}: {printable(', '.join(names), 100)}" for what, names in parts if names)
+    return f"{title}\nimported from {printable(header.imported.form, 60)}{limits}"
 
 
 def _print_lines(

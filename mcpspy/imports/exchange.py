@@ -15,7 +15,7 @@ from mcpspy.head import SIGN_OF_MCP
 from mcpspy.imports.events import Asked, blocks, placed
 from mcpspy.imports.order import LARGEST, Steps
 from mcpspy.imports.recording import Captures, Recording
-from mcpspy.redact import is_oauth_endpoint
+from mcpspy.redact import is_form, is_oauth_endpoint
 from mcpspy.tap import Body
 from mcpspy.wire.body import Decoder, Whole
 
@@ -128,8 +128,7 @@ def _steps(exchange: Exchange, captures: Captures, asked: Asked) -> Steps:
     yield exchange.asked
     name = exchange.origin.partition("://")[2]
     recording = captures.get(exchange.origin, exchange.asked, name, {"transport": "http", "url": exchange.origin})
-    form = "x-www-form-urlencoded" in _every(exchange.headers, "content-type").lower()
-    secret = form or is_oauth_endpoint(exchange.head["target"])
+    secret = is_form(_every(exchange.headers, "content-type")) or is_oauth_endpoint(exchange.head["target"])
     fields: dict[str, Any] = {"head": exchange.head | {"headers": list(map(list, exchange.headers))}}
     fields |= {"peer": exchange.peer} if exchange.peer else {}
     request = _open(recording, exchange, "request", fields, secret=secret, coded=exchange.coded)

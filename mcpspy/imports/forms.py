@@ -47,8 +47,8 @@ MCPSNOOP = Form("a session log of mcpsnoop", "line", ("bytes",), ("heads",), mcp
 FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, MCPSNOOP)
 
 
-def bring(path: str, environ: Mapping[str, str]) -> Account:
-    """Make captures of what the file at `path` recorded; tells how much of it was read.
+def bring(path: str, environ: Mapping[str, str], folder: str | None = None) -> Account:
+    """Make captures in `folder`, or the default place, of what the file at `path` recorded; tells how much was read.
 
     Raises CaptureError for a file that cannot be read, or is in no form that is known, or where captures cannot be
     written.
@@ -57,12 +57,12 @@ def bring(path: str, environ: Mapping[str, str]) -> Account:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise CaptureError(f"{path} is not a regular file")
         with open(path, "rb") as file:
-            return _bring(file, path, environ)
+            return _bring(file, path, environ, folder)
     except OSError as error:
         raise CaptureError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _bring(file: BinaryIO, path: str, environ: Mapping[str, str]) -> Account:
+def _bring(file: BinaryIO, path: str, environ: Mapping[str, str], folder: str | None) -> Account:
     try:
         form = recognise(file)
     except CaptureError as error:
@@ -73,7 +73,7 @@ def _bring(file: BinaryIO, path: str, environ: Mapping[str, str]) -> Account:
     account = Account(form.unit)
     imported = {"from": form.name, "approximate": list(form.approximate), "missing": list(form.missing)}
     name = printable_name(os.path.splitext(os.path.basename(path))[0])
-    captures = Captures(imported, environ, account, name)
+    captures = Captures(imported, environ, account, name, folder)
     file.seek(0)
     try:
         form.record(file, captures)

@@ -73,14 +73,23 @@ class Recording:
 class Captures:
     """The captures of one file; each is made when the first of its server is recorded.
 
-    `imported` is what their headers say of the file; `name` is for a server that the file does not name.
+    `imported` is what their headers say of the file; `name` is for a server that the file does not name. They are
+    written into `folder`, or where `environ` says.
     """
 
-    def __init__(self, imported: Mapping[str, object], environ: Mapping[str, str], account: Account, name: str) -> None:
+    def __init__(
+        self,
+        imported: Mapping[str, object],
+        environ: Mapping[str, str],
+        account: Account,
+        name: str,
+        folder: str | None = None,
+    ) -> None:
         self.account = account
         self.name = name
         self._imported = dict(imported)
         self._environ = dict(environ)
+        self._folder = folder
         self._open: dict[str, Recording] = {}
         self._failures: list[str] = []
 
@@ -116,7 +125,7 @@ class Captures:
         if "argv" in fields:
             fields = {**fields, "argv": tap.redactor.argv(fields["argv"])}
         header = {"tool": f"mcpspy {__version__}", **fields, "name": name, "imported": self._imported}
-        writer = create(header, output=None, folder=None, environ=self._environ, wall=wall, say=self._fail)
+        writer = create(header, output=None, folder=self._folder, environ=self._environ, wall=wall, say=self._fail)
         if writer is None:
             raise CaptureError(self._failures[0])
         tap.writer = writer

@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 
-from mcpspy.redact import is_oauth_endpoint
+from mcpspy.redact import is_form, is_oauth_endpoint
 from mcpspy.relay import oauth
 from mcpspy.relay.answers import REASONS, answer
 from mcpspy.relay.heads import (
@@ -73,8 +73,7 @@ class Exchange:
         self.headers: RawHeaders = list(request.raw_headers)
         self._chunked: bool = request._message.chunked  # noqa: SLF001 (what the parser found; nothing else tells)
         self._upgrade = self._asks_for_a_websocket()
-        form = "x-www-form-urlencoded" in every(self.headers, b"content-type").lower()
-        self._secret = form or is_oauth_endpoint(request.raw_path)
+        self._secret = is_form(every(self.headers, b"content-type")) or is_oauth_endpoint(request.raw_path)
         self._t = route.now()
         self.legacy = (
             request.method == "GET"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from mcpspy.head import SIGN_OF_MCP
-from mcpspy.redact import is_oauth_endpoint
+from mcpspy.redact import is_form, is_oauth_endpoint
 from mcpspy.relay.heads import RawHeaders, every, recorded
 from mcpspy.tap import Body, Tap
 
@@ -138,12 +138,11 @@ class Flow:
     def __init__(
         self, origin: Origin, head: dict[str, Any], headers: RawHeaders, peer: str, say: Callable[[str], None]
     ) -> None:
-        form = "x-www-form-urlencoded" in every(headers, b"content-type").lower()
         self.origin = origin
         self.held = Held(origin)
         self._mute = False  # what answers it cannot hold a message
         self._open = {"request", "response"}  # what has not ended yet
-        self._secret = form or is_oauth_endpoint(head["target"])
+        self._secret = is_form(every(headers, b"content-type")) or is_oauth_endpoint(head["target"])
         self._tap = Tap(cast("Writer", self.held), say)
         self._sockets: dict[bool, Body] = {}  # by whether the client sends
         if _speaks_mcp(headers):
@@ -177,7 +176,7 @@ class Flow:
                 "head": {"status": status, "reason": reason, "headers": recorded(headers)},
             },
             encoding=every(headers, b"content-encoding"),
-            secret=self._secret and framing == "body" and sender == "server",
+            secret=(self._secret or "html" in kind) and framing == "body" and sender == "server",
         )
         return self.answer
 

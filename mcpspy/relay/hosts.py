@@ -1,7 +1,8 @@
 """Which hosts an interceptor may look into: those that the user names, and no other (M-04).
 
 A name is a glob over host names, `*.example.com`, on any port unless it has one of its own. What no name matches is not
-decrypted and not recorded. A name in other letters than ASCII stands for its IDNA form, which is what clients send.
+decrypted and not recorded. A name in other letters than ASCII stands for its IDNA form, which is what clients send. The
+dot that may end a name (RFC 1034, 3.1) makes no difference.
 """
 
 import re
@@ -12,7 +13,9 @@ from mcpspy.errors import UsageError
 from mcpspy.redact import shown
 
 _PORT = re.compile(r"(?:\]|^[^:]*):[0-9*?]+$")  # of `host:port` and `[v6]:port`, not of a bare IPv6 address
-_GLOB = re.compile(r"[\w.*?-]+(?::[0-9*?]+)?|\[[0-9a-f:.*?]+\](?::[0-9*?]+)?|[0-9a-f.*?]*:[0-9a-f.*?]*:[0-9a-f:.*?]*")
+_GLOB = re.compile(
+    r"(?!\.+(?::|$))[\w.*?-]+(?::[0-9*?]+)?|\[[0-9a-f:.*?]+\](?::[0-9*?]+)?|[0-9a-f.*?]*:[0-9a-f.*?]*:[0-9a-f:.*?]*"
+)
 
 
 class Hosts:
@@ -41,4 +44,6 @@ def _pattern(name: str) -> str:
             f"--allow takes one host, such as mcp.example.com, '*.example.com' or host:8443, not {shown(name)!r}"
         ) from None
     place = glob if _PORT.search(glob) else f"{glob}:*"
-    return r"\A" + translate(place.replace("[", "").replace("]", ""))
+    host, _, port = place.replace("[", "").replace("]", "").rpartition(":")
+    host = host.removesuffix(".")
+    return rf"\A(?:{translate(f'{host}:{port}')}|{translate(f'{host}.:{port}')})"

@@ -13,6 +13,7 @@ import asyncio
 import errno
 import logging
 import os
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,10 @@ import mitmproxy.proxy.server  # type: ignore[import-not-found]
 from mitmproxy import certs, ctx
 from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
 from mitmproxy.master import Master  # type: ignore[import-not-found]
+from mitmproxy.net.check import is_valid_host  # type: ignore[import-not-found]
 from mitmproxy.options import Options  # type: ignore[import-not-found]
+from mitmproxy.proxy.layers.http import ResponseProtocolError  # type: ignore[import-not-found]
+from mitmproxy.proxy.layers.http._http2 import Http2Client  # type: ignore[import-not-found]
 from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
 
 from mcpspy.authority import BASENAME, Authority, write_bundle
@@ -39,6 +43,9 @@ MODES = ("regular", "upstream", "reverse", "socks5", "local")
 _FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
 _KEY_SIZE = 2048
 _PORTS = {"http": 80, "https": 443}
+_QUOTATION = re.compile(r"""(?<!\w)b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")  # a `repr` of bytes or text
+_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the words of OpenSSL
+_REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +78,19 @@ def make(authority: Authority) -> None:
         raise UsageError(f"the authority in {folder} is damaged: move it away, and a new one is made") from None
 
 
-def target(mode: str) -> str | None:
-    """The host that a reverse mode leads to; None for other modes. Raises UsageError for what is no mode."""
+def target(mode: str) -> tuple[str, int] | None:
+    """The host and port that a reverse mode leads to; None for other modes. Raises UsageError for what is no mode."""
     name = mode.partition(":")[0]
     try:
         if name not in MODES:
             raise ValueError("there is none of that name")
         spec = ProxyMode.parse(mode)
     except ValueError as error:
-        modes = "regular, upstream:URL, reverse:URL, socks5, local or local:PROGRAM"
+        modes = "regular, upstream:URL, reverse:URL (without a path), socks5, local or local:PROGRAM"
         if "@" in mode:
             raise UsageError(f"--mode {shown(mode)!r} cannot be used: a URL in it must not hold a password") from None
         raise UsageError(f"--mode {mode!r} cannot be used ({error}); the modes are {modes}") from None
-    return spec.address[0] if name == "reverse" else None
+    return spec.address if name == "reverse" else None
 
 
 async def run(
@@ -132,6 +139,7 @@ async def _relay(
         master.options.update(tcp_timeout=_FOR_EVER)
     else:
         mitmproxy.proxy.server.TCP_TIMEOUT = _FOR_EVER
+    Http2Client.ReceiveProtocolError = _ServerError
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         try:
             asyncio.get_running_loop().add_signal_handler(getattr(signal, name), master.shutdown)
@@ -157,6 +165,7 @@ class _Bugs(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         what = f"{type(error).__name__}: {error}" if error else record.getMessage().partition("\n")[0]
+        what = _unquoted(what)
         if not self.silent:
             self._say_once(f"a bug in recording or in mitmproxy ({what})", "; other traffic goes on")
 
@@ -173,6 +182,18 @@ def _why_not(settings: Settings, error: Exception) -> str:
         by = f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else ""
         return f"{place} is taken{by}: end that, or choose another port with --listen"
     return f"cannot listen on {place}: {error.strerror or error}"
+
+
+class _ServerError(ResponseProtocolError):  # type: ignore[misc]
+    """What a server did wrong on HTTP/2; mitmproxy says of either side that it is the client which reset a stream."""
+
+    def __init__(self, stream_id: int, message: str, *code: object, **named: object) -> None:
+        super().__init__(stream_id, message.replace("reset by client", "reset by server"), *code, **named)
+
+
+def _unquoted(message: str) -> str:
+    """A message of mitmproxy without what it quotes of a peer, for that may hold secrets."""
+    return _QUOTATION.sub("«withheld»", message)
 
 
 class Interceptor:
@@ -232,7 +253,8 @@ class Interceptor:
         self._flows[flow.id] = flow, recording
         request.stream = self._tee(recording.asked.feed, origin)
         if flow.error:  # mitmproxy refuses it
-            self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", flow.error.msg))
+            error = flow.error.msg
+            self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", _unquoted(error)))
 
     def request(self, flow: Any) -> None:
         """The request has ended."""
@@ -262,17 +284,17 @@ class Interceptor:
 
     def error(self, flow: Any) -> None:
         """The flow broke off: the client has left, the server has, or it could not be reached."""
-        # Of HTTP/2 it says `by client` whichever side has reset a stream; only clients cancel.
-        left = not flow.client_conn.connected or "by client (CANCEL)" in flow.error.msg
-        answered = flow.response is not None
+        error = flow.error.msg
+        left = not flow.client_conn.connected or "reset by client" in error
+        cancelled = "reset by server (CANCEL)" in error  # then the client's stream is, too
 
         def break_off(recording: Flow, t: int) -> None:
             if left:
                 recording.end(t, "reset", "abort")
-            elif answered:
+            elif recording.answer or cancelled:
                 recording.end(t, "abort", "reset")
             else:
-                recording.refuse(t, 502, "Bad Gateway", flow.error.msg)
+                recording.refuse(t, 502, "Bad Gateway", _unquoted(error))
 
         self._afterwards(flow, break_off)
 
@@ -300,16 +322,23 @@ class Interceptor:
         self._afterwards(flow, lambda recording, t: recording.hang_up(t, code, reason, by_client=by_client))
 
     def tls_failed_client(self, handshake: Any) -> None:
-        """A client did not accept our certificate."""
+        """A client did not accept our certificate, left, or speaks no TLS."""
         client, server = handshake.conn, handshake.context.server
         host = client.sni or (server.address[0] if server.address else "the server")
-        why = "it hung up" if "disconnected" in client.error else client.error
-        self._say_once(
-            f"a client refused our certificate for {host}",
-            f" ({why}): it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca"
-            " env'); or it insists on the server's own certificate, and then it cannot be intercepted: leave"
-            f" {host} out of --allow",
+        why = client.error
+        advice = (
+            ": it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca env'); or it"
+            " insists on the server's own certificate, and then it cannot be intercepted: leave"
+            f" {host} out of --allow"
         )
+        if refusal := _REFUSAL.search(why):
+            self._say_once(f"a client refused our certificate for {host}", f" ({refusal[1]}){advice}")
+        elif "disconnected" in why or "closed early" in why:
+            if handshake.ssl_conn and "early" not in why:  # else it left before it had one
+                self._say_once(f"a client hung up when it had our certificate for {host}", advice)
+        else:
+            reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
+            self._say_once(f"no TLS with a client for {host}", f" ({reason}): its bytes are none, or of an old version")
 
     def tls_failed_server(self, handshake: Any) -> None:
         """A server's certificate cannot be verified, or it speaks no TLS."""
@@ -326,7 +355,7 @@ class Interceptor:
 
     def _origin(self, request: Any) -> Origin:
         port = "" if _PORTS.get(request.scheme) == request.port else f":{request.port}"
-        name = request.pretty_host
+        name = request.pretty_host if is_valid_host(request.pretty_host) else request.host
         url = f"{request.scheme}://{f'[{name}]' if ':' in name else name}{port}"
         if url not in self._origins:
             self._origins[url] = Origin(url, self._create)

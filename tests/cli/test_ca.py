@@ -2,15 +2,17 @@
 
 import os
 import shlex
+import shutil
 import subprocess
+import sys
 
 import pytest
 
-from mcpspy.authority import Authority
 from mcpspy.cli.ca import _quote_for_powershell
 from tests.cli.test_mitm import LIMIT, mcpspy
 from tests.peers import prepare
 from tests.relay.interception import certificate, needs_mitmproxy
+from tests.test_authority import made
 
 __all__ = ["certificate"]  # a fixture
 
@@ -18,12 +20,7 @@ __all__ = ["certificate"]  # a fixture
 @pytest.fixture
 def home(tmp_path, certificate):
     """A home with an authority."""
-    authority = Authority(str(tmp_path / ".mcpspy" / "ca"))
-    authority.protect()
-    for path, source in ((authority.certificate, certificate[0]), (authority.key, certificate[1])):
-        with open(source) as file, open(path, "w") as out:
-            out.write(file.read())
-    authority.protect()
+    made(tmp_path / ".mcpspy" / "ca", certificate)
     return tmp_path
 
 
@@ -46,12 +43,47 @@ def test_a_shell_can_take_the_environment(home):
     shell = f"eval {shlex.quote(printed)}; env"
     clean = {"PATH": os.environ["PATH"]}
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=LIMIT, env=clean)
-    environ = dict(line.split("=", 1) for line in done.stdout.splitlines())
-    bundle = str(home / ".mcpspy" / "ca" / "bundle.pem")
-    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
-        assert environ[name] == bundle
-    assert os.path.exists(bundle)
+    assert os.path.dirname(bundle(done.stdout)) == str(home / ".mcpspy" / "ca")
     assert "Electron" in said.stderr
+
+
+def bundle(environment):
+    """The one file that the variables name, which exists."""
+    environ = dict(line.split("=", 1) for line in environment.splitlines() if "=" in line)
+    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+    (path,) = {environ[name] for name in names}
+    assert os.path.exists(path)
+    return path
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_can_take_the_environment(tmp_path, certificate):
+    """docs/recipes/tls.md; with a path that has to be quoted."""
+    home = tmp_path / "it's a home"
+    home.mkdir()
+    made(home / ".mcpspy" / "ca", certificate)
+    script = f"{shlex.join([sys.executable, '-m', 'mcpspy', 'ca', 'env'])} 2>/dev/null | source; env"
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    command = ["fish", "--no-config", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT, env=environ)
+    assert os.path.dirname(bundle(done.stdout)) == str(home / ".mcpspy" / "ca")
+
+
+@pytest.mark.parametrize("command", ["export", "env", "status"])
+@pytest.mark.parametrize("damage", [b"garbage\n", b"\xff\xfe\0"])
+def test_an_authority_that_is_damaged_is_one_line(home, command, damage):
+    (home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem").write_bytes(damage)
+    done = mcpspy(home, "ca", command)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "cannot be used" in done.stderr
+
+
+def test_its_status_names_the_variables_of_this_shell(home):
+    command = [sys.executable, "-m", "mcpspy", "ca", "status"]
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"], "SSL_CERT_FILE": "/no/such"}
+    environ["CURL_CA_BUNDLE"] = str(home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem")
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT, env=environ)
+    assert "this shell   has CURL_CA_BUNDLE\n" in done.stdout
 
 
 def test_its_status_tells_where_until_when_and_who_trusts_it(home, monkeypatch):

@@ -29,6 +29,31 @@ def test_it_prints_where_the_captures_lie_and_the_other_commands_read_them(home,
     assert [json.loads(line)["exchanges"] for line in mcpspy("ls", "--json")[1].splitlines()] == [3]
 
 
+def test_the_captures_go_where_the_user_says(tmp_path, mcpspy, weather):
+    status, out, err = mcpspy("import", weather, "--capture-dir", str(tmp_path / "mine"))
+    assert (status, err) == (0, "")
+    [path] = out.splitlines()
+    assert os.path.dirname(path) == str(tmp_path / "mine")
+    (tmp_path / "file").write_text("")
+    status, out, err = mcpspy("import", "--capture-dir", str(tmp_path / "file"), weather)
+    assert (status, out, err) == (2, "", f"mcpspy: cannot write a capture to {tmp_path}/file: File exists\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("weather.mitm", "imported from a flow file of mitmproxy · approximate: times of events"),
+        ("weather.har", "imported from a HAR · approximate: times of events, bytes"),
+        ("mcp.log", "imported from a log of Claude Desktop · approximate: times of stderr, bytes · missing: argv"),
+    ],
+)
+def test_a_timeline_says_what_it_was_imported_from_and_what_is_not_as_it_was(tmp_path, mcpspy, name, line):
+    log = b'2025-06-27T07:58:07.000Z [info] [weather] Message from client: {"jsonrpc":"2.0","method":"x"}\n'
+    (tmp_path / name).write_bytes(log if name == "mcp.log" else fixture(name))
+    [path] = mcpspy("import", str(tmp_path / name))[1].splitlines()
+    assert mcpspy("show", path)[1].splitlines()[2] == line
+
+
 def test_an_imported_capture_is_a_mock_server(home, mcpspy, weather):
     [path] = mcpspy("import", weather)[1].splitlines()
     script = "import sys; from mcpspy.cli import main; sys.argv = ['mcpspy', 'mock', sys.argv[1]]; sys.exit(main())"

@@ -62,9 +62,14 @@ def test_help_needs_no_extra(tmp_path):
         (("--allow", "h", "--mode", "dns"), "the modes are regular, upstream:URL"),
         (("--allow", "h", "--mode", "regular:x"), "mode takes no arguments"),
         (("--allow", "h", "--mode", "upstream:ftp://h"), "--mode 'upstream:ftp://h' cannot be used"),
+        (("--mode", "reverse:https://h/mcp"), "reverse:URL (without a path)"),
         (("--allow", "h", "--mode", "upstream:"), "--mode 'upstream:' cannot be used"),
         (("--allow", "h", "--ca", "/no/such/file"), "cannot read certificates from /no/such/file"),
         (("--allow", "https://h/mcp"), "--allow takes one host"),
+        (
+            ("--mode", "reverse:https://h", "--allow", "other", "--allow", "h:8443"),
+            "--mode reverse:https://h leads to h:443, which --allow other --allow h:8443 does not name",
+        ),
         (
             ("--allow", "h", "--mode", "upstream:http://u:pw@h:1"),
             "«withheld»@h:1' cannot be used: a URL in it must not",
@@ -80,6 +85,17 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, sentence):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1, done.stderr
     assert sentence in done.stderr
+
+
+@needs_mitmproxy
+def test_a_file_of_damaged_certificates_is_one_line(tmp_path):
+    """It would be accepted, and no server be trusted."""
+    path = tmp_path / "damaged.pem"
+    path.write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
+    options = ("--allow", "h", "--listen", ":0", "--ca", str(path))
+    done = mcpspy(tmp_path, "mitm", *options, python=prepare.python("mitm"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"mcpspy: cannot read certificates from {path}: number 1 in it is damaged\n"
 
 
 @needs_mitmproxy
@@ -107,25 +123,47 @@ def test_a_mode_that_this_platform_lacks_is_one_line(tmp_path):
 @needs_mitmproxy
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    ("mode", "url"),
+    ("mode", "url", "next_step"),
     [
-        ("regular", "http://127.0.0.1:"),
-        ("socks5", "socks5://127.0.0.1:"),
-        ("upstream:http://127.0.0.1:1", "http://127.0.0.1:"),
-        ("reverse:https://127.0.0.1:1", "http://127.0.0.1:"),
+        ("regular", "http://127.0.0.1:", "; start the client with 'mcpspy run --proxy {place} -- CLIENT'"),
+        ("socks5", "socks5://127.0.0.1:", "; the client has to trust it: 'mcpspy ca env' says how"),
+        ("upstream:http://127.0.0.1:1", "http://127.0.0.1:", "'mcpspy run --proxy {place} -- CLIENT'"),
+        (
+            "reverse:https://127.0.0.1:1",
+            "http://127.0.0.1:",
+            "; in the client's URL put http://{place} in place of https://127.0.0.1:1",
+        ),
     ],
 )
-def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, url):
+def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, url, next_step):
     allow = () if mode.startswith("reverse") else ("--allow", "127.0.0.1")
     with intercepting(tmp_path, *allow, "--mode", mode) as mitm:
         assert mitm.url.startswith(url)
         line = mitm.says("recording what is MCP of 127.0.0.1")
-        led = mode.startswith(("regular", "upstream"))
-        assert (f"'mcpspy run --proxy {mitm.place} -- CLIENT'" in line) is led
+        assert line.endswith(next_step.format(place=mitm.place))
         mitm.process.send_signal(how)
         assert mitm.process.wait(LIMIT) == 0
     assert mitm.said().count("\n") == 1
     assert mitm.captures() == []
+
+
+@needs_mitmproxy
+def test_it_goes_on_where_nobody_reads_its_address(tmp_path):
+    """The user is told it all the same."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [prepare.python("mitm"), "-m", "mcpspy", "mitm", "--allow", "h", "--listen", ":0"]
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environ) as mitm:
+        os.close(write)
+        try:
+            assert "cannot write the output, which is http://127.0.0.1:" in mitm.stderr.readline()
+            assert "recording what is MCP of h" in mitm.stderr.readline()
+            mitm.send_signal(signal.SIGINT)
+            assert mitm.wait(LIMIT) == 141
+            assert mitm.stderr.read() == ""
+        finally:
+            mitm.kill()
 
 
 @needs_mitmproxy
@@ -196,7 +234,7 @@ def test_an_authority_that_is_damaged_or_cannot_be_made_is_one_line(tmp_path):
     for name in ("mitmproxy-ca.pem", "mitmproxy-ca-cert.pem"):
         (folder / name).write_text("nothing")
     for home, words in (
-        (tmp_path, "is damaged: move it away"),
+        (tmp_path, "it holds none in PEM form; move it away"),
         (folder / "mitmproxy-ca.pem", "cannot use the authority"),
     ):
         done = mcpspy(home, "mitm", "--allow", "h", python=prepare.python("mitm"))

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from mcpspy.authority import certificates
 from mcpspy.cli.run import _heeds_proxies
 from tests.cli.test_ca import home
 from tests.cli.test_mitm import LIMIT
@@ -44,9 +45,10 @@ def test_the_client_gets_the_proxy_and_the_authority(home, place):
     environ, _ = json.loads(done.stdout)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         assert environ[name] == f"http://{place}"
-    bundle = str(home / ".mcpspy" / "ca" / "bundle.pem")
-    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
-        assert environ[name] == bundle
+    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+    (bundle,) = {environ[name] for name in names}
+    assert os.path.dirname(bundle) == str(home / ".mcpspy" / "ca")
+    assert certificates(str(home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem"))[0] in certificates(bundle)
     assert (environ["NODE_USE_ENV_PROXY"], environ["MINE"]) == ("1", "1")
     assert not {"NO_PROXY", "no_proxy"} & set(environ)
     assert done.stderr == "mcpspy: NO_PROXY is not passed on: what it names would go past mcpspy\n"
@@ -75,7 +77,8 @@ def test_it_becomes_the_client(home, place):
         (("--proxy", "6279", "--", "true"), "--proxy takes HOST:PORT"),
         (("--proxy", "h:99999", "--", "true"), "--proxy takes HOST:PORT"),
         (("--proxy", "ä..b:1", "--", "true"), "nothing listens on ä..b:1"),
-        (("true",), "unrecognized arguments: true"),
+        (("--proxy", "{place}", "curl", "-sS"), "put '--' before the client's command: mcpspy run -- curl ..."),
+        (("--no-such", "--", "true"), "unrecognized arguments: --no-such"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(home, place, arguments, sentence):
@@ -100,6 +103,21 @@ def test_without_an_authority_it_does_not_start_the_client(tmp_path, place):
     assert "'mcpspy mitm' makes it" in done.stderr
 
 
+def test_an_authority_that_is_damaged_does_not_start_the_client(home, place):
+    (home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem").write_text("nothing")
+    done = run(home, "--proxy", place, "--", "echo", "started")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "cannot be used" in done.stderr
+
+
+def test_a_file_of_certificates_that_no_client_could_read_is_named(home, place):
+    (home / "mine.pem").write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
+    environ = {"SSL_CERT_FILE": str(home / "mine.pem")}
+    done = run(home, "--proxy", place, "--", "echo", "started", environ=environ)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"cannot read certificates from {home / 'mine.pem'}: number 1 in it is damaged" in done.stderr
+
+
 @pytest.mark.parametrize(("command", "status", "why"), [("no-such-client", 127, "not found"), ("/", 126, "executed")])
 def test_a_command_that_cannot_start_ends_as_in_a_shell(home, place, command, status, why):
     done = run(home, "--proxy", place, "--", command)
@@ -122,7 +140,7 @@ def test_a_node_that_ignores_proxies_is_told_of(home, place, client, version, wa
     assert ("Node 20.20 ignores HTTPS_PROXY" in done.stderr) is warned
     if warned:
         assert "'mcpspy proxy'" in done.stderr
-        assert "reverse:URL" in done.stderr
+        assert "reverse:https://HOST" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,23 @@ def test_what_is_mcp_is_told_by_content(tmp_path, fields, wanted):
     assert not list(tmp_path.iterdir()), "a capture is made with the first step"
 
 
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        (b"application/x-www-form-urlencoded", b"password=hunter2"),
+        (b"multipart/form-data; boundary=b", b'--b\r\nContent-Disposition: form-data; name="password"\r\n\r\nhunter2'),
+    ],
+)
+def test_a_form_is_imported_without_its_secrets(tmp_path, media_type, body):
+    """O-02: as a live one is recorded."""
+    state = flow(body)
+    state["request"] |= {"headers": [[b"Content-Type", media_type], [b"Mcp-Session-Id", b"x"]], "path": b"/login"}
+    _, [capture] = brought(tmp_path, dumps(state))
+    told_of = "\n".join(told(capture))
+    assert "hunter2" not in told_of
+    assert "«redacted:" in told_of
+
+
 @pytest.mark.parametrize("form", ["gzip", "br", "no-such-coding"])
 def test_a_body_whose_coding_cannot_be_undone_stays_as_it_came_and_that_is_said(tmp_path, form):
     state = flow()

@@ -86,20 +86,26 @@ class Interception(Stage):
 
     mitm: Mitm | None = None
 
-    async def tunnel(self) -> Peer:
-        """A connection through the proxy, before a word of TLS."""
+    async def connect(self) -> Peer:
+        """A connection to the proxy."""
         peer = Peer(*await asyncio.open_connection("127.0.0.1", int(self.mitm.place.rpartition(":")[2]), limit=1 << 22))
         self.peers.append(peer)
+        return peer
+
+    async def tunnel(self) -> Peer:
+        """A connection through the proxy, before a word of TLS."""
+        peer = await self.connect()
         await peer.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % self.upstream)
         assert b" 200 " in await peer.head()
         return peer
 
-    async def client(self, trust: str | None = None) -> Peer:
-        """A client that trusts the authority, or what the file `trust` holds."""
+    async def client(self, trust: str | None = None, alpn: tuple[str, ...] = ()) -> Peer:
+        """A client that trusts the authority, or what the file `trust` holds, and speaks one of `alpn`."""
         peer = await self.tunnel()
-        await peer.writer.start_tls(
-            ssl.create_default_context(cafile=trust or self.mitm.authority), server_hostname="127.0.0.1"
-        )
+        tls = ssl.create_default_context(cafile=trust or self.mitm.authority)
+        if alpn:
+            tls.set_alpn_protocols(alpn)
+        await peer.writer.start_tls(tls, server_hostname="127.0.0.1")
         return peer
 
     async def captured(self) -> list:
@@ -110,8 +116,8 @@ class Interception(Stage):
 
 
 @asynccontextmanager
-async def interception(home: Path, certificate, *options: str, **popen):
-    """Start an upstream that hands its connections to the test, and the proxy to it."""
+async def interception(home: Path, certificate, *options: str, alpn: tuple[str, ...] = (), **popen):
+    """Start an upstream, of the protocols `alpn`, that hands its connections to the test, and the proxy to it."""
     arrived: asyncio.Queue[Peer] = asyncio.Queue()
     peers: list[Peer] = []
 
@@ -122,6 +128,8 @@ async def interception(home: Path, certificate, *options: str, **popen):
 
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*certificate)
+    if alpn:
+        tls.set_alpn_protocols(alpn)
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     options = options or ("--allow", "127.0.0.1", "--ca", certificate[0])
     try:

@@ -329,6 +329,11 @@ OAUTH = {
         b"application/x-www-form-urlencoded",
         b"assertion=hunter2&refresh_token=hunter2",
     ),
+    "form in parts": (
+        b"/upload",
+        b"multipart/form-data; boundary=b",
+        b'--b\r\nContent-Disposition: form-data; name="client_secret"\r\n\r\nhunter2\r\n--b--\r\n',
+    ),
 }
 
 

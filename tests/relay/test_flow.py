@@ -46,6 +46,29 @@ def kept(tmp_path):
     kept.origin.end()
 
 
+FORM = b'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\nhunter2\r\n--b--\r\n'
+
+
+@pytest.mark.parametrize(
+    ("asked", "body", "answered", "answer"),
+    [
+        (b"multipart/form-data; boundary=b", FORM, b"text/plain", b""),
+        (b"application/x-www-form-urlencoded", b"password=hunter2", b"text/plain", b""),
+        (b"application/json", b"{}", b"text/html; charset=utf-8", b'<input name="code" value="hunter2">'),
+        (b"", b"", b"application/xhtml+xml", b'<a href="/?code=hunter2">'),
+    ],
+    ids=str,
+)
+def test_forms_and_pages_are_recorded_without_their_secrets(kept, asked, body, answered, answer):
+    """O-02, with `--all-http`."""
+    flow = kept.flow((b"Content-Type", asked), target="/login")
+    flow.held.release()
+    pass_through(flow, body, [(b"Content-Type", answered)], answer)
+    raw = b"".join(record.raw for record in kept.records(Frame))
+    assert b"hunter2" not in raw
+    assert "«redacted:".encode() in raw
+
+
 def pass_through(flow, body, headers, *chunks, status=200):
     """A whole flow."""
     now = flow.origin.now

@@ -29,6 +29,12 @@ from mcpspy.relay.hosts import Hosts
         ("[::1]", "::1", 443, True),
         ("[::1]:8443", "::1", 8443, True),
         ("[::1]:8443", "::1", 443, False),
+        ("mcp.example.com.", "mcp.example.com", 443, True),
+        ("mcp.example.com", "mcp.example.com.", 443, True),
+        ("mcp.example.com.:443", "mcp.example.com.", 443, True),
+        ("mcp.example.com.:443", "mcp.example.com.", 8443, False),
+        ("*.example.com.", "mcp.example.com", 443, True),
+        ("mcp.example.com", "mcp.example.com..", 443, False),
     ],
 )
 def test_a_glob_names_hosts_and_perhaps_a_port(glob, name, port, allowed):
@@ -40,7 +46,8 @@ def test_a_glob_names_hosts_and_perhaps_a_port(glob, name, port, allowed):
 
 
 @pytest.mark.parametrize(
-    "glob", ["", " ", "https://h/mcp", "a,b", "a b", "h:https", "h:", "[::1", "user:hidden@h", "a:b:x", "ä..b"]
+    "glob",
+    ["", " ", "https://h/mcp", "a,b", "a b", "h:https", "h:", "[::1", "user:hidden@h", "a:b:x", "ä..b", ".", ".:443"],
 )
 def test_what_can_name_no_host_is_refused(glob):
     """It would match nothing, and nobody would be told."""

@@ -74,19 +74,19 @@ def test_a_client_on_node_goes_through_a_reverse_mode(tmp_path, certificate):
     judge(capture, "http")
 
 
-@pytest.mark.parametrize("everything", [False, True])
-def test_a_login_with_oauth_succeeds_and_no_secret_is_recorded(tmp_path, certificate, everything):
+@pytest.mark.parametrize(("client", "everything"), [("python1", False), ("python1", True), ("python2", True)])
+def test_a_login_with_oauth_succeeds_and_no_secret_is_recorded(tmp_path, certificate, client, everything):
     """REQUIREMENTS 6, case 13; O-02: form, query, JSON, headers, byte by byte.
 
     The server insists on tokens for its own URL, and its authorization server stands at another origin.
     """
-    needs("python1")
+    needs("python1", client)
     program = os.path.join(prepare.HERE, "python1", "login_{}.py")
     serve = [prepare.python("python1"), program.format("server"), "strict", *certificate]
     options = ("--allow", "127.0.0.1", "--ca", certificate[0]) + ("--all-http",) * everything
     with running(serve) as server, intercepting(tmp_path, *options) as mitm:
         origin = f"https://127.0.0.1:{server.stdout.readline().strip()}"
-        login = mitm.run(prepare.python("python1"), program.format("client"), f"{origin}/mcp")
+        login = mitm.run(prepare.python(client), program.format("client"), f"{origin}/mcp")
         document = json.loads(output(login, mitm.environ))
     assert document.get("said") == "for those who have logged in", document
     captures = {Capture(str(path)).header.url: path for path in mitm.captures()}

@@ -1,4 +1,4 @@
-"""The SDK's OAuth client, with a browser that agrees to everything: `login_client.py URL`.
+"""The SDK's OAuth client, of either major version, with a browser that agrees to everything: `login_client.py URL`.
 
 Prints one JSON document: the server's answer to one call, or the error that ended the login, and every secret of it.
 """
@@ -8,11 +8,18 @@ import json
 import sys
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 from mcp import ClientSession
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
+
+try:
+    import httpx2 as httpx
+    from mcp.shared.auth import AuthorizationCodeResult
+except ImportError:  # the SDK 1.x
+    import httpx
+
+    AuthorizationCodeResult = None
 
 
 class Memory:
@@ -41,11 +48,12 @@ async def main(url):
         async with httpx.AsyncClient() as browser:
             answer = await browser.get(page)
         query = parse_qs(urlsplit(answer.headers["location"]).query)
-        arrived.append((query["code"][0], query["state"][0]))
+        arrived.append({name: query[name][0] for name in ("code", "state", "iss") if name in query})
         secrets.append(query["code"][0])
 
     async def arrive():
-        return arrived[-1]
+        came = arrived[-1]
+        return AuthorizationCodeResult(**came) if AuthorizationCodeResult else (came["code"], came["state"])
 
     async def look(request):
         form = parse_qs(request.content.decode()) if request.headers.get("content-type", "").endswith("encoded") else {}
