@@ -23,7 +23,7 @@ COMMANDS = {
     for command in (
         Command("filter", "FILTER", "show the rows that a filter wants; all without one"),
         Command("find", "FILTER", "go to the next row that a filter wants"),
-        Command("goto", "NUMBER", "go to that frame, in a merge of the same session; the number alone does the same"),
+        Command("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
         Command("save", "", "save the selected frame, byte for byte"),
         Command("theme", "NAME", "other colours"),
         *(Command(view, "", f"show the view {view}") for view in VIEWS),

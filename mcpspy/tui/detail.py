@@ -205,7 +205,10 @@ class Detail(Container):
     def _document(self, subject: Subject | None, header: Header, width: int) -> Document:
         rows, around = subject or ([], _NOTHING)
         row = rows[0] if rows else None
-        found = entries(rows, header, around) if subject else [Entry([("no other message belongs to it", "label")])]
+        brief = self._pair and not self.has_class("columns")  # two of them, one below the other, leave little room
+        found = entries(rows, header, around, brief=brief)
+        if subject is None:
+            found = [Entry([("no other message belongs to it", "label")])]
         if row and len(row.raw) < row.size:
             found.append(Entry([(f"the first {size_text(len(row.raw))} of {size_text(row.size)}", "warning")]))
         key = (row.method, row.kind) if row else (None, "")

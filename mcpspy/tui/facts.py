@@ -28,8 +28,10 @@ _NAME, _VALUE = 24, 40  # columns that the names and characters that the values 
 _LONG = 500  # characters of anything that a peer may make as long as it likes
 
 
-def entries(rows: list[Row], header: Header, around: Around) -> list[Entry]:
-    """The lines about the messages of one frame; the last is blank."""
+def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = False) -> list[Entry]:
+    """The lines about the messages of one frame; the last is blank. `brief`: only what they are and how they went."""
+    if brief:
+        return [_in_one(row) for row in rows]
     found = [entry for row in rows for entry in _about(row, header)]
     if around.changed:
         found.append(_forwarded(around.changed))
@@ -39,10 +41,21 @@ def entries(rows: list[Row], header: Header, around: Around) -> list[Entry]:
     return found
 
 
-def _about(row: Row, header: Header) -> Iterator[Entry]:
+def _subject(row: Row) -> list[Piece]:
     subject = " ".join(part for part in (row.method, row.name) if part) or row.kind
     part = f" part {row.part + 1}" if row.part else ""
-    yield Entry([(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")])
+    return [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
+
+
+def _in_one(row: Row) -> Entry:
+    outcome = [row.kind, row.status, duration_text(row.latency) if row.latency is not None else None]
+    found = [("".join(_FOUND[finding.severity] for finding in row.findings), "warning")] if row.findings else []
+    said = f" · {' · '.join(filter(None, outcome))} "
+    return Entry([*_subject(row), (said, "warning" if row.status in _BAD else "label"), *found])
+
+
+def _about(row: Row, header: Header) -> Iterator[Entry]:
+    yield Entry(_subject(row))
     facts = [row.kind, _TO[row.sender]]
     if row.id is not None:
         facts.append(f"id {printable(str(row.id), 100)}")

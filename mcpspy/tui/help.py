@@ -11,11 +11,19 @@ from textual.widgets import Static
 
 from mcpspy.tui.commands import COMMANDS
 from mcpspy.tui.rows import Cell, Rows
+from mcpspy.tui.view import MARKS
 
 Group = tuple[str, tuple[type[DOMNode], ...]]
 """A heading, and the classes whose keys stand below it."""
 
 _KEYS = 18  # columns
+_SIGNS = (
+    ("→ ←", "said by the client, by the server; · is a word of mcpspy itself"),
+    (" ".join(MARKS[severity] for severity in ("error", "warning", "info")), "an error, a warning, a remark was found"),
+    ("┌ │ └", "from the selected frame to the one that it answers, or that answers it"),
+    ("▄▄▄", "how long a call took: two more for each power of ten, from 100 µs on"),
+    ("*", "a frame that you have marked, a session that is to be opened with others"),
+)
 
 
 def keys_of(kind: type[DOMNode]) -> list[tuple[str, str]]:
@@ -30,12 +38,13 @@ def keys_of(kind: type[DOMNode]) -> list[tuple[str, str]]:
 
 
 def lines_of(groups: tuple[Group, ...]) -> list[list[Cell]]:
-    """The lines of the help: the keys of each group, then the commands."""
+    """The lines of the help: the keys of each group, the commands, then what signs mean."""
     found: list[list[Cell]] = []
     for title, kinds in groups:
         found += [[(f" {title}", "help--title")], *(_line(*entry) for kind in kinds for entry in keys_of(kind)), []]
     found.append([(" the command line, after :", "help--title")])
     found += [_line(f"{name} {command.argument}", command.says) for name, command in COMMANDS.items()]
+    found += [[], [(" signs", "help--title")], *(_line(*sign) for sign in _SIGNS)]
     return found
 
 
@@ -72,5 +81,5 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """A title and the lines."""
-        yield Static("keys and commands · Esc goes back", id="title", markup=False)
+        yield Static("keys, commands and signs · Esc goes back", id="title", markup=False)
         yield HelpRows(lines_of(self._groups))

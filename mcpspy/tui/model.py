@@ -16,7 +16,7 @@ from mcpspy.capture.reader import Records
 from mcpspy.jsonrpc import Id
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
-from mcpspy.record import Close, Frame, Open
+from mcpspy.record import Close, Frame, Gap, Open
 from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
 from mcpspy.tui.announced import Announced
 from mcpspy.tui.found import Found
@@ -98,7 +98,7 @@ class Session:
         self.header = self.index.header
         self.counts = Counts()
         self.complete = False
-        """The file has ended, and all of it is folded."""
+        """The file has ended, and all of it is folded that is there."""
         self._ended = False  # in order, by a record that says so
         self.findings = Found()
         self.found = self.findings.counts
@@ -154,7 +154,9 @@ class Session:
                 break
             if time.perf_counter() > deadline:
                 return True
-        if not self.index.live and self.index.state != "cut short" and self._folded == self.index.size:
+        if self.index.state == "cut short":
+            self.complete = True  # what was not read by then never will be
+        elif not self.index.live and self._folded == self.index.size:
             self._finish()
         return False
 
@@ -195,11 +197,14 @@ class Session:
         return self.index.row_of(partner) if partner and self._columns.kind[n] != _BATCH else None
 
     def known(self, n: int) -> Row | None:
-        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
+        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`.
+
+        None before the fold has come to it; what it can no longer come to is a gap.
+        """
         columns = self._columns
         kind = _KINDS[columns.kind[n]]
         if not kind:
-            return None
+            return Row(n, 0, "gap", "mcpspy") if self.complete else None
         row = Row(n, columns.t[n], kind, _SENDERS[columns.sender[n]])
         self._add_what_is_known(row)
         row.id = self._id(n)
@@ -220,6 +225,8 @@ class Session:
         if isinstance(record, Open) and record.answers is not None:
             channel = self.index.channel(record.answers)
         found = list(rows_alone(record, channel))
+        if self.index.state == "cut short" and isinstance(record, Gap):
+            found[0].text = "it was in the file before that was cut short or replaced"
         if len(found) == 1 and self._columns.kind[n]:
             self._add_what_is_known(found[0])
         else:

@@ -154,8 +154,9 @@ def _label(line: Line, columns: int) -> Cell:
     subject = printable(" ".join(filter(None, (line.method, line.name))), columns)
     if line.kind in _ANSWERS:
         took = duration_text(line.latency) if line.latency is not None else ""
-        outcome = " ".join(filter(None, (line.status or line.kind, took)))
-        return f"{outcome}  {subject or '(no request seen)'}", "view--error" if line.status in _BAD else "view--ok"
+        status = line.status or line.kind
+        outcome = " ".join(filter(None, (status, took)))
+        return f"{outcome}  {subject or '(no request seen)'}", "view--error" if status in _BAD else "view--ok"
     if line.kind == "request":
         number = printable(f"id {line.id}", 20)
         lacking = f"  {line.status}" if line.status in ("pending", "unanswered", "cancelled") else ""

@@ -197,8 +197,10 @@ class SessionScreen(Screen[None]):
 
     # The filter, and what is looked for.
 
-    def action_prompt(self, kind: str) -> None:
-        """Let a filter, a search or a command be typed."""
+    async def action_prompt(self, kind: str) -> None:
+        """Let a filter, a search or a command be typed; what is filtered and found is in the timeline."""
+        if kind != "command":
+            await self.action_view(_TIMELINE)
         self._before = self._before or (self._filter, self._rows.selected)
         prompt = self.query_one(Prompt)
         prompt.show(kind, {"filter": self._filter, "find": self._sought}.get(kind, ""))
@@ -269,12 +271,13 @@ class SessionScreen(Screen[None]):
         prompt.tell("")
         return wanted
 
-    def action_find_again(self, step: int) -> None:
+    async def action_find_again(self, step: int) -> None:
         """Go to the next row that was to be found, or to the one before; ask where nothing was."""
-        if self._sought:
-            self._timeline.action_find(self._sought, step)
-        else:
-            self.action_prompt("find")
+        if not self._sought:
+            await self.action_prompt("find")
+            return
+        await self.action_view(_TIMELINE)
+        self._timeline.action_find(self._sought, step)
 
     # What keys and commands do.
 

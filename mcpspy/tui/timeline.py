@@ -21,7 +21,7 @@ from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Line, Session
 from mcpspy.tui.rows import Cell
 from mcpspy.tui.selection import Hunt, Selection
-from mcpspy.tui.view import MARKS, Following, View
+from mcpspy.tui.view import MARKS, Following, View, fit
 from mcpspy.units import duration_text, size_text
 
 _NARROW, _SIZED, _BARRED = 60, 70, 100  # columns from which there is a time, a size, a bar
@@ -154,7 +154,7 @@ class TimelineRows(Following):
             (MARKS[line.severity], f"timeline--{line.severity}" if line.severity else ""),
             ("*" if face.marked else " ", "timeline--mark"),
             *_address(line, width),
-            (f"{_time(face)} " if width >= _NARROW else "", "timeline--dim"),
+            (f"{_time(face, width)} " if width >= _NARROW else "", "timeline--dim"),
             (face.tie, "timeline--pending"),
             (f"{_ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
         ]
@@ -360,10 +360,12 @@ def waiting_text(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.0f} h"
 
 
-def _time(face: Face) -> str:
+def _time(face: Face, width: int) -> str:
+    """Seconds, to the microsecond where there is room."""
+    columns, digits = (12, 6) if width >= _BARRED else (9, 3)
     if face.since is None:
-        return f"{face.line.t / 1e9:>9.3f}"
-    return f"{face.since / 1e9:>+9.3f}"
+        return f"{face.line.t / 1e9:>{columns}.{digits}f}"
+    return f"{face.since / 1e9:>+{columns}.{digits}f}"
 
 
 def _address(line: Line, width: int) -> list[Cell]:
@@ -385,8 +387,8 @@ def _subject(line: Line, room: int) -> list[Cell]:
     if cell_len(method) + cell_len(name) + cell_len(number) > room:
         number = ""
     left = room - cell_len(number)
-    method = set_cell_size(method, min(cell_len(method), left))
-    name = set_cell_size(name, left - cell_len(method))
+    method = fit(method, left)
+    name = set_cell_size(fit(name, left - cell_len(method)), left - cell_len(method))
     colour = "timeline--dim" if line.kind == "notification" else ""
     return [(method, colour), (name, "timeline--client"), (number, "timeline--dim")]
 
@@ -394,7 +396,7 @@ def _subject(line: Line, room: int) -> list[Cell]:
 def _outcome(face: Face, width: int) -> list[Cell]:
     """Status, latency and size; of a request only what its response will not say."""
     line = face.line
-    status = line.status
+    status = line.status or ("error" if line.kind == "error" else "")  # one that answers no request has none
     if line.kind == "request" and status not in ("pending", "unanswered", "cancelled"):
         status = ""
     colour = _BAD.get(status, "timeline--pending" if line.kind == "request" else "timeline--ok")
@@ -402,7 +404,7 @@ def _outcome(face: Face, width: int) -> list[Cell]:
     latency = duration_text(line.latency or 0) if answered else face.waiting
     slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
     if width < _NARROW:
-        return [(f" {latency or status:>10}", _BAD.get(line.status, slow) if latency else colour)]
+        return [(f" {latency or status:>10}", _BAD.get(status, slow) if latency else colour)]
     cells = [(f" {status:>10}", colour), (f" {latency:>9}", slow)]
     if width >= _BARRED:
         cells.append((f" {latency_bar(line.latency or 0) if answered else '':<{_BAR}}", slow))

@@ -182,8 +182,8 @@ def test_the_border_says_which_value_the_cursor_is_on():
 
 
 def pair(widget):
-    """The first line of each pane that is seen."""
-    return [shown(pane)[0] if pane.display else None for pane in widget.panes]
+    """What each pane that is seen shows."""
+    return [shown(pane)[0].split(" · ")[0] if pane.display else None for pane in widget.panes]
 
 
 def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
@@ -201,6 +201,20 @@ def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
         await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", None])
 
     detail(None, scenario, size=(80, 40))
+
+
+def test_a_pair_shows_what_was_said_where_there_is_little_room(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await pilot.press("b")
+        await until(pilot, lambda: pair(widget)[1] == "#64 tools/call get-sum")
+        first, second = map(shown, widget.panes)
+        assert " · request · tool-error · " in first[0]
+        assert '"method": "tools/call"' in first[2]
+        assert " · result · tool-error · " in second[0]
+        assert '"result": {' in second[2]
+
+    detail(None, scenario, size=(80, 14))
 
 
 @pytest.mark.parametrize(("width", "beside"), [(160, True), (80, False), (40, False)])
@@ -317,7 +331,7 @@ def test_a_frame_is_saved_byte_for_byte(http, tmp_path, monkeypatch):
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, SavePrompt))
         await pilot.press("enter")
-        await until(pilot, on_screen(pilot, "frame-64.json is there already"))
+        await until(pilot, on_screen(pilot, "there is such a file already, frame-64-2.json is free"))
         await pilot.press("escape")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 

@@ -284,7 +284,8 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
     play(scenario, CAPTURES)
 
 
-def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it():
+@pytest.mark.parametrize("key", "2345")
+def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it(key):
     async def scenario(pilot):
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
         rows = await opened(pilot)
@@ -292,13 +293,12 @@ def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_f
         for which, session in enumerate(rows._session.sessions):
             place = next(at for at in range(rows.count()) if rows._session.index.of(at)[0] == which)
             rows.move_to(place)
-            for key in "2345":
-                await pilot.press(key)
-                await until(pilot, lambda: pilot.app.screen is not merged)
-                assert pilot.app.screen._session.path == session.path
-                await pilot.press("G", "enter")
-                while pilot.app.screen is not merged:
-                    await pilot.press("escape")
+            await pilot.press(key)
+            await until(pilot, lambda: pilot.app.screen is not merged)
+            assert pilot.app.screen._session.path == session.path
+            await pilot.press("down", "G", "enter")
+            while pilot.app.screen is not merged:
+                await pilot.press("escape")
             assert (pilot.app.focused, rows.place()) == (rows, place)
 
     play(scenario, CAPTURES)

@@ -408,7 +408,7 @@ def test_help_lists_the_keys_and_goes_back(calls):
     async def scenario(pilot):
         await opened(pilot)
         await pilot.press("question_mark")
-        await until(pilot, on_screen(pilot, "keys and commands"))
+        await until(pilot, on_screen(pilot, "keys, commands and signs"))
         assert isinstance(pilot.app.screen, HelpScreen)
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.focused is timeline(pilot))
@@ -521,11 +521,11 @@ def test_the_line_from_a_request_to_its_response_goes_with_the_cursor(tmp_path):
 
     async def scenario(pilot):
         rows = await opened(pilot)
-        ties = [[line[20] for line in shown(rows)[:3]]]
+        ties = [[line[23] for line in shown(rows)[:3]]]
         for _ in range(2):
             await pilot.press("down")
             await pilot.pause()
-            ties.append([line[20] for line in shown(rows)[:3]])
+            ties.append([line[23] for line in shown(rows)[:3]])
         assert ties == [["┌", "│", "└"], [" ", " ", " "], ["┌", "│", "└"]]
 
     play(scenario, path)
@@ -570,3 +570,40 @@ def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
         assert detail(pilot)
 
     play(scenario, path)
+
+
+def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_read(tmp_path, monkeypatch):
+    path = capture(tmp_path / "a.jsonl", PINGS * 20)
+    monkeypatch.setattr("mcpspy.tui.model.Timeline.feed", lambda *_: iter(()))  # the fold comes to nothing
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 2001)
+        os.truncate(path, 3000)
+        await until(pilot, on_screen(pilot, "cut short"))
+        await pilot.press("ctrl+f")
+        await typed(pilot, "id:99")
+        await until(pilot, on_screen(pilot, "there is no such row"))
+        await pilot.press("slash")
+        await typed(pilot, "status:ok")
+        await until(pilot, on_screen(pilot, "no row is as the filter wants it"))
+        await pilot.press("escape", "G")
+        await until(pilot, on_screen(pilot, "it was in the file before"))
+
+    play(scenario, path)
+
+
+@pytest.mark.parametrize("pressed", ["slash", "ctrl+f", "n"])
+def test_what_is_filtered_and_found_from_another_view_is_in_the_timeline(calls, pressed):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("ctrl+f")
+        await typed(pilot, "kind:result")
+        await until(pilot, lambda: rows.selected == 6)
+        await pilot.press("4")
+        await until(pilot, lambda: not timeline(pilot).is_on_screen)
+        await pilot.press(pressed)
+        await until(pilot, lambda: rows.is_on_screen)
+        assert pressed != "n" or rows.selected == 8
+
+    play(scenario, calls)
