@@ -6,7 +6,6 @@ affair: it is told when the model has grown, and says which frame a person wants
 
 import asyncio
 import time
-from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from typing import ClassVar
@@ -23,13 +22,14 @@ from mcpspy.errors import CaptureError, FilterError, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.printable import printable
 from mcpspy.tui import commands
-from mcpspy.tui.commands import VIEWS, nearest
+from mcpspy.tui.commands import VIEWS
 from mcpspy.tui.detail import Detail
 from mcpspy.tui.findings import FindingsView
+from mcpspy.tui.goto import destination
 from mcpspy.tui.keys import Keys
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
-from mcpspy.tui.prompt import Prompt
+from mcpspy.tui.prompt import Prompt, common
 from mcpspy.tui.rows import BREATH, SLICE, Jump, Rows, slice_now
 from mcpspy.tui.sequence import SequenceView
 from mcpspy.tui.status import Status, title
@@ -42,7 +42,6 @@ _LOOK = 0.04  # seconds from one look at a live capture to the next
 _PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
 _WIDE = 130  # columns from which the detail stands beside the timeline and not below it
 _LOW = 16  # lines below which the keys are not listed
-_DIGITS = 9  # of the number of a frame
 _TIMELINE, *_OTHERS = VIEWS
 _VIEWS: dict[str, Callable[[Session], View | Told]] = dict(
     zip(_OTHERS, (FindingsView, ToolsView, SequenceView, StderrView), strict=True)
@@ -286,8 +285,6 @@ class SessionScreen(Screen[None]):
         match command:
             case "filter":
                 return argument == self._filter or self._apply(argument, self._rows.selected)
-            case "":
-                pass
             case "find":
                 if self._parse(argument) is None:
                     return False
@@ -295,37 +292,17 @@ class SessionScreen(Screen[None]):
                 if argument:
                     self._timeline.action_find(argument, 1)
             case "goto":
-                self._go_to(argument)
-            case "theme":
-                if argument not in self.app.available_themes:
-                    themes = sorted(self.app.available_themes)
-                    raise UsageError(f"no theme {argument!r}; {nearest(argument, themes)}")
-                self.app.theme = argument
+                found = destination(self._session, self._rows.selected, argument)
+                self._jump(found.n)
+                if found.says:
+                    self._say(found.says)
             case "save":
                 self.query_one(Detail).action_save()
-            case "help" | "quit":
-                self.call_later(self.run_action, f"app.{command}")
-            case view:
+            case view if view in VIEWS:
                 self.call_later(self.action_view, view)
+            case _:
+                common(self, command, argument)
         return True
-
-    def _go_to(self, number: str) -> None:
-        """Go to a frame by the number that its row shows, in a merge to that of the selected row's session."""
-        digits = number.removeprefix("#")
-        if not digits.isdecimal() or len(digits) > _DIGITS:
-            raise UsageError("goto takes the number of a frame, such as 17")
-        if not self._session.index.rows:
-            raise UsageError("there is no row yet")
-        own, _ = self._session.of(self._session.index.row_of(self._rows.selected) or 0)
-        n, rows = int(digits), own.index.rows
-        there = own.index.row_of(n) if n <= own.index.lines else None
-        line = rows[min(bisect_left(rows, n), len(rows) - 1) if there is None else there]
-        merged = self._session.number(own, line) if isinstance(self._session, Merged) else line
-        if not merged:
-            raise UsageError(f"#{line} is not in its place yet")
-        self._jump(merged)
-        if there is None:
-            self._say(f"#{n} is no row of {printable(own.header.name, 40)}; #{line} is next to it")
 
     @on(Jump)
     def _jump_to(self, event: Jump) -> None:
