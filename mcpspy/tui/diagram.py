@@ -19,7 +19,8 @@ def arrow(label: str, columns: int, *, to_right: bool, dashed: bool) -> tuple[st
     """
     dash = "╌" if dashed else "─"
     room = max(columns - 6, 0)
-    label = set_cell_size(label, min(cell_len(label), room))
+    if cell_len(label) > room:
+        label = set_cell_size(label, max(room - 1, 0)) + "…"[:room]
     rest = dash * (columns - cell_len(label) - 5)
     if columns < 6:
         rest = (dash * columns + "▶")[1:] if to_right else ("◀" + dash * columns)[:columns]
