@@ -235,6 +235,15 @@ def parse_record(n: int, fields: dict[str, Any]) -> Record | None:
     return parse(n, t, fields)
 
 
+def raw_of(line: bytes) -> bytes:
+    """The bytes of the frame on a line of a capture, quicker than with all of its record; none if that has none."""
+    try:
+        fields = orjson.loads(line)
+        return fields["raw"].encode() if fields["kind"] == "frame" else b""
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return b""
+
+
 def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
     raw = fields.get("raw")
     body = base64.b64decode(fields["b64"]) if raw is None else raw.encode()

@@ -10,6 +10,7 @@ recorded after its response), so a search remembers what it has looked at, and l
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from mcpspy.capture.reader import raw_of
 from mcpspy.filters import KEYS, Filter
 from mcpspy.record import Frame, Header, Record
 from mcpspy.timeline import Row
@@ -126,14 +127,21 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
         if folded and folded.kind != "batch":
             row, known = folded, _FOLDED
     found = wanted.decide(row, known) if known else None
-    if found is None and not capture.index.in_pieces(n):
-        found = wanted.decide(row, known, capture.index.line(n))
+    line = b"" if found is not None or capture.index.in_pieces(n) else capture.index.line(n)
+    if line:
+        found = wanted.decide(row, known, line)
     if found is None and capture.index.header.transport == "stdio":  # where the frame is all of what its row holds
-        record = capture.index.record(n, _SEARCHED)
-        if isinstance(record, Frame) and record.raw:
+        raw = raw_of(line) if line else _beginning(capture.index, n)
+        if raw:
             row = row if known else Row(n, 0, "", "")
-            row.raw = record.raw
+            row.raw = raw
             found = wanted.decide(row, known | _TEXT)
     if found is None:
         found = any(wanted(message) for message in capture.messages(place))
     return found
+
+
+def _beginning(index: Indexed, n: int) -> bytes:
+    """As much as is looked at of the frame in pieces on line `n`."""
+    record = index.record(n, _SEARCHED)
+    return record.raw if isinstance(record, Frame) else b""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.capture.reader import Capture, Records, parse_header
+from mcpspy.capture.reader import Capture, Records, parse_header, raw_of
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 from mcpspy.record import Close, End, Frame, Gap, Header, Imported, Open
 from tests.transcript import begin, capture, finish
@@ -547,3 +547,23 @@ def test_following_ends_where_the_capture_is_gone(tmp_path, how):
 
     assert list(Capture(str(tmp_path / "a")).follow(Meanwhile(vanish))) == [Frame(2, 1, 1, b"one")]
     finish(writer, 2)
+
+
+@pytest.mark.parametrize(
+    ("record", "raw"),
+    [
+        ({"kind": "frame", "ch": 1, "t": 1, "raw": 'é"\\'}, 'é"\\'.encode()),
+        ({"kind": "frame", "ch": 1, "t": 1, "b64": "AA=="}, b""),
+        ({"kind": "open", "ch": 1, "t": 1, "raw": "x"}, b""),
+        ({"kind": "frame", "ch": 1, "t": 1, "raw": 1}, b""),
+        ({"raw": "x"}, b""),
+        (["frame"], b""),
+    ],
+)
+def test_the_bytes_of_a_frame_alone(record, raw):
+    assert raw_of(json.dumps(record).encode() + b"\n") == raw
+
+
+@pytest.mark.parametrize("line", [b"", b"\n", b"{", b"\xff", b'{"kind":"frame","raw":"\\ud800"}'])
+def test_what_is_no_record_has_no_bytes(line):
+    assert raw_of(line) == b""
