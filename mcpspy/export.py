@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from math import isfinite
 from typing import Any
@@ -95,18 +96,23 @@ def python(header: Header, row: Row, opened: Open | None) -> str:
 def save(raw: bytes, name: str) -> None:
     """Write a frame, byte for byte, to a new file in the current directory, readable by the user alone.
 
-    Raises UsageError if the name is none, or taken.
+    Raises UsageError if the name is none, or taken, or the file cannot be written whole; then there is none.
     """
     if not name.strip() or os.path.basename(name) != name or name in (".", ".."):
-        raise UsageError(f"{name!r} is no name of a file in this directory: give it without a path")
+        raise UsageError(f"no name of a file in this directory, give it without a path: {name!r}")
     try:
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     except FileExistsError:
-        raise UsageError(f"{name} is there already: {_free(name)} is not") from None
+        raise UsageError(f"there is such a file already, {_free(name)} is free: {name!r}") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot create {name!r}: {getattr(error, 'strerror', None) or error}") from error
-    with os.fdopen(file, "wb") as opened:
-        opened.write(raw)
+        raise UsageError(f"cannot be created, {getattr(error, 'strerror', None) or error}: {name!r}") from error
+    try:
+        with os.fdopen(file, "wb") as opened:
+            opened.write(raw)
+    except OSError as error:  # the disk is full, or a quota is
+        with suppress(OSError):
+            os.unlink(name)
+        raise UsageError(f"cannot be written, {error.strerror}: {name!r}") from error
 
 
 def _as_text(row: Row) -> str:

@@ -409,9 +409,9 @@ def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
     for name in ("a.json", "a-2.json"):
         export.save(b"first", name)
     (folder / "link").symlink_to(folder / "nowhere")
-    with pytest.raises(UsageError, match=r"a\.json is there already: a-3\.json is not"):
+    with pytest.raises(UsageError, match=r"such a file already, a-3\.json is free: 'a\.json'"):
         export.save(b"second", "a.json")
-    with pytest.raises(UsageError, match="link is there already"):
+    with pytest.raises(UsageError, match="such a file already, link-2 is free"):
         export.save(b"second", "link")
     assert (folder / "a.json").read_bytes() == b"first"
     assert not (folder / "nowhere").exists()
@@ -421,4 +421,23 @@ def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
 def test_a_name_that_is_none_is_refused(name, folder):
     with pytest.raises(UsageError):
         export.save(b"", name)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_reason_stands_before_a_long_name(folder):
+    with pytest.raises(UsageError, match=r"^cannot be created, [^']+: 'xxx"):
+        export.save(b"", "x" * 300)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit for the size of files")
+def test_what_cannot_be_written_whole_is_no_file_and_says_why(folder):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, hard))
+    try:
+        with pytest.raises(UsageError, match=r"^cannot be written, File too large: 'a\.json'"):
+            export.save(b"123456789", "a.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(folder.iterdir()) == []

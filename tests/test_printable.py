@@ -31,6 +31,14 @@ def test_no_text_can_hijack_or_flood_a_terminal(text, limit):
     assert len(shown) <= limit
 
 
+@given(st.text(st.sampled_from("a\u0300\u0489\u20dd\u0e31\u200b\ufe0f"), max_size=60))
+def test_no_more_than_four_marks_are_piled_on_a_character(text):
+    """F-08."""
+    shown = printable(text, 999)
+    piles = "".join("^" if unicodedata.category(character) in ("Mn", "Me") else " " for character in shown)
+    assert "^^^^^" not in piles
+
+
 @given(st.text(UNSAFE, min_size=1))
 def test_what_is_unsafe_is_shown_not_dropped(text):
     """F-08."""
@@ -53,6 +61,9 @@ def test_plain_text_within_the_limit_stays_as_it_is(text):
         ("safe\u202egnp.exe", "safe\\u202egnp.exe"),
         ("\U000e0041", "\\ue0041"),
         ("température 🌡", "température 🌡"),
+        ("e" + "\u0301" * 4 + "e\u20dd", "e" + "\u0301" * 4 + "e\u20dd"),
+        ("e" + "\u0301" * 5 + "\u20dde\u0301", "e" + "\u0301" * 4 + "\\u0301\\u20dde\u0301"),
+        ("हिन्दी ไม่รู้ שָׁלוֹם", "हिन्दी ไม่รู้ שָׁלוֹם"),
         ("", ""),
     ],
 )

@@ -8,11 +8,15 @@ from datetime import datetime
 from mcpspy.capture.place import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
+from mcpspy.units import plural
 
 try:
     import fcntl
 except ImportError:  # Windows: a file that is open there cannot be deleted anyway
     fcntl = None  # type: ignore[assignment]
+
+
+_NAMED = 3  # files that are named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,28 @@ class Listed:
     """Seconds since the epoch."""
 
 
-def captures(folder: str) -> list[Listed]:
-    """The captures in `folder`, live ones first, then the newest; what is not a capture is passed over."""
-    return sorted(_captures(folder), key=lambda listed: (not listed.live, -listed.started))
+Refused = dict[str, str]
+"""Why files cannot be read as captures, by their paths."""
 
 
-def _captures(folder: str) -> Iterator[Listed]:
+def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
+    """The captures in `folder`, live ones first, then the newest; what is not one is passed over, into `refused`."""
+    found = _captures(folder, {} if refused is None else refused)
+    return sorted(found, key=lambda listed: (not listed.live, -listed.started))
+
+
+def omitted(refused: Refused) -> str:
+    """One sentence about files that are not shown as captures; empty if there are none."""
+    if not refused:
+        return ""
+    paths = sorted(refused)
+    reasons = [refused[path].replace(path, os.path.basename(path)) for path in paths[:_NAMED]]
+    if len(paths) > _NAMED:
+        reasons.append(f"and {len(paths) - _NAMED} more")
+    return f"{plural(len(paths), 'file')} not shown: {'; '.join(reasons)}"
+
+
+def _captures(folder: str, refused: Refused) -> Iterator[Listed]:
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -47,7 +67,10 @@ def _captures(folder: str) -> Iterator[Listed]:
             capture = Capture(path)
             started = datetime.fromisoformat(capture.header.started).timestamp()
             yield Listed(capture, os.path.getsize(path), capture.live, started)
-        except (CaptureError, OSError):  # not a capture, or deleted meanwhile
+        except CaptureError as error:
+            if os.path.lexists(path):  # not deleted meanwhile
+                refused[path] = str(error)
+        except OSError:  # deleted meanwhile
             continue
 
 

@@ -2,11 +2,12 @@
 
 import argparse
 import os
+import sys
 import time
 
 import orjson
 
-from mcpspy.capture.library import Listed, captures
+from mcpspy.capture.library import Listed, Refused, captures, omitted
 from mcpspy.capture.place import directory
 from mcpspy.errors import CaptureError
 from mcpspy.printable import printable
@@ -23,7 +24,8 @@ def run(options: argparse.Namespace) -> int:
         raise CaptureError(
             f"{folder} is not a directory; to look into one capture use 'mcpspy show {options.directory}'"
         )
-    found = captures(folder)
+    refused: Refused = {}
+    found = captures(folder, refused)
     for listed in found:
         counts = count(listed.capture.records()) if listed.size <= _COUNTED else None
         print(_json(listed, counts) if options.json else _line(listed, counts))
@@ -31,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
         total = sum(listed.size for listed in found)
         summary = f"{plural(len(found), 'capture')}, {size_text(total)}, in {folder}"
         print(summary if found else f"no captures in {folder}; 'mcpspy wrap -- COMMAND' makes one")
+    if refused:
+        print(f"mcpspy: {printable(omitted(refused), 1000)}", file=sys.stderr)
     return 0
 
 

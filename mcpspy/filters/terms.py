@@ -155,11 +155,16 @@ def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
     if not match or match[3] not in units:
         names = ", ".join(filter(None, units))
         raise ValueError(f"the units are {names}" if match else f"it takes a number and a unit: {names}")
+    if len(match[1]) > _DIGITS:
+        raise ValueError(f"that is too large: {_DIGITS} digits are the most")
+    if len(match[2] or "") > _PLACES:
+        raise ValueError(f"that is too exact: {_PLACES} digits behind the point are the most")
     step = Fraction(units[match[3]], 10 ** len(match[2] or ""))
     return round(int(match[1] + (match[2] or "")) * step), max(round(step), 1)
 
 
-_QUANTITY = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?([a-z]*)")
+_QUANTITY = re.compile(r"([0-9]+)(?:\.([0-9]+))?([a-z]*)")
+_DIGITS, _PLACES = 18, 9  # of a number, and behind its point: int() takes seconds for what is much longer
 
 
 def _moment(text: str, started: datetime) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.filter import NoColor
 from textual.screen import Screen
 
 from mcpspy.errors import UsageError
@@ -34,6 +35,7 @@ class Spy(Keyed):
     TITLE = "mcpspy"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "quit", "quit", show=False),
+        Binding("ctrl+z", "suspend_process", "to the shell, until fg", show=False),
         Binding("question_mark", "help", "help"),
         Binding("ctrl+p", "command_palette", "all of this by name", show=False),
     ]
@@ -41,6 +43,8 @@ class Spy(Keyed):
     def __init__(self, targets: list[str]) -> None:
         """Show the captures at `targets`: directories and files. Raises CaptureError if the only one is no capture."""
         super().__init__()
+        if self.no_color:
+            self._filters = [NoColor()]  # textual's own, instead, makes every colour a shade of grey
         self._targets = targets
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
         self._opened = SessionScreen(Session(targets[0])) if alone else None
@@ -56,10 +60,12 @@ class Spy(Keyed):
         self.push_screen(HelpScreen(KEYS))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the command palette offers: all that keys do in this place, and other colours."""
+        """What the command palette offers: all that keys of ours do in this place, and other colours."""
         yield SystemCommand("theme", "other colours", self.action_change_theme)
-        for node, binding, enabled, _ in screen.active_bindings.values():
-            if enabled and binding.description and binding.action != "command_palette":
+        done = {"command_palette"}
+        for key, (node, binding, enabled, _) in screen.active_bindings.items():
+            if enabled and (key, binding.action) in _OWN and binding.action not in done:
+                done.add(binding.action)
                 action = partial(self.run_action, binding.action, node)
                 yield SystemCommand(binding.description, f"as the key {self.get_key_display(binding)}", action)
 
@@ -77,6 +83,13 @@ KEYS: tuple[Group, ...] = (
     ("a line to type in", (Prompt,)),
 )
 """Where there are keys, in the order of the help."""
+_OWN = {
+    (key, binding.action)
+    for _, kinds in KEYS
+    for kind in kinds
+    for binding in kind.__dict__.get("BINDINGS", ())
+    for key in binding.key.split(",")
+}  # textual binds some too
 
 
 def _terminal() -> type[Driver] | None:
@@ -88,11 +101,16 @@ def _terminal() -> type[Driver] | None:
     return Terminal
 
 
+def colourless(terminal: str) -> bool:
+    """Whether a terminal of that name has no colours."""
+    return terminal == "dumb" or terminal.startswith("vt") or terminal.endswith(("-mono", "-m"))
+
+
 def run(targets: list[str], driver: type[Driver] | None = None) -> int:
     """Show the captures until the user quits, in the terminal if there is no driver; returns the exit status."""
     if driver is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
-    if os.environ.get("TERM", "").startswith("vt"):  # those have no colours
+    if colourless(os.environ.get("TERM", "")):
         os.environ.setdefault("NO_COLOR", "1")
     gc.freeze()  # what is there by now stays: looking through it again and again stops the screen for 100 ms
     gc.set_threshold(5_000, 10, 500)

@@ -32,6 +32,9 @@ COMMANDS = {
     )
 }
 
+ANYWHERE = ("theme", "help", "quit")
+"""Those that the list of sessions does too."""
+
 
 def parse(text: str) -> tuple[str, str]:
     """The name of the command that was typed, as far as it tells, and its argument. Raises UsageError."""

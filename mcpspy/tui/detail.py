@@ -124,8 +124,11 @@ class Detail(Container):
 
     def action_copy(self) -> None:
         """Ask what to copy, and hand it to the terminal (OSC 52)."""
-        if self._subject():
-            self.app.push_screen(CopyMenu(self._choices()), self._copy)
+        choices = self._choices() if self._subject() else []
+        if choices:
+            self.app.push_screen(CopyMenu(choices), self._copy)
+        else:
+            self._tell("there is nothing here to be copied", failed=True)
 
     def action_save(self) -> None:
         """Ask for a name, and save the frame there, byte for byte."""
@@ -156,13 +159,18 @@ class Detail(Container):
         document, row = self.pane.document, self.pane.cursor
         value = document.value(row) if document and len(document) else None
         assert header
-        choices: list[Choice] = [("j", "the message as JSON", lambda: export.as_json(rows[0]))]
+        choices: list[Choice] = []
+        if rows[0].raw:
+            what = "the message as JSON" if rows[0].value is not None and not rows[0].refused else "the frame as text"
+            choices.append(("j", what, lambda: export.as_json(rows[0])))
         if document and value is not None:
             place = printable(document.pointer(row), 40) or "the whole"
             choices.append(("v", f"the value at {place}", lambda: export.pasteable(value)))
-        choices.append(("c", "the request as a curl command", lambda: export.curl(header, request, opened)))
-        choices.append(("p", "the request as a program with the Python SDK",
-                        lambda: export.python(header, request, opened)))  # fmt: skip
+        if request.sender == "client" and opened:
+            choices.append(("c", "the request as a curl command", lambda: export.curl(header, request, opened)))
+        if request.sender == "client" and request.kind == "request":
+            choices.append(("p", "the request as a program with the Python SDK",
+                            lambda: export.python(header, request, opened)))  # fmt: skip
         return choices
 
     def _copy(self, choice: Choice | None) -> None:

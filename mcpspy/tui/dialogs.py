@@ -1,8 +1,10 @@
 """The two questions that the detail asks: what to copy, and under which name to save."""
 
+import os
 from collections.abc import Callable
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -12,6 +14,9 @@ from textual.widgets import Input, Static
 
 from mcpspy.errors import Error
 from mcpspy.printable import printable
+
+_EDGES = 6  # columns of a dialog that are border and padding
+_LONGEST = 4096  # characters of a path
 
 Choice = tuple[str, str, Callable[[], str]]
 """A key, what it copies, and the text; that raises Error where there is none."""
@@ -53,10 +58,11 @@ class SavePrompt(ModalScreen[str | None]):
         self._what, self._name, self._save = what, name, save
 
     def compose(self) -> ComposeResult:
-        """What is saved, the name, and why it is not taken."""
+        """What is saved, the name, the directory, and why the name is not taken."""
         with Vertical(classes="dialog"):
             yield Static(self._what, classes="dialog--title", markup=False)
             yield Input(self._name, select_on_focus=False)
+            yield Static(last(f"in {_directory()}", self.app.size.width - _EDGES), markup=False)
             yield Static(id="why", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -67,3 +73,20 @@ class SavePrompt(ModalScreen[str | None]):
             self.query_one("#why", Static).update(printable(str(error), 300))
         else:
             self.dismiss(event.value)
+
+
+def last(text: str, columns: int) -> str:
+    """The end of a text, in at most that many columns: of a path that is what tells it from others."""
+    if cell_len(text) <= columns:
+        return text
+    while text and cell_len(text) >= columns:
+        text = text[1:]
+    return f"…{text}"
+
+
+def _directory() -> str:
+    """Where files are saved."""
+    try:
+        return printable(os.getcwd(), _LONGEST)
+    except OSError:
+        return "a directory that was deleted"

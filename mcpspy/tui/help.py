@@ -9,7 +9,7 @@ from textual.keys import format_key
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from mcpspy.tui.commands import COMMANDS
+from mcpspy.tui.commands import ANYWHERE, COMMANDS
 from mcpspy.tui.rows import Cell, Rows
 from mcpspy.tui.view import MARKS
 
@@ -42,7 +42,7 @@ def lines_of(groups: tuple[Group, ...]) -> list[list[Cell]]:
     found: list[list[Cell]] = []
     for title, kinds in groups:
         found += [[(f" {title}", "help--title")], *(_line(*entry) for kind in kinds for entry in keys_of(kind)), []]
-    found.append([(" the command line, after :", "help--title")])
+    found.append([(f" the command line, after : (among the sessions {', '.join(ANYWHERE)})", "help--title")])
     found += [_line(f"{name} {command.argument}", command.says) for name, command in COMMANDS.items()]
     found += [[], [(" signs", "help--title")], *(_line(*sign) for sign in _SIGNS)]
     return found

@@ -61,7 +61,9 @@ class Library:
         self.changes = 0
         """How often an entry has come, gone, grown or changed its place."""
         self._known: dict[str, Entry] = {}
-        self._refused: dict[str, tuple[int, ...]] = {}  # files that are no captures, as they were then
+        self.refused: dict[str, str] = {}
+        """Files that are not shown, and why."""
+        self._stamps: dict[str, tuple[int, ...]] = {}  # what those looked like then
         self._uncounted: deque[Entry] = deque()
         self._round: Iterator[None] = iter(())
 
@@ -91,7 +93,7 @@ class Library:
             seen.add(path)
             self._take(path)
             yield
-        for path in self._known.keys() - seen:
+        for path in (self._known.keys() | self.refused.keys()) - seen:
             self._put(path, None)
 
     def _paths(self) -> Iterator[str]:
@@ -115,13 +117,13 @@ class Library:
             self._put(path, None)
             return
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        if (known and not known.live and known.stamp == stamp) or self._refused.get(path) == stamp:
+        if (known and not known.live and known.stamp == stamp) or self._stamps.get(path) == stamp:
             return
         try:
             capture = Capture(path)
-        except CaptureError:
-            self._refused[path] = stamp
+        except CaptureError as error:
             self._put(path, None)
+            self.refused[path], self._stamps[path] = str(error), stamp
             return
         entry, live = known, capture.live
         if not entry or entry.finished or entry.header.id != capture.header.id or status.st_size < entry.size:
@@ -137,6 +139,8 @@ class Library:
     def _put(self, path: str, entry: Entry | None) -> None:
         """Let the entry stand for that file, in its place, or none."""
         known = self._known.pop(path, None)
+        self.refused.pop(path, None)
+        self._stamps.pop(path, None)
         if known:
             self.entries.remove(known)
         if entry:

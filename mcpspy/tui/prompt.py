@@ -3,14 +3,17 @@
 import asyncio
 from typing import ClassVar, Self
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from mcpspy.errors import UsageError
 from mcpspy.printable import printable
-from mcpspy.tui.commands import History
+from mcpspy.tui.commands import History, nearest
 
 KINDS = {"filter": "/", "find": "find ", "command": ":"}
 """What can be typed, and what stands before it."""
@@ -19,9 +22,26 @@ KINDS = {"filter": "/", "find": "find ", "command": ":"}
 def caret(column: int, sentence: str, width: int) -> str:
     """A caret below a column (from 1) with a sentence beside it, or below it where that has no room."""
     at = min(max(column - 1, 0), max(width - 1, 0))
-    if at + 2 + len(sentence) <= width:
+    if at + 2 + cell_len(sentence) <= width:
         return f"{' ' * at}^ {sentence}"
     return f"{' ' * at}^\n{sentence}"
+
+
+def common(screen: Screen[None], command: str, argument: str) -> bool:
+    """Do a command that is the same on every screen; tells whether it is one. Raises UsageError."""
+    match command:
+        case "":
+            pass
+        case "theme":
+            themes = screen.app.available_themes
+            if argument not in themes:
+                raise UsageError(f"no theme {argument!r}; {nearest(argument, sorted(themes))}")
+            screen.app.theme = argument
+        case "help" | "quit":
+            screen.call_later(screen.run_action, f"app.{command}")
+        case _:
+            return False
+    return True
 
 
 class TextLine(Input):
@@ -45,7 +65,7 @@ class Prompt(Vertical):
         super().__init__()
         self.kind = "filter"
         self._histories = {kind: History() for kind in KINDS}
-        self._wrong = False
+        self._wrong = ("", 0)  # what is wrong with the line, and with which character
 
     class Typed(Message):
         """Something else stands in the line."""
@@ -63,6 +83,10 @@ class Prompt(Vertical):
             yield TextLine(compact=True, select_on_focus=False)
             yield Static(id="count", markup=False)
         yield Static(id="wrong", markup=False)
+
+    def on_mount(self) -> None:
+        """Let the caret go with a line that is longer than the screen."""
+        self.watch(self.query_one(Input), "scroll_x", self._point, init=False)
 
     @property
     def text(self) -> str:
@@ -95,16 +119,22 @@ class Prompt(Vertical):
         if text != count.content:
             count.update(text, layout=False)
 
-    def tell(self, sentence: str, column: int = 0) -> None:
-        """Say below the line what is wrong with it, and where, if it is."""
-        if sentence or self._wrong:
-            self._wrong = bool(sentence)
-            line, kind = self.query_one(Input), KINDS[self.kind]
-            at = column + len(kind) - round(line.scroll_x) if column else 0
-            text = caret(at, printable(sentence, 300), self.app.size.width - 2) if column else printable(sentence, 300)
-            wrong = self.query_one("#wrong", Static)
-            wrong.update(text)
-            wrong.display = bool(sentence)
+    def tell(self, sentence: str, character: int = 0) -> None:
+        """Say below the line what is wrong with it, and with which character (from 1), if it is."""
+        if (sentence, character) != self._wrong:
+            self._wrong = (sentence, character)
+            self._point()
+
+    def _point(self) -> None:
+        sentence, character = self._wrong
+        line, text = self.query_one(Input), printable(sentence, 300)
+        if character:
+            before = KINDS[self.kind] + line.value[: character - 1]
+            column = cell_len(before) + 1 - round(line.scroll_x)
+            text = caret(column, text, self.app.size.width - 2)
+        wrong = self.query_one("#wrong", Static)
+        wrong.update(text)
+        wrong.display = bool(sentence)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Pass on that something was typed."""

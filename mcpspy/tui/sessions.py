@@ -6,29 +6,33 @@ from collections.abc import Hashable
 from contextlib import suppress
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from mcpspy.errors import CaptureError
+from mcpspy.capture.library import omitted
+from mcpspy.errors import CaptureError, UsageError
 from mcpspy.printable import printable
+from mcpspy.tui import commands
 from mcpspy.tui.keys import Keys
 from mcpspy.tui.library import COUNTED, Entry, Library, chosen
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
-from mcpspy.tui.prompt import Prompt
+from mcpspy.tui.prompt import Prompt, common
 from mcpspy.tui.rows import BREATH, Cell, Rows, slice_now
 from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.several import TurnScreen
-from mcpspy.tui.view import MARKS
+from mcpspy.tui.view import MARKS, fit
 from mcpspy.units import age_text, plural, size_text
 
 _LOOK = 0.5  # seconds from one look at the directory to the next
 _SHOWN = 0.2  # seconds from one drawing to the next while there is much to look at
 _FIRST = 0.1  # seconds of looking before anything is drawn
+_NAME = 20  # columns of a name
 _MANY = 100  # columns from which there are sizes and commands
 
 
@@ -100,7 +104,7 @@ class SessionRows(Rows):
         cells = [
             ("* " if entry.path in self.marked else "  ", "sessions--mark"),
             (f"{_age(entry):>10}  ", "sessions--live" if entry.live else "sessions--dim"),
-            (f"{printable(header.name, 20):<20} ", ""),
+            (set_cell_size(fit(header.name, _NAME), _NAME + 1), ""),
             (f"{printable(header.transport, 5):<5} ", "sessions--dim"),
             (f"{plural(counts.frames, 'frame') if counted else 'not counted':>13} ", ""),
             (f"{wrong:>10} ", "sessions--errors"),
@@ -109,9 +113,9 @@ class SessionRows(Rows):
         ]
         if width >= _MANY:
             cells.append((f"{size_text(entry.size):>9}  ", "sessions--dim"))
-        room = width - sum(len(text) for text, _ in cells)
+        room = width - sum(cell_len(text) for text, _ in cells)
         command = " ".join(header.argv) or header.url or ""
-        return [*cells, (printable(command, max(room, 1)), "sessions--dim")]
+        return [*cells, (fit(command, room), "sessions--dim")]
 
     def action_mark(self) -> None:
         """Mark the selected capture, or no longer, and go on to the next."""
@@ -135,7 +139,8 @@ class SessionsScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "app.quit", "quit"),
-        Binding("slash", "filter", "filter"),
+        Binding("slash,ctrl+f", "prompt('filter')", "filter", priority=True),
+        Binding("colon", "prompt('command')", "command line", show=False, priority=True),
         Binding("m", "merge", "merge marked"),
         Binding("v", "view", "marked in turn"),
         Binding("escape", "all", "all sessions", show=False),
@@ -159,6 +164,7 @@ class SessionsScreen(Screen[None]):
             id="empty",
             markup=False,
         )
+        yield Static(id="omitted", markup=False)
         yield Prompt()
         yield Keys()
 
@@ -209,16 +215,29 @@ class SessionsScreen(Screen[None]):
         if rows.marked:
             parts.insert(2, f"{len(rows.picked())} marked")
         self.query_one("#title", Static).update(" · ".join(parts), layout=False)
+        self._tell_omitted()
         if rows.words:
             self.query_one(Prompt).count(f"{rows.count():,} of {len(entries):,}")
 
-    # The words that are looked for.
+    def _tell_omitted(self) -> None:
+        text = fit(omitted(self._library.refused), self.size.width - 2)
+        line = self.query_one("#omitted", Static)
+        if text != line.content:
+            line.update(text)
+            line.display = bool(text)
 
-    def action_filter(self) -> None:
-        """Let words be typed."""
+    # What is typed: the words that are looked for, and commands.
+
+    def action_prompt(self, kind: str) -> None:
+        """Let words or a command be typed."""
         prompt = self.query_one(Prompt)
-        prompt.show("filter", self.query_one(SessionRows).words)
+        prompt.show(kind, self.query_one(SessionRows).words if kind == "filter" else "")
         prompt.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What begins a line may also stand in one."""
+        typing = action == "prompt" and isinstance(self.focused, Input)
+        return False if typing else super().check_action(action, parameters)
 
     def action_all(self) -> None:
         """Show all sessions."""
@@ -227,24 +246,42 @@ class SessionsScreen(Screen[None]):
 
     @on(Prompt.Typed)
     def _typed(self) -> None:
-        self._search(self.query_one(Prompt).text)
+        prompt = self.query_one(Prompt)
+        if prompt.kind == "filter":
+            self._search(prompt.text)
+        else:
+            prompt.tell("")
 
     @on(Prompt.Entered)
     def _entered(self) -> None:
-        self.query_one(Prompt).remember()
+        prompt = self.query_one(Prompt)
+        if prompt.kind == "command":
+            try:
+                self._do(*commands.parse(prompt.text))
+            except UsageError as error:
+                prompt.tell(str(error))
+                return
+        prompt.remember()
         self._close_prompt()
+
+    def _do(self, command: str, argument: str) -> None:
+        if not common(self, command, argument):
+            raise UsageError(f"{command} is for a session: Enter opens the selected one")
 
     @on(Prompt.Left)
     def _left(self) -> None:
-        self.action_all()
+        if self.query_one(Prompt).kind == "filter":
+            self._search("")
+        self._close_prompt()
 
     def _search(self, words: str) -> None:
         self.query_one(SessionRows).words = words
         self._show()
 
     def _close_prompt(self) -> None:
-        rows = self.query_one(SessionRows)
-        self.query_one(Prompt).display = bool(rows.words.strip())
+        rows, prompt = self.query_one(SessionRows), self.query_one(Prompt)
+        prompt.show("filter", rows.words)
+        prompt.display = bool(rows.words.strip())
         rows.focus()
 
     # Opening.

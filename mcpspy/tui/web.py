@@ -4,29 +4,34 @@ The theory. The server knows nothing of captures: each page that is open has a p
 with it over a WebSocket. Whoever gets through sees all that was captured, so a gate stands before every request, that
 for the WebSocket included. The Host must be the one in the link, or a web page that gives our address another name
 (DNS rebinding) could read what we serve; the Origin, which browsers send along, must be ours; and the link lets in one
-browser, once, which gets a cookie instead. A page may fetch nothing from anywhere else.
+browser, once, which gets a cookie instead. Programs that look at links before people do (mail, chat) only GET: that
+shows a page which asks again, with POST, and the token is spent then. A page may fetch nothing from anywhere else. No
+process outlives its page, and what a page says is bounded before a process hears of it.
 """
 
 import asyncio
+import json
 import secrets
-import shlex
 import signal
 import socket
-import subprocess
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 
-from aiohttp import web
+from aiohttp import WSCloseCode, web
 from aiohttp.typedefs import Handler
-from textual_serve.server import Server
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
 
 from mcpspy.errors import UsageError
 from mcpspy.ports import bound, to_dial
 from mcpspy.printable import printable
 from mcpspy.relay.security import is_loopback
 
-_PATIENCE = 3.0  # seconds that the applications may take to end
+_PATIENCE = 3.0  # seconds that an application may take to end
+_MOST = (1000, 500)  # columns and lines of a terminal; the screen of an application grows with their product
 _POLICY = (  # the page has scripts and styles inside, and names a font of another origin that it can do without
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self' ws://{}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -44,6 +49,15 @@ _HEAD = """<title>mcpspy</title>
 </script>
 </head>"""
 """What textual-serve's page lacks: a name, an icon that is not asked for, and keys that work without a click."""
+_DOOR = """<!DOCTYPE html>
+<title>mcpspy</title>
+<link rel="icon" href="data:,">
+<noscript>mcpspy needs JavaScript</noscript>
+<script>
+  fetch(location.href, {method: "POST"}).then(() => location.replace("/"));
+</script>
+"""
+"""What the link shows first: it spends the token, and goes on."""
 
 
 def serve(targets: list[str], host: str, port: int) -> int:
@@ -110,11 +124,75 @@ class Gate:
         """Whether this is the cookie of the browser that was let in."""
         return secrets.compare_digest(cookie.encode(), self.cookie.encode())
 
-    def opens(self, token: str) -> bool:
-        """Whether this is the token of the link, for the first time."""
-        right = not self._spent and secrets.compare_digest(token.encode(), self.token.encode())
-        self._spent |= right
-        return right
+    def knows(self, token: str) -> bool:
+        """Whether this is the token of the link, and nobody has spent it."""
+        return not self._spent and secrets.compare_digest(token.encode(), self.token.encode())
+
+    def spend(self) -> None:
+        """Let the token be that of the link no longer."""
+        self._spent = True
+
+
+class Application(AppService):
+    """The process behind one page."""
+
+    def __init__(self, words: Sequence[str], page: web.WebSocketResponse, pages: Server) -> None:
+        """Start nothing yet; `words` is the command."""
+        super().__init__(
+            "",
+            write_bytes=page.send_bytes,
+            write_str=page.send_str,
+            close=page.close,  # type: ignore[arg-type]
+            download_manager=pages.download_manager,
+        )
+        self._words = words
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        """Start it without a shell, which would be what a signal reaches."""
+        pipe = asyncio.subprocess.PIPE
+        environ = self._build_environment(width, height)
+        process = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe, stderr=pipe, env=environ)
+        self._process, self._stdin = process, process.stdin
+        return process
+
+    async def take(self, message: object) -> bool:
+        """Pass on what a page says, decoded; tells whether that was anything."""
+        match message:
+            case ["stdin", str(text)]:
+                await self.send_bytes(text.encode(errors="replace"))
+            case ["resize", {"width": int(width), "height": int(height)}]:
+                await self.set_terminal_size(*bounded(width, height))
+            case ["ping", sent]:
+                await self.remote_write_str(json.dumps(["pong", sent]))
+            case ["focus"]:
+                await self.focus()
+            case ["blur"]:
+                await self.blur()
+            case _:
+                return False
+        return True
+
+    async def stop(self) -> None:
+        """Ask it to end; one that does not in time, or that nobody can wait for, is ended."""
+        process = self._process
+        if process is None:
+            return
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        try:
+            for step in (super().stop, process.wait):  # the first would hide from the second that time is up
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(deadline):
+                        await step()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()  # a pipe that still holds something keeps the process from being over
+
+
+def bounded(width: int, height: int) -> tuple[int, int]:
+    """The size of a terminal, as near as there can be one."""
+    most_width, most_height = _MOST
+    return min(max(width, 1), most_width), min(max(height, 1), most_height)
 
 
 class Pages(Server):
@@ -122,10 +200,9 @@ class Pages(Server):
 
     def __init__(self, targets: list[str], host: str, port: int) -> None:
         """Listen nowhere yet; `host` is as in a URL."""
-        words = [sys.executable, "-m", "mcpspy.tui.browser", *targets]
-        command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
         authority = host if port == 80 else f"{host}:{port}"
-        super().__init__(command, host, port, title="mcpspy", public_url=f"http://{authority}")
+        super().__init__("", host, port, title="mcpspy", public_url=f"http://{authority}")
+        self._words = [sys.executable, "-m", "mcpspy.tui.browser", *targets]
         self._gate = Gate(authority)
         self.link = f"http://{authority}/?token={self._gate.token}"
         """Where the captures are to be seen, by one browser."""
@@ -152,7 +229,7 @@ class Pages(Server):
         for task in self._open:
             task.cancel()
         if self._open:
-            await asyncio.wait(self._open, timeout=_PATIENCE)
+            await asyncio.wait(self._open, timeout=_PATIENCE + 1)
 
     async def handle_index(self, request: web.Request) -> web.Response:
         """The page."""
@@ -163,13 +240,23 @@ class Pages(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an application for a page until either ends."""
+        page = web.WebSocketResponse(heartbeat=15)
+        application = Application(self._words, page, self)
+        size = bounded(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
         task = asyncio.current_task()
         assert task
         self._open.add(task)
         try:
-            return await super().handle_websocket(request)
+            await page.prepare(request)
+            await application.start(*size)
+            await _listen(page, application)
+        except asyncio.CancelledError:  # the server ends
+            pass
         finally:
+            await application.stop()
+            await page.close()
             self._open.discard(task)
+        return page
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -179,11 +266,27 @@ class Pages(Server):
             raise web.HTTPForbidden(text=f"mcpspy: {printable(reason, 300)}\n")
         if gate.admits(request.cookies.get(gate.name, "")):
             return await handler(request)
-        if request.path != "/" or not gate.opens(request.query.get("token", "")):
+        token = request.query.get("token", "")
+        if request.path != "/" or not gate.knows(token):
             raise web.HTTPForbidden(text="mcpspy: the link that was printed works once, in one browser: start anew\n")
-        response = await handler(request)
+        if request.method != "POST":
+            return web.Response(text=_DOOR, content_type="text/html")
+        gate.spend()
+        response = web.Response(status=204)
         response.set_cookie(gate.name, gate.cookie, httponly=True, samesite="Strict")
         return response
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:  # noqa: ARG002
         response.headers.update(self._headers)
+
+
+async def _listen(page: web.WebSocketResponse, application: Application) -> None:
+    """Pass on what the page says until it is closed, or says what no page of ours does."""
+    with suppress(ConnectionError):
+        async for message in page:
+            try:
+                said = message.json()
+            except (ValueError, TypeError, RecursionError):
+                said = None
+            if not await application.take(said):
+                await page.close(code=WSCloseCode.POLICY_VIOLATION)

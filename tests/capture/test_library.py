@@ -3,7 +3,7 @@ import os
 import pytest
 
 from mcpspy.capture import library
-from mcpspy.capture.library import captures, delete
+from mcpspy.capture.library import captures, delete, omitted
 from mcpspy.errors import CaptureError
 from tests.transcript import WALL, begin, capture, finish
 
@@ -46,6 +46,15 @@ def test_what_is_no_capture_is_passed_over(tmp_path):
     (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "fifo.jsonl")
     assert names(tmp_path) == ["a.jsonl"]
+    refused = {}
+    captures(str(tmp_path), refused)
+    found = [os.path.basename(path) for path in refused]
+    assert sorted(found) == ["empty.jsonl", "newer.jsonl", "other.jsonl", "part.jsonl"]
+    assert omitted(refused) == (
+        "4 files not shown: empty.jsonl is empty: not a capture; newer.jsonl has format 2, written by a later mcpspy; "
+        "this mcpspy reads up to 1: update it; other.jsonl does not begin with a capture's header; and 1 more"
+    )
+    assert omitted({}) == ""
 
 
 @pytest.mark.parametrize(

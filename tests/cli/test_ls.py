@@ -74,6 +74,17 @@ def test_as_json_there_is_one_object_a_capture(tmp_path, ls):
     }
 
 
+def test_files_that_cannot_be_read_are_named_on_stderr(tmp_path, ls):
+    capture(tmp_path / "a.jsonl", SESSION)
+    expected = [ls(tmp_path, *options)[1] for options in ([], ["--json"])]
+    (tmp_path / "\x1b[2J.jsonl").write_bytes(b'{"mcpspy":2}\n')
+    for options, out in zip(([], ["--json"]), expected, strict=True):
+        status, now, err = ls(tmp_path, *options)
+        assert (status, now) == (0, out)
+        assert err.startswith("mcpspy: 1 file not shown: \\e[2J.jsonl has format 2, ")
+        assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls, options, monkeypatch):
     """DESIGN section 5: counts null."""

@@ -149,7 +149,13 @@ def test_a_session_is_named_by_its_id(text, session, wanted):
         ("latency:100ms..", "it takes a number and a unit: us, ms, s"),
         ("latency:1m", "the units are us, ms, s"),
         ("size:1gb", "the units are b, kb, mb, kib, mib"),
-        ("size:" + "9" * 5000, "it takes a number and a unit"),
+        *(
+            (f"{key}:{'9' * digits}", "that is too large: 18 digits are the most")
+            for key in ("size", "time")
+            for digits in (19, 23, 5000)
+        ),
+        (f"size:>{'9' * 19}kb", "that is too large: 18 digits are the most"),
+        (f"latency:1.{'0' * 10}s", "that is too exact: 9 digits behind the point are the most"),
         ("time:yesterday", "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)"),
         ("time:>", "it takes seconds"),
         ("time:2026-13-01", "is no time; month must be in 1..12"),

@@ -12,9 +12,11 @@ from textual.events import Paste
 from textual.strip import Strip
 
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.tui.app import Spy, run
+from mcpspy.tui.app import KEYS, Spy, run
 from mcpspy.tui.around import around
 from mcpspy.tui.document import FORMS
+from mcpspy.tui.help import keys_of
+from mcpspy.tui.timeline import TimelineView
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
 from tests.test_printable import unsafe
@@ -122,6 +124,32 @@ def test_without_a_terminal_it_says_what_prints_the_same(monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     with pytest.raises(UsageError, match="needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same"):
         run([])
+
+
+def test_the_palette_offers_what_keys_of_ours_do_once_and_nothing_else():
+    says = {"theme"} | {says for _, kinds in KEYS for kind in kinds for _, says in keys_of(kind)}
+    passed_on = {binding.description for binding in TimelineView.BINDINGS if binding.system}
+
+    def offered(pilot):
+        return [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
+
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count())
+        for place, own in (
+            ("", {"merge marked", "mark", "command line"}),
+            ("enter", {"findings", "save", "follow"}),
+            ("enter", {"fold/unfold", "findings"}),
+            ("colon", {"cancel", "do what was typed"}),
+        ):
+            await pilot.press(*place.split())
+            found = offered(pilot)
+            assert own <= set(found), place
+            assert set(found) <= says | passed_on
+            assert len(set(found)) == len(found)
+        await pilot.press("escape", "ctrl+p", *"follow", "enter")
+        await until(pilot, lambda: timeline(pilot).follow)
+
+    play(scenario, *sorted(CAPTURES.glob("*.jsonl"))[:2])
 
 
 def test_a_small_screen_and_back():

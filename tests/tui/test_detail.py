@@ -300,10 +300,49 @@ def test_of_a_response_the_request_is_copied(http):
 def test_what_cannot_be_copied_says_why_and_leaves_the_clipboard():
     async def scenario(pilot, widget):
         before = await copied(pilot, "j")
-        assert await copied(pilot, "c") == before
-        await until(pilot, lambda: any("came over stdio" in str(it.message) for it in pilot.app._notifications))
+        assert await copied(pilot, "p") == before
+        await until(pilot, lambda: any("the SDK has no call for [/]" in said(it) for it in pilot.app._notifications))
+
+    def said(notification):
+        return str(notification.message)
 
     detail(final('> {"id":1,"method":"[/]"}'), scenario)
+
+
+@pytest.mark.parametrize(
+    ("transcript", "keys"),
+    [('> {"id":1,"method":"ping"}', "jvp"), ('> {"method":"ping"}', "jv"), ('< {"id":1,"method":"ping"}', "jv"),
+     ('> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}', "jvp"), ("! some words", "j"), ("> {", "j")],
+)  # fmt: skip
+def test_only_what_there_is_can_be_copied(read, tmp_path, transcript, keys):
+    session = read(capture(tmp_path / "a.jsonl", transcript))
+
+    async def scenario(pilot, widget):
+        place = len(session) - 2  # the last is the end
+        widget.show(session.messages(place), session.header, around(session, place))
+        await until(pilot, lambda: widget.panes[0].document)
+        pane = widget.panes[0]
+        pane.move_to(pane.count() - 1)
+        widget.focus()
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+        assert "".join(key for key, _, _ in pilot.app.screen._choices) == keys
+        assert on_screen(pilot, "as JSON")() == (transcript not in ("! some words", "> {"))
+
+    detail(None, scenario)
+
+
+def test_a_row_without_a_frame_has_nothing_that_could_be_copied(read, tmp_path):
+    session = read(capture(tmp_path / "a.jsonl", ""))
+
+    async def scenario(pilot, widget):
+        place = len(session) - 1
+        widget.show(session.messages(place), session.header, around(session, place))
+        await pilot.press("y")
+        await until(pilot, lambda: any("nothing here" in str(it.message) for it in pilot.app._notifications))
+        assert len(pilot.app.screen_stack) == 1
+
+    detail(None, scenario)
 
 
 def test_escape_leaves_the_menu():
@@ -395,9 +434,12 @@ def test_hostile_text_is_only_text_in_both_panes_and_in_every_form(size, read, t
             for pane in widget.panes:
                 for line in texts(pane.document, 200):
                     assert not unsafe(line)
-        await pilot.press("y")
-        await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
-        assert not unsafe("".join(lines(pilot.app)))
+            if session.messages(place)[0].raw:
+                await pilot.press("y")
+                await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+                assert not unsafe("".join(lines(pilot.app)))
+                await pilot.press("escape")
+                await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
     detail(None, scenario, size=size)
 

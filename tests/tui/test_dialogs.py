@@ -1,10 +1,12 @@
 """Two questions: what to copy, and under which name to save."""
 
+import pytest
+from rich.cells import cell_len
 from textual.app import App
 from textual.widgets import Input
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.dialogs import CopyMenu, SavePrompt
+from mcpspy.tui.dialogs import CopyMenu, SavePrompt, last
 from tests.test_printable import unsafe
 from tests.tui.screen import STYLES, lines, on_screen, play, until
 
@@ -79,6 +81,41 @@ def test_escape_saves_nothing():
 
     assert asked(SavePrompt("save #1 as", "a", names.append), scenario) == [None]
     assert names == []
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [("/a/bc", 5, "/a/bc"), ("/a/bcd", 5, "…/bcd"), ("/日本/語", 8, "/日本/語"), ("/日本/語", 7, "…本/語"),
+     ("/日本/語", 6, "…本/語"), ("/a", 1, "…"), ("/a", 0, "…"), ("", 0, "")],
+)  # fmt: skip
+def test_of_a_long_path_the_end_is_shown(text, columns, shown):
+    assert last(text, columns) == shown
+    assert cell_len(shown) <= max(columns, 1)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10)])
+def test_it_says_where_the_file_will_be(size, tmp_path, monkeypatch):
+    folder = tmp_path / ("long" * 30) / "[/]\x1b[2J end"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "[/]\\e[2J end"))
+        assert on_screen(pilot, "…")()
+
+    asked(SavePrompt("save #1 as", "a.json", lambda name: None), scenario, size)
+
+
+def test_a_directory_that_was_deleted_is_no_end(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "in a directory that was deleted"))
+
+    asked(SavePrompt("save #1 as", "a.json", lambda name: None), scenario)
 
 
 def test_on_a_small_screen_both_fit():

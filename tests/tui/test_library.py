@@ -54,6 +54,22 @@ def test_a_directory_that_is_not_there_yet_has_no_captures(tmp_path):
     assert names(found) == ["a.jsonl"]
 
 
+def test_a_file_that_cannot_be_read_is_told_of_until_it_can_be_or_is_gone(tmp_path, seen):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_bytes(b'{"mcpspy":2}\n')
+    found = Library([str(tmp_path)])
+    assert not look(found)
+    assert sorted(map(os.path.basename, found.refused)) == ["a.jsonl", "b.jsonl"]
+    look(found)
+    assert len(found.refused) == 2
+    (tmp_path / "a.jsonl").unlink()
+    capture(tmp_path / "c.jsonl", "")
+    os.replace(tmp_path / "c.jsonl", tmp_path / "b.jsonl")
+    look(found)
+    assert found.refused == {}
+    assert names(found) == ["b.jsonl"]
+
+
 def test_a_session_appears_as_it_starts_and_is_no_longer_live_when_it_ends(tmp_path):
     found = Library([str(tmp_path)])
     look(found)

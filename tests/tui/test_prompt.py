@@ -1,6 +1,7 @@
 """The line that something is typed into."""
 
 import pytest
+from rich.cells import cell_len
 from textual.app import App
 from textual.events import Paste
 
@@ -40,6 +41,7 @@ class Shell(App):
         (99, "wrong", 20, f"{' ' * 19}^\nwrong"),
         (3, "x" * 50, 20, f"  ^\n{'x' * 50}"),
         (0, "wrong", 0, "^\nwrong"),
+        (5, "日本語日本語日本", 20, "    ^\n日本語日本語日本"),
     ],
 )
 def test_a_caret_stands_below_its_column_with_the_sentence_where_there_is_room(column, sentence, width, shown):
@@ -76,6 +78,45 @@ def test_what_is_wrong_stands_below_until_it_is_mended_and_is_safe_to_show():
         await until(pilot, lambda: "^" not in lines(pilot.app)[1])
 
     play(scenario, app=Shell())
+
+
+def column(line, text):
+    """The column of the screen where a text begins in a line of it."""
+    return cell_len(line[: line.index(text)])
+
+
+def test_the_caret_stands_below_what_is_wrong_whatever_stands_before_it():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+        text = '"日本語日本語" metod:x'
+        prompt.show("filter", text)
+        prompt.tell("no such key", text.index("metod") + 1)
+        await until(pilot, lambda: len(lines(pilot.app)) > 1 and "^" in lines(pilot.app)[1])
+        line, below = lines(pilot.app)[:2]
+        assert column(line, "metod") == column(below, "^")
+
+    play(scenario, app=Shell())
+
+
+def test_the_caret_goes_with_a_line_that_is_longer_than_the_screen():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+
+        def right():
+            line, below = lines(pilot.app)[:2]
+            return "metod" in line and "^" in below and column(line, "metod") == column(below, "^")
+
+        text = f"method:x metod:x {'y' * 60}"
+        prompt.show("filter", text)
+        prompt.focus()
+        await pilot.pause()
+        await pilot.press("home", "end")
+        await until(pilot, lambda: "metod" not in lines(pilot.app)[0])
+        prompt.tell("no such key", text.index("metod") + 1)
+        await pilot.press("home")
+        await until(pilot, right)
+
+    play(scenario, app=Shell(), size=(60, 10))
 
 
 def test_each_kind_has_its_own_history():

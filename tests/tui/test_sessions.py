@@ -6,7 +6,9 @@ from itertools import count
 from threading import Event, Thread
 
 import pytest
+from rich.cells import cell_len
 
+from mcpspy.tui.commands import ANYWHERE, COMMANDS
 from mcpspy.tui.timeline import TimelineRows
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, begin, capture, finish, record
@@ -153,6 +155,21 @@ def test_the_golden_captures_are_listed_with_their_counts():
     play(scenario, CAPTURES)
 
 
+@pytest.mark.parametrize("entries", [0, 1])
+def test_files_that_cannot_be_read_are_named_below_the_list(tmp_path, entries):
+    for n in range(entries):
+        capture(tmp_path / f"{n}.jsonl", "")
+    (tmp_path / "\x1b[2J[b].jsonl").write_bytes(b'{"mcpspy":2}\n')
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "1 file not shown: \\e[2J[b].jsonl has format 2, "))
+        assert sessions(pilot).count() == entries
+        (tmp_path / "\x1b[2J[b].jsonl").unlink()
+        await until(pilot, lambda: not on_screen(pilot, "not shown")())
+
+    play(scenario, tmp_path)
+
+
 def test_a_narrow_screen_shows_what_fits(tmp_path):
     capture(tmp_path / "a.jsonl", "")
 
@@ -216,6 +233,45 @@ def test_words_leave_only_what_has_them_and_escape_brings_back_the_rest(tmp_path
         await until(pilot, lambda: names(pilot) == [])
         await pilot.press("enter", "enter", "space", "escape")
         await until(pilot, lambda: names(pilot) == ["a", "b", "c"])
+
+    play(scenario, tmp_path)
+
+
+def test_a_command_that_is_the_same_everywhere_is_done_here_too(tmp_path):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 3)
+        await pilot.press("ctrl+f", *"server-b", "enter")
+        await pilot.press("colon", *"theme nord", "enter")
+        assert pilot.app.theme == "nord"
+        assert pilot.app.focused is sessions(pilot)
+        assert on_screen(pilot, "/server-b")(), "the words are looked for as before"
+        assert names(pilot) == ["b"]
+        await pilot.press("colon", *"x:/", "escape")
+        assert names(pilot) == ["b"]
+        await pilot.press("colon", *"help", "enter")
+        await until(pilot, on_screen(pilot, "Esc goes back"))
+        await pilot.press("escape", "colon", *"quit", "enter")
+        await until(pilot, lambda: not pilot.app.is_running)
+
+    play(scenario, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [*((name, f"{name} is for a session: Enter opens the selected one") for name in COMMANDS if name not in ANYWHERE),
+     ("17", "goto is for a session"), ("theme nrod", "no theme 'nrod'; did you mean nord?"), ("x", "no command 'x'")],
+)  # fmt: skip
+def test_a_command_that_is_not_for_here_says_so_and_stays_to_be_mended(tmp_path, command, said):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        await pilot.press("colon", *command, "enter")
+        await until(pilot, on_screen(pilot, said))
+        assert on_screen(pilot, f":{command}")()
+        await pilot.press("z")
+        await until(pilot, lambda: not on_screen(pilot, said)())
 
     play(scenario, tmp_path)
 
@@ -308,6 +364,21 @@ def test_hostile_names_and_commands_stand_there_as_text(tmp_path):
         text = "\n".join(lines(pilot.app))
         assert "[red]x[/]" in text
         assert not set("\x1b\u202e\r") & set(text)
+
+    play(scenario, tmp_path)
+
+
+def test_wide_characters_leave_the_columns_where_they_are(tmp_path):
+    for n, name in enumerate(("plain", "日本語サーバー", "日本語サーバーの長い名前です")):
+        capture(tmp_path / f"{n}.jsonl", '> {"id":1,"method":"x"}', name=name, argv=["サーバー" * 40])
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await until(pilot, lambda: all("1 frame" in line for line in lines(pilot.app)[1:4]))
+        found = ["".join(text for text, _ in rows.cells(place, 120)) for place in range(3)]
+        assert len({cell_len(line[: line.index("1 frame")]) for line in found}) == 1
+        assert all(cell_len(line) <= 120 for line in found)
+        assert "日本語サーバーの長 … " in "".join(found)
 
     play(scenario, tmp_path)
 

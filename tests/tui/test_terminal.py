@@ -1,6 +1,7 @@
 """The application in a real terminal: tmux tells what stands on its screen, a pty can vanish."""
 
 import os
+import re
 import select
 import shlex
 import shutil
@@ -127,6 +128,25 @@ def test_a_small_terminal_and_back(tmp_path, terminal):
     terminal.shows("status 0")
 
 
+def test_control_z_goes_to_the_shell_and_fg_comes_back(tmp_path, terminal):
+    path = capture(tmp_path / "a.jsonl", CALL * 3)
+    terminal.shows("ready")
+    terminal.type(f"{mcpspy('tui', path)}; echo status $?", "Enter")
+    terminal.shows("1/4")
+    for place in ("2/4", "3/4"):
+        terminal.type("C-z")
+        terminal.shows("ready")
+        assert not terminal.alternate()
+        terminal.type("echo still $((40 + 2))", "Enter")
+        terminal.shows("still 42")
+        terminal.type("fg", "Enter")
+        terminal.shows("request · client → server")
+        terminal.type("j")
+        terminal.shows(place)
+    terminal.type("q")
+    until(lambda: not terminal.alternate(), "its end")
+
+
 # A terminal that vanishes.
 
 
@@ -135,12 +155,12 @@ def lost(tmp_path):
     """Starts `mcpspy tui` on a terminal that is nobody's but the test's, so no signal tells that it is gone."""
     started, ends = [], []
 
-    def start(*arguments):
+    def start(*arguments, term="xterm-256color"):
         own, other = os.openpty()
         ends.append(own)
         termios.tcsetwinsize(own, (30, 120))
         command = [sys.executable, "-m", "mcpspy", "tui", *map(str, arguments)]
-        environ = os.environ | {"TERM": "xterm-256color", "HOME": str(tmp_path)}
+        environ = os.environ | {"TERM": term, "COLORTERM": "truecolor", "HOME": str(tmp_path)}
         process = subprocess.Popen(
             command, stdin=other, stdout=other, stderr=other, env=environ, start_new_session=True
         )
@@ -185,6 +205,17 @@ def test_it_ends_with_a_terminal_that_took_nothing_any_more(tmp_path, lost):
         time.sleep(0.02)  # two keys at once are one screen
     os.close(end)
     assert process.wait(LIMIT) == 0
+
+
+@pytest.mark.parametrize(
+    ("term", "colours"),
+    [("dumb", False), ("xterm-mono", False), ("linux-m", False), ("vt220", False), ("linux", True), ("xterm", True)],
+)
+def test_a_terminal_without_colours_gets_none(tmp_path, lost, term, colours):
+    _, end = lost(capture(tmp_path / "a.jsonl", CALL), term=term)
+    seen = read(end, b"request")
+    assert bool(re.search(rb"\x1b\[(?:[0-9;]*;)?(?:[34][0-8]|9[0-7]|10[0-7])[;m]", seen)) == colours
+    assert colours or re.search(rb"\x1b\[(?:[0-9;]*;)?7[;m]", seen), "the selected row is seen all the same"
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])

@@ -1,5 +1,6 @@
 """The application in a browser, and who gets through to it."""
 
+import asyncio
 import base64
 import http.client
 import json
@@ -18,9 +19,11 @@ import pytest
 
 pytest.importorskip("textual_serve")
 
+from aiohttp.web import WebSocketResponse
+
 from mcpspy.errors import UsageError
 from mcpspy.tui import web
-from mcpspy.tui.web import Gate
+from mcpspy.tui.web import Gate, Pages
 from tests.transcript import capture
 
 LIMIT = 30  # seconds
@@ -59,6 +62,11 @@ def fetch(url, method="GET", body=None, **headers):
         return response.status, response.read().decode(), response.headers
 
 
+def let_in(link):
+    """The cookie for which the link is good."""
+    return fetch(link, "POST")[2]["Set-Cookie"].partition(";")[0]
+
+
 # The gate
 
 
@@ -78,14 +86,16 @@ def test_a_page_of_another_origin_is_refused(origins):
     assert Gate(HERE).refusal([HERE], origins) == "the request comes from a page of another origin"
 
 
-def test_the_token_opens_once_and_only_itself():
+def test_the_token_is_known_alone_and_until_it_is_spent():
     gate = Gate(HERE)
-    assert not gate.opens("")
-    assert not gate.opens(gate.token + "x")
-    assert not gate.opens(gate.cookie)
-    assert not gate.opens("é")
-    assert gate.opens(gate.token)
-    assert not gate.opens(gate.token)
+    assert not gate.knows("")
+    assert not gate.knows(gate.token + "x")
+    assert not gate.knows(gate.cookie)
+    assert not gate.knows("é")
+    assert gate.knows(gate.token)
+    assert gate.knows(gate.token)
+    gate.spend()
+    assert not gate.knows(gate.token)
 
 
 def test_the_cookie_is_not_the_token():
@@ -129,19 +139,26 @@ def test_the_link_works_for_one_browser(tmp_path, served):
     page = link.partition("?")[0]
     status, body, _ = fetch(page)
     assert (status, body) == (403, "mcpspy: the link that was printed works once, in one browser: start anew\n")
-    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-        assert fetch(link, **headers)[0] == 403, "and the token is not spent"
-    status, body, headers = fetch(link)
-    assert status == 200
-    assert "textual-terminal" in body
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+        for method in ("GET", "POST"):
+            assert fetch(link, method, **headers)[0] == 403, "and the token is not spent"
+    for method in ("GET", "HEAD", "GET"):
+        status, body, headers = fetch(link, method)
+        assert (status, headers["Set-Cookie"]) == (200, None), "nor by a program that looks at links"
+        assert "textual-terminal" not in body
+    assert fetch(link[:-1], "POST")[0] == fetch(page, "POST")[0] == 403
+    status, body, headers = fetch(link, "POST")
+    assert (status, body) == (204, "")
     cookie = headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     cookie = cookie.partition(";")[0]
-    assert fetch(link)[0] == 403
+    assert fetch(link)[0] == fetch(link, "POST")[0] == 403
     for path in ("", "static/js/textual.js", "ws"):
         assert fetch(page + path)[0] == 403
-    assert fetch(page, Cookie=cookie)[0] == 200
+    status, body, _ = fetch(page, Cookie=cookie)
+    assert status == 200
+    assert "textual-terminal" in body
     assert fetch(page + "static/js/textual.js", Cookie=cookie)[0] == 200
     assert fetch(page, Cookie=cookie, Host="evil.example")[0] == 403
     assert fetch(page, Cookie=cookie[:-1])[0] == 403
@@ -149,7 +166,7 @@ def test_the_link_works_for_one_browser(tmp_path, served):
 
 def test_the_page_may_fetch_from_its_own_origin_only(tmp_path, served):
     _, link = served(tmp_path)
-    _, body, headers = fetch(link)
+    _, body, headers = fetch(link.partition("?")[0], Cookie=let_in(link))
     authority = link.split("/")[2]
     rules = dict(rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";"))
     assert rules.pop("connect-src") == f"'self' ws://{authority}"
@@ -201,7 +218,11 @@ class Page:
 
     def send(self, *message):
         """One text message, masked with zeros."""
-        body = json.dumps(message).encode()
+        self.say(json.dumps(message))
+
+    def say(self, text):
+        """The same, for text that may be no message."""
+        body = text.encode()
         self.socket.sendall(struct.pack("!BB4x", 0x81, 0x80 | len(body)) + body)
 
 
@@ -209,7 +230,7 @@ class Page:
 def page(tmp_path, served):
     """A page that is open on a capture, and the process that serves it."""
     process, link = served(capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}'))
-    cookie = fetch(link)[2]["Set-Cookie"].partition(";")[0]
+    cookie = let_in(link)
     with closing(Page(link, cookie)) as opened:
         yield opened, process, link, cookie
 
@@ -282,6 +303,63 @@ def test_applications_end_with_the_server_however_that_ends(page, name):
     assert process.wait(LIMIT) == (-signal.SIGKILL if name == "SIGKILL" else 0)
     assert gone(started)
     assert process.stderr.read() == "mcpspy: the link works once, in one browser; Ctrl-C ends it\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "bounds"),
+    [((80, 24), (80, 24)), ((10**6, 10**5), (1000, 500)), ((-5, 0), (1, 1)), ((1, 10**9), (1, 500))],
+)
+def test_a_terminal_is_no_larger_than_there_can_be_one(size, bounds):
+    assert web.bounded(*size) == bounds
+
+
+@on_linux
+def test_a_page_that_asks_for_an_endless_screen_gets_one_that_ends(page):
+    opened, process, *_ = page
+    opened.until(b"ping")
+    opened.send("resize", {"width": 10**6, "height": 10**5})
+    opened.send("resize", {"width": 80, "height": 24})
+    opened.send("stdin", "q")
+    opened.until(CLOSED)
+    assert gone(children(process.pid))
+
+
+@on_linux
+def test_a_page_that_says_what_none_of_ours_does_is_closed_without_a_word(page):
+    opened, process, link, cookie = page
+    opened.until(b"ping")
+    for text in ("x", '{"a":1}', "[]", '["stdin",5]', '["resize",{"width":"9"}]', "[" * 110, '["meta"]'):
+        with closing(Page(link, cookie)) as other:
+            other.say(text)
+            other.until(b"\x88\x02\x03\xf0")  # closed, for what it said (RFC 6455, 7.4.1: 1008)
+    opened.send("ping", "7")
+    opened.until(b'["pong", "7"]')
+    opened.send("stdin", "\ud800q")  # a question mark, which opens the help, and what closes it
+    opened.send("stdin", "q")
+    opened.until(CLOSED)
+    opened.close()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LIMIT) == 0
+    assert process.stderr.read() == "mcpspy: the link works once, in one browser; Ctrl-C ends it\n"
+
+
+@on_linux
+@pytest.mark.parametrize("wedge", ["time.sleep(1000)", "sys.stdout.buffer.write(bytes(1 << 30))"])
+def test_an_application_that_does_not_end_is_ended(wedge, monkeypatch):
+    monkeypatch.setattr(web, "_PATIENCE", 0.05)
+    program = f"import signal, sys, time; signal.signal(15, signal.SIG_IGN); print('__GANGLION__', flush=True); {wedge}"
+
+    async def main():
+        async with asyncio.timeout(LIMIT):
+            shown = web.Application([sys.executable, "-c", program], WebSocketResponse(), Pages([], "127.0.0.1", 1))
+            await shown.start(80, 24)
+            started = children(os.getpid())
+            await shown.stop()
+            return started
+
+    started = asyncio.run(main())
+    assert started
+    assert gone(started)
 
 
 # A real browser
