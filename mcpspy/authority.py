@@ -91,11 +91,16 @@ class Authority:
 
         Writes the bundle that they name.
         """
-        named = [environ[name] for name in (*REPLACING, ADDING) if environ.get(name)]
-        text = _bundle([path for path in named if os.path.isfile(path)], self.pem())
+        named = [environ[name] for name in (*REPLACING, ADDING) if os.path.isfile(environ.get(name, ""))]
+        text = _bundle(named, self.pem())
         path = os.path.join(self.folder, f"bundle-{hashlib.sha256(text.encode()).hexdigest()[:16]}.pem")
         _write(path, text)
         return dict.fromkeys((*REPLACING, ADDING), path)
+
+    @staticmethod
+    def left_out(environ: Mapping[str, str]) -> list[str]:
+        """The variables whose certificates `trust` cannot take over, because they name no file."""
+        return [name for name in (*REPLACING, ADDING) if environ.get(name) and not os.path.isfile(environ[name])]
 
     def is_trusted_by(self, path: str) -> bool:
         """Whether the certificates in a file include it."""
@@ -171,8 +176,14 @@ def _write(path: str, text: str) -> None:
 
 
 def _roots() -> list[str]:
-    """What this machine trusts: the system's store, else certifi's list where it is installed."""
-    found = [ssl.DER_cert_to_PEM_cert(der).strip() for der in ssl.create_default_context().get_ca_certs(True)]
+    """What this machine trusts, whatever our own environment names: the system's store, else certifi's list."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    store = ssl.get_default_verify_paths().openssl_cafile
+    if os.path.isfile(store):
+        context.load_verify_locations(store)
+    else:
+        context.load_default_certs()
+    found = [ssl.DER_cert_to_PEM_cert(der).strip() for der in context.get_ca_certs(True)]
     if not found:  # a store that is a directory is not listed
         try:
             from certifi import where  # type: ignore[import-not-found]

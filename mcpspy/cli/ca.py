@@ -44,6 +44,7 @@ def _environment(authority: Authority) -> None:
     for name, value in authority.trust(os.environ).items():
         print(form.format(name, _quote_for_powershell(value) if windows else shlex.quote(value)))
     notes = (  # not for the shell: zsh takes no comments from a terminal
+        *(f"# {name} names no file: {os.environ[name]} is left out" for name in authority.left_out(os.environ)),
         f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.",
         f"# Electron and browsers read the system's store: put {authority.certificate} there, if you want that.",
     )

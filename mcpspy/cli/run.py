@@ -15,6 +15,11 @@ from mcpspy.ports import listening_place, to_dial
 from mcpspy.printable import printable
 from mcpspy.redact import shown
 
+if os.name == "nt":
+    from mcpspy.child_windows import environment
+else:
+    from mcpspy.child import environment
+
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 
 
@@ -29,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
     authority = default()
     if not authority.exists():
         raise UsageError(f"there is no authority in {authority.folder} to trust: 'mcpspy mitm' makes it")
-    environ = dict(os.environ)
+    environ = _environment()
+    for name in authority.left_out(environ):
+        _say(f"{name} is replaced: {environ[name]} is no file of certificates that could be taken over")
     for name, value in (through(proxy) | authority.trust(environ)).items():
         if not value and environ.pop(name, ""):
             _say(f"{name} is not passed on: what it names would go past mcpspy")
@@ -41,9 +48,15 @@ def run(options: argparse.Namespace) -> int:
     return _become(argv, environ)
 
 
+def _environment() -> dict[str, str]:
+    """As this process was started with, our own variables included: the client may start `mcpspy wrap`."""
+    own = {name: value for name, value in os.environ.items() if name.startswith("MCPSPY_")}
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in environment().items()} | own
+
+
 def _proxy(place: str) -> str:
     """The URL of the proxy at a place. Raises UsageError where nothing listens."""
-    host, port = listening_place(place, 6279, "--proxy")
+    host, port = listening_place(place.removeprefix("http://").removesuffix("/"), 6279, "--proxy")
     try:
         socket.create_connection((host, port), 5).close()
     except (OSError, UnicodeError):  # the latter for what can be no host's name

@@ -14,6 +14,7 @@ from mcpspy.cli.run import _heeds_proxies
 from tests.cli.test_ca import home
 from tests.cli.test_mitm import LIMIT
 from tests.relay.interception import certificate
+from tests.test_authority import ssl_file
 
 __all__ = ["certificate", "home"]  # fixtures
 
@@ -58,6 +59,28 @@ def test_a_proxy_without_a_host_is_on_this_machine(home, place):
     port = place.rpartition(":")[2]
     done = run(home, "--proxy", f":{port}", "--", sys.executable, "-c", SHOW)
     assert json.loads(done.stdout)[0]["HTTPS_PROXY"] == f"http://127.0.0.1:{port}"
+
+
+def test_a_proxy_may_be_named_by_its_url(home, place):
+    done = run(home, "--proxy", f"http://{place}/", "--", sys.executable, "-c", SHOW)
+    assert json.loads(done.stdout)[0]["HTTPS_PROXY"] == f"http://{place}"
+
+
+def test_the_client_gets_nothing_that_only_our_own_start_put_there(home, place):
+    """Python adds LC_CTYPE to its own environment where there is no locale (PEP 538)."""
+    done = run(home, "--proxy", place, "--", "env", environ={"MCPSPY_CAPTURE_DIR": "/elsewhere"})
+    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    assert "LC_CTYPE" not in names
+    assert {"HOME", "PATH", "MCPSPY_CAPTURE_DIR", "HTTPS_PROXY"} <= names
+
+
+def test_certificates_that_are_not_taken_over_are_told_of(home, place, tmp_path):
+    environ = {"SSL_CERT_FILE": "/no/such/file", "REQUESTS_CA_BUNDLE": str(tmp_path)}
+    done = run(home, "--proxy", place, "--", sys.executable, "-c", SHOW, environ=environ)
+    assert [line.split(" ")[1] for line in done.stderr.splitlines()] == ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"]
+    assert "/no/such/file is no file of certificates" in done.stderr
+    bundle = json.loads(done.stdout)[0]["SSL_CERT_FILE"]
+    assert set(certificates(bundle)) >= set(certificates(ssl_file())), "what this machine trusts stays trusted"
 
 
 def test_it_becomes_the_client(home, place):
