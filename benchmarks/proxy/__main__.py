@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import json
 import os
 import subprocess
 import sys
@@ -10,13 +9,11 @@ import sysconfig
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from math import isnan
-from typing import Any
 
 from benchmarks.proxy import calls, streams
 from benchmarks.proxy.plan import QUICK, Plan, Scale, install_mitmdump, prepare
-from benchmarks.relay.figures import Result, Rounds, Row
-from benchmarks.relay.report import machine, measured, table
+from benchmarks.relay.figures import Result
+from benchmarks.relay.report import machine, report
 
 SETS: dict[str, Callable[[Plan], Result]] = {
     "single": calls.single,
@@ -69,24 +66,7 @@ def _run(plan: Plan, options: argparse.Namespace) -> int:
     facts = machine()  # before we are the load
     gc.disable()  # its pauses would be taken for the proxy's
     os.sched_setaffinity(0, {plan.cores[0]})
-    found = measured(SETS, options.rows, plan)
-    rows, raw = found.rows, found.raw
-    cpu = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
-    print(f"{cpu}, load {facts['load']:.1f}; {plan.scale.rounds} rounds")
-    print(table(rows, judged=not options.quick, markdown=options.markdown))
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(_report(plan, facts, rows, raw, judged=not options.quick), file, indent=1)
-    return 1 if any(row.broken for row in rows) else 0
-
-
-def _report(plan: Plan, facts: dict[str, Any], rows: list[Row], raw: dict[str, Rounds], *, judged: bool) -> Any:
-    found = [
-        {"row": row.what, "values": [None if isnan(value) else value for value in row.values], "text": row.figure}
-        | {"target": str(row.target) if row.target else None, "verdict": row.verdict(judged)}
-        for row in rows
-    ]
-    return {"machine": facts, "settings": asdict(plan.scale), "rows": found, "raw": raw}
+    return report(SETS, plan, options, facts, asdict(plan.scale))
 
 
 if __name__ == "__main__":

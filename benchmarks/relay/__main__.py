@@ -8,15 +8,14 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, replace
 
 from benchmarks.relay import latency
 from benchmarks.relay.figures import Result
 from benchmarks.relay.memory import memory
 from benchmarks.relay.plan import QUICK, WRAP, Plan, Scale, build
 from benchmarks.relay.processes import Broken
-from benchmarks.relay.report import as_json, machine, measured, table
+from benchmarks.relay.report import machine, report
 from benchmarks.relay.startup import startup
 from benchmarks.relay.stream import streaming
 from benchmarks.relay.traffic import pings, prose, round_trips
@@ -93,20 +92,9 @@ def _obstacle(plan: Plan) -> str | None:
 def _run(plan: Plan, options: argparse.Namespace) -> int:
     gc.disable()  # its pauses would be taken for the relay's
     facts = machine()  # before we are the load
-    found = measured(SETS, options.rows, plan)
-    rows, raw = found.rows, found.raw
-    print(_heading(plan, facts))
-    print(table(rows, judged=not options.quick, markdown=options.markdown))
-    if options.json:
-        with open(options.json, "w") as file:
-            file.write(as_json(plan, facts, rows, raw, judged=not options.quick) + "\n")
-    return 1 if any(row.broken for row in rows) else 0
-
-
-def _heading(plan: Plan, facts: dict[str, Any]) -> str:
-    text = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
-    text += f", load {facts['load']:.1f}; {plan.scale.rounds} rounds"
-    return text if plan.relay else text + "; no C compiler: no C relay to compare with, and a Python server"
+    settings = asdict(plan.scale) | {"check": plan.check, "c_compiler": plan.relay is not None}
+    note = "" if plan.relay else "; no C compiler: no C relay to compare with, and a Python server"
+    return report(SETS, plan, options, facts, settings, note)
 
 
 if __name__ == "__main__":

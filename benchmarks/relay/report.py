@@ -1,5 +1,6 @@
 """The results for people (a table, plain or Markdown) and for programs (JSON); no host name and no path in either."""
 
+import argparse
 import json
 import os
 import platform
@@ -7,12 +8,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from math import isnan
 from typing import Any
 
 from benchmarks.relay.figures import Result, Rounds, Row
-from benchmarks.relay.plan import Plan
 from benchmarks.relay.processes import Broken
 
 HEAD = ("row", "figure: median (min to max)", "target", "verdict")
@@ -53,23 +52,40 @@ def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
 
 
-def as_json(plan: Plan, facts: dict[str, Any], rows: list[Row], raw: dict[str, Rounds], judged: bool) -> str:
-    report = {
-        "machine": facts,
-        "settings": asdict(plan.scale) | {"check": plan.check, "c_compiler": plan.relay is not None},
-        "rows": [
-            {
-                "row": row.what,
-                "values": [None if isnan(value) else value for value in row.values],
-                "text": row.figure,
-                "target": str(row.target) if row.target else None,
-                "verdict": row.verdict(judged),
-            }
-            for row in rows
-        ],
-        "raw": raw,
-    }
-    return json.dumps(report, indent=1)
+def report(
+    sets: Mapping[str, Callable[[Any], Result]],
+    plan: Any,
+    options: argparse.Namespace,
+    facts: dict[str, Any],
+    settings: Mapping[str, Any],
+    note: str = "",
+) -> int:
+    """Measure the sets that the options name and print what was found; returns the exit status.
+
+    `facts` are those of the machine, before we are its load; `settings` go into the JSON, `note` behind the heading.
+    """
+    found = measured(sets, options.rows, plan)
+    text = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
+    print(f"{text}, load {facts['load']:.1f}; {plan.scale.rounds} rounds{note}")
+    print(table(found.rows, judged=not options.quick, markdown=options.markdown))
+    if options.json:
+        with open(options.json, "w") as file:
+            file.write(as_json(settings, facts, found, judged=not options.quick) + "\n")
+    return 1 if any(row.broken for row in found.rows) else 0
+
+
+def as_json(settings: Mapping[str, Any], facts: dict[str, Any], found: Result, judged: bool) -> str:
+    rows = [
+        {
+            "row": row.what,
+            "values": [None if isnan(value) else value for value in row.values],
+            "text": row.figure,
+            "target": str(row.target) if row.target else None,
+            "verdict": row.verdict(judged),
+        }
+        for row in found.rows
+    ]
+    return json.dumps({"machine": facts, "settings": settings, "rows": rows, "raw": found.raw}, indent=1)
 
 
 def machine() -> dict[str, Any]:
