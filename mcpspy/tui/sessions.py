@@ -143,7 +143,7 @@ class SessionsScreen(Screen[None]):
         Binding("colon", "prompt('command')", "command line", show=False, priority=True),
         Binding("m", "merge", "merge marked"),
         Binding("v", "view", "marked in turn"),
-        Binding("escape", "all", "all sessions", show=False),
+        Binding("escape", "all", "all sessions, and then none marked", show=False),
     ]
 
     def __init__(self, targets: list[str]) -> None:
@@ -240,7 +240,10 @@ class SessionsScreen(Screen[None]):
         return False if typing else super().check_action(action, parameters)
 
     def action_all(self) -> None:
-        """Show all sessions."""
+        """Show all sessions; where all are shown, mark none."""
+        rows = self.query_one(SessionRows)
+        if not rows.words:
+            rows.marked.clear()
         self._search("")
         self._close_prompt()
 

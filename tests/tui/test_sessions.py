@@ -276,6 +276,24 @@ def test_a_command_that_is_not_for_here_says_so_and_stays_to_be_mended(tmp_path,
     play(scenario, tmp_path)
 
 
+def test_escape_shows_all_sessions_and_then_marks_none(tmp_path):
+    three(tmp_path)
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await pilot.press("space", "space", "slash", *"server-b", "enter")
+        await until(pilot, lambda: rows.count() == 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: rows.count() == 3)
+        assert len(rows.marked) == 2
+        await pilot.press("escape")
+        await until(pilot, lambda: not on_screen(pilot, "marked ·")())
+        assert not rows.marked
+        assert "*" not in "".join(shown(rows))
+
+    play(scenario, tmp_path)
+
+
 def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(tmp_path):
     three(tmp_path)
 
