@@ -144,6 +144,11 @@ class TimelineRows(Following):
         super().action_last()
         self.follow = not self._session.complete
 
+    def action_choose(self) -> None:
+        """Read the selected message: at once, for the next key may be on its way already."""
+        if self.count():
+            self.screen.set_focus(self.screen.query_one(Detail).pane)
+
     def partner(self) -> int | None:
         """Where the request or the response to the selected row is shown, if it is."""
         partner = self._session.partner(self.place()) if self.count() else None
@@ -255,11 +260,6 @@ class TimelineView(View):
     def _may_tell(self) -> bool:
         """Whether the message may change of itself: while rows stream in nobody can read each."""
         return time.monotonic() - self._told > _TOLD
-
-    @on(TimelineRows.Chosen)
-    def _read(self) -> None:
-        """Read the selected message."""
-        self.query_one(Detail).focus()
 
     @on(TimelineRows.Hunted)
     def _tell_found(self, event: TimelineRows.Hunted) -> None:

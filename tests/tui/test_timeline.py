@@ -412,3 +412,16 @@ def test_an_error_that_answers_no_request_is_no_success_in_the_sequence_either(t
         assert [colour for text, colour in cells if "error" in text] == ["view--error"]
 
     play(scenario, path)
+
+
+def test_a_key_right_after_enter_goes_to_the_message(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        for key in ("enter", "j", "j"):
+            pilot.app.simulate_key(key)
+        await until(pilot, lambda: pane(pilot).cursor == 2)
+        assert rows.cursor == 0
+
+    play(scenario, path)
