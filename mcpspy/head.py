@@ -1,6 +1,7 @@
 """What an HTTP head in a capture says: its fields, and whether a message follows it (RFC 9110)."""
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -10,8 +11,27 @@ Head = dict[str, Any]
 SIGN_OF_MCP = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"|^event: ?endpoint\s*$', re.MULTILINE)
 """What the bytes of a body have where they are MCP: a message, or the first event of legacy HTTP+SSE."""
 
+PORTS = {"http": 80, "https": 443}
+"""The port of each scheme that goes without saying."""
+
 _SPOKEN = ("application/json", "text/event-stream")
 """The media types that carry messages."""
+
+
+def speaks_mcp(headers: Iterable[Sequence[str]]) -> bool:
+    """Whether one of these pairs of name and value is MCP's own, or names it as the subprotocol of a WebSocket."""
+    for name, value in headers:
+        lower = name.lower()
+        if lower.startswith("mcp-"):
+            return True
+        if lower == "sec-websocket-protocol" and "mcp" in value.lower().replace(" ", "").split(","):
+            return True
+    return False
+
+
+def may_hold_messages(content_type: str) -> bool:
+    """Whether a body of this `Content-Type` may be MCP; a page, which may show messages, is not."""
+    return any(word in content_type.lower() for word in ("json", "text/event-stream"))
 
 
 def header(head: Head | None, name: str) -> str | None:

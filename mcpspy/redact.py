@@ -3,7 +3,8 @@
 A secret becomes `«redacted:8hex»`, eight hex digits of a hash keyed with `~/.mcpspy/key`, so that equal secrets look
 equal and nobody can guess back. What counts as a secret: the value of a name that `is_secret_name` knows, the password
 of a URL, and words in the shape of well-known tokens. In URLs, forms and OAuth bodies also what OAuth alone calls so
-(`code`, `code_verifier`, `assertion`). Session ids stay: pairing and replay need them, and they authenticate nobody.
+(`code`, `code_verifier`, `assertion`). Of a body only an object of JSON and a form are taken apart; any other that may
+hold secrets is withheld whole. Session ids stay: pairing and replay need them, and they authenticate nobody.
 
 Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold a secret.
 """
@@ -16,18 +17,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_HEADERS = frozenset(("authorization", "proxyauthorization", "cookie", "setcookie", "xapikey"))
-_ENDINGS = "token secret password passwd pwd apikey auth credential signature accesskey privatekey".split()
-_OAUTH = frozenset("code codeverifier assertion clientassertion devicecode samlresponse".split())
-_OAUTH_ENDPOINTS = frozenset(
-    "token register registration introspect introspection revoke revocation par"
-    " access_token device_authorization".split()
+_ENDINGS = tuple(
+    "token secret password passwd pwd apikey auth credential signature accesskey privatekey authorization cookie"
+    " authkey secretkey subscriptionkey jwt".split()
 )
-_FORMS = ("x-www-form-urlencoded", "multipart/form-data")
+_OAUTH = frozenset("code codeverifier assertion clientassertion devicecode samlresponse sig otp pass".split())
+_OAUTH_ENDPOINTS = frozenset(
+    "token tokens register registration introspect introspection revoke revocation par"
+    " access_token device_authorization device_code devicecode".split()
+)
+_FORMS = ("x-www-form-urlencoded", "multipart/form-data", "html")
+_SUBPROTOCOLS = frozenset("mcp bearer json jsonrpc graphql-ws graphql-transport-ws".split())
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
-_REMEMBERED = 4096  # header values, which repeat from request to request
+_REMEMBERED = 4096  # header values and targets, which repeat from request to request
 LARGEST_BODY = 65536
-"""Bytes of an OAuth body that is parsed; a larger one is withheld whole."""
+"""Bytes of a body that is taken apart; a larger one is withheld whole."""
 _SHAPES = (
     "sk-",
     "k_live_",
@@ -37,24 +41,25 @@ _SHAPES = (
     "glpat-",
     "xox",
     "AKIA",
+    "AIza",
     "eyJ",
 )  # parts of the shapes below
 
 
 def is_secret_name(name: str) -> bool:
     """Whether the value of a header, query key, form key, JSON key or option called `name` is a secret."""
-    plain = _plain(name)
-    return plain in _HEADERS or plain.endswith(tuple(_ENDINGS))
+    return _plain(name).endswith(_ENDINGS)
 
 
 def is_oauth_endpoint(target: str) -> bool:
     """Whether a request's target is, by its last segment, where OAuth secrets are exchanged as bodies."""
-    path = target.partition("?")[0].rstrip("/")
-    return path.rpartition("/")[2].lower() in _OAUTH_ENDPOINTS
+    parent, _, last = target.partition("?")[0].rstrip("/").lower().rpartition("/")
+    last = last.partition(";")[0]
+    return last in _OAUTH_ENDPOINTS or (last == "code" and parent.endswith("/device"))
 
 
 def is_form(media_type: str) -> bool:
-    """Whether a body of this `Content-Type` is a form that was filled in."""
+    """Whether a body of this `Content-Type` is a form that was filled in, or a page, which may hold one."""
     return any(kind in media_type.lower() for kind in _FORMS)
 
 
@@ -63,7 +68,16 @@ def _plain(name: str) -> str:
 
 
 def _is_oauth_secret(name: str) -> bool:
-    return _plain(name) in _OAUTH or is_secret_name(name)
+    return any(is_secret_name(part) or _plain(part) in _OAUTH for part in name.split("["))  # `code[0]`, `login[code]`
+
+
+def _is_secret_member(key: str, value: object) -> bool:
+    return is_secret_name(key) or (_is_oauth_secret(key) and not isinstance(value, int))  # the code of an error
+
+
+def withheld(size: int) -> bytes:
+    """What stands in for a body of `size` bytes that is not taken apart."""
+    return f"«withheld: {size} bytes»".encode()
 
 
 class Redactor:
@@ -95,12 +109,8 @@ class Redactor:
         return clean
 
     def url(self, url: str) -> str:
-        """A URL or a request's target: passwords, the values of secret query keys, token shapes."""
-        for mark in "?#":
-            before, found, query = url.partition(mark)
-            if found:
-                url = before + found + self._form(query)
-        return self._text(url)
+        """A URL, a request's target, or a text with URLs: passwords, the values of secret query keys, token shapes."""
+        return self._text(self._fields(url))
 
     def head(self, head: "dict[str, Any]") -> "dict[str, Any]":
         """An HTTP head as `relay.http` describes one, whole or in part: its `target`, `reason` and `headers`."""
@@ -108,7 +118,7 @@ class Redactor:
         if "reason" in head:
             clean["reason"] = self.header("reason", head["reason"])
         if "target" in head:
-            clean["target"] = self.url(head["target"])
+            clean["target"] = self.header("target", head["target"])
         if "headers" in head:
             clean["headers"] = [[name, self.header(name, value)] for name, value in head["headers"]]
         return clean
@@ -123,86 +133,81 @@ class Redactor:
         return known
 
     def body(self, raw: bytes) -> bytes:
-        """A whole body of an OAuth endpoint, a form or a page: JSON, fields, HTML, or other text."""
+        """A whole body of an OAuth endpoint, a form or a page: an object of JSON, or fields; else its size alone."""
         import json
+        import re
 
         try:
-            value = json.loads(raw.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            text = raw.decode("utf-8", "surrogateescape")  # a part may be a file of any bytes
-            start = text.lstrip("\ufeff \t\r\n")[:2]
-            clean = self._parts(text) if start == "--" else self._page(text) if start[:1] == "<" else self._form(text)
-            return self._text(clean).encode("utf-8", "surrogateescape")
-        return json.dumps(self._json(value), ensure_ascii=False).encode("utf-8", "replace")
+            text = raw.decode("utf-8-sig")
+            if re.fullmatch(_FORM, text) and "=" in text.rstrip("="):  # not a token in base64
+                return self._text(self._fields("&" + text)[1:]).encode()
+            value = json.loads(text)
+            if isinstance(value, dict):
+                return json.dumps(self._json(value), ensure_ascii=False).encode("utf-8", "replace")
+        except (ValueError, RecursionError):  # also of what is nested deeper than the stack
+            pass
+        return withheld(len(raw))
 
     def _header(self, name: str, value: str) -> str:
         if name.lower() in _SESSION_HEADERS or not value:
             return value
+        plain = _plain(name)
+        if "@" in value and plain.endswith(("host", "authority")):
+            user, _, host = value.rpartition("@")
+            return f"{self.mark(user)}@{host}"
+        if plain == "secwebsocketprotocol":  # browsers can send a token in no other header
+            import re
+
+            return re.sub(r"[^,\s]+", lambda it: it[0] if it[0].lower() in _SUBPROTOCOLS else self.mark(it[0]), value)
         if not is_secret_name(name):
             return self.url(value)
         scheme, _, credentials = value.partition(" ")
-        if credentials and _plain(name).endswith("authorization"):
+        if credentials and plain.endswith("authorization"):
             return f"{scheme} {self.mark(credentials)}"
         return self.mark(value)
 
-    def _form(self, form: str) -> str:
-        """The keys of a query or a form (WHATWG URL, 5.1), each other character as it was."""
-        if "=" not in form:
-            return form
+    def _fields(self, text: str, *, encoded: bool = True) -> str:
+        """The keys of the queries in a text (WHATWG URL, 5.1), each other character as it was.
+
+        A query may stand in a URL that is a value of another query, also percent-encoded: then that value is replaced.
+        """
+        if "=" not in text and "%" not in text:
+            return text
+        import re
         from urllib.parse import unquote_plus
 
-        fields = []
-        for field in form.split("&"):
-            name, equals, value = field.partition("=")
-            if value and "«redacted:" not in value and _is_oauth_secret(unquote_plus(name)):
-                value = self.mark(unquote_plus(value))  # as it reads elsewhere, so that equal secrets look equal
-            fields.append(name + equals + value)
-        return "&".join(fields)
+        clean, end = "", 0
+        for field in re.finditer(_FIELD, text):
+            start = field.start("value")
+            if start < end or "«redacted:" in field["value"]:
+                continue
+            if field["name"] and _is_oauth_secret(unquote_plus(field["name"])):
+                rest = re.compile(_REST).match(text, start)
+                stop = rest.end() if rest else field.end()
+            elif encoded and "%" in field["value"] and self._hides(unquote_plus(field["value"])):
+                stop = field.end()
+            else:
+                continue
+            # as it reads elsewhere, so that equal secrets look equal
+            clean += text[end:start] + self.mark(unquote_plus(text[start:stop]))
+            end = stop
+        return clean + text[end:]
 
-    def _parts(self, form: str) -> str:
-        """The fields of a form in parts (RFC 7578)."""
-        import re
+    def _hides(self, decoded: str) -> bool:
+        query = "&" + decoded  # it may be a whole form
+        return self._text(self._fields(query, encoded=False)) != query
 
-        delimiter = form.split(maxsplit=1)[0]
-        parts = form.split(delimiter)
-        for place, part in enumerate(parts):
-            blank = re.search(r"\r?\n\r?\n", part)
-            name = re.search(r'(?i)[;\s]name="?([^";\r\n]*)', part[: blank.start()]) if blank else None
-            value = part[blank.end() :].rstrip("\r\n") if blank else ""
-            if blank and name and value and _is_oauth_secret(name[1]):
-                parts[place] = part[: blank.end()] + self.mark(value) + part[blank.end() + len(value) :]
-        return delimiter.join(parts)
-
-    def _page(self, page: str) -> str:
-        """A page of HTML: the fields of its forms, the `meta` of such names, and the queries of its URLs."""
-        import re
-        from html import unescape
-        from urllib.parse import unquote_plus
-
-        def tag(match: re.Match[str]) -> str:
-            name = re.search(r"""(?i)\sname\s*=\s*["']?([^"'\s>]*)""", match[0])
-            return re.sub(_ATTRIBUTE, value, match[0]) if name and _is_oauth_secret(name[1]) else match[0]
-
-        def value(match: re.Match[str]) -> str:
-            return match["before"] + self.mark(unescape(match["value"]))
-
-        def query(match: re.Match[str]) -> str:
-            known = "«redacted:" in match["value"] or not _is_oauth_secret(unquote_plus(match["name"]))
-            return match[0] if known else match["before"] + self.mark(unquote_plus(match["value"]))
-
-        return re.sub(_QUERY, query, re.sub(r"<[A-Za-z][^<>]*>", tag, page))
-
-    def _json(self, value: "Any") -> "Any":
+    def _json(self, value: "Any", *, secret: bool = False) -> "Any":
         if isinstance(value, list):
-            return [self._json(element) for element in value]
-        if not isinstance(value, dict):
-            return value
-        return {
-            key: self.mark(member)
-            if isinstance(member, str) and member and _is_oauth_secret(key)
-            else self._json(member)
-            for key, member in value.items()
-        }
+            return [self._json(element, secret=secret) for element in value]
+        if isinstance(value, dict):
+            return {
+                self.url(key): self._json(member, secret=secret or _is_secret_member(key, member))
+                for key, member in value.items()
+            }
+        if isinstance(value, str):
+            return self.mark(value) if secret and value else self.url(value)
+        return self.mark(str(value)) if secret and value is not None and not isinstance(value, bool) else value
 
     def _text(self, text: str) -> str:
         suspect = any(mark in text for mark in "=:{ ") or any(shape in text for shape in _SHAPES)
@@ -236,10 +241,19 @@ def shown(url: str) -> str:
     return Withheld().url(clean)
 
 
+def unquoted(message: str) -> str:
+    """A message of another program's, without what it quotes of a peer, for that may hold secrets."""
+    import re
+
+    return re.sub(_QUOTATION, "«withheld»", message)
+
+
+_QUOTATION = r"""(?<!\w)b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # a `repr` of bytes or text
+
 # A name that is secret for sure, for the patterns that look inside a word and must not eat what is no secret.
 _NAME = (
     r"(?P<name>[\w.-]{0,64}?(?i:token|secret|password|passwd|pwd|api[-_.]?key|auth|credential|signature|access[-_.]?key"
-    r"|private[-_.]?key|authorization|cookie))"
+    r"|private[-_.]?key|authorization|cookie|(?:auth|secret|subscription)[-_.]?key|jwt))"
 )
 _VALUE = r"""(?P<value>(?!«redacted:)(?:"[^"]*"|'[^']*'|[^\s;&|'"]+))"""
 
@@ -264,14 +278,18 @@ _PATTERNS = (
     # tokens in a known shape, wherever they begin
     (
         r"(?P<before>(?<![\w-]))(?P<name>(?!))?(?P<value>(?:sk-|[sr]k_(?:live|test)_|gh[pousr]_|github_pat_|glpat-"
-        r"|xox[a-z]-|AKIA)[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]*)"
+        r"|xox[a-z]-|AKIA|AIza)[\w-]+)"
     ),
+    # a JWT or JWE, also behind a prefix; what the dots say first keeps it linear
+    r"(?<![\w-])(?=[\w-]+\.[\w-]*\.)(?P<before>[\w-]*?)(?P<name>(?!))?(?P<value>eyJ[\w-]+(?:\.[\w-]*){2,4})",
 )
 
 
-# What a field of a page holds: `value`, of a `meta` its `content`; and a key of a URL on a page.
-_ATTRIBUTE = r"""(?i)(?P<before>\s(?:value|content)\s*=\s*(?P<quote>["'])?)(?P<value>(?(quote)[^"'>]+|[^\s"'>]+))"""
-_QUERY = r"""(?P<before>[?&#;](?P<name>[^=&#;\s"'<>]{1,64})=)(?P<value>[^&#;\s"'<>]+)"""
+# A form as clients send it (WHATWG URL, 5.2): keys and values in ASCII, without what would have been encoded.
+_FORM = r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+'
+# The key and value of a query, or a segment of a path; and how far a secret goes, that may hold `;` and `?`.
+_FIELD = r"(?:(?<=[?&;#])(?P<name>[^=?&;#\s]{1,128})=)?(?P<value>(?(name)[^?&;#\s]+|[^/?&;#\s]+))"
+_REST = r"[^&#\s]*"
 
 
 def _key() -> bytes:

@@ -57,7 +57,8 @@ class Tap:
         """Begin a channel of HTTP at `t`: `framing` is `body`, `sse` or `message`.
 
         `fields` are those of DESIGN section 3: `head`, `peer`, `answers`, `sent`, `by`. A body in the content codings
-        of `encoding` is recorded decoded; a `secret` one is that of an OAuth endpoint.
+        of `encoding` is recorded decoded; a `secret` one, that of an OAuth endpoint, a form or a page, in one frame
+        without its secrets.
         """
         self._channels += 1
         body = Body(self, self._channels)
@@ -65,7 +66,7 @@ class Tap:
         def write(writer: "Writer") -> None:
             body.begin(framing, encoding, secret=secret)
             heads = {key: self.redactor.head(fields[key]) for key in ("head", "sent") if key in fields}
-            writer.open(body.number, t, sender, role, framing, fields | heads)
+            writer.open(body.number, t, sender, role, "body" if secret else framing, fields | heads)
 
         self.record(write)
         return body
@@ -166,7 +167,7 @@ class Body:
         """Make what takes the body apart; while the tap records, for a bug in it must not reach the traffic."""
         self._decoder = _decoder(encoding) if encoding else None
         self.coded = self._decoder is not None and not self._decoder.plain
-        self._frames = _Secret(self._tap) if secret else _splitter(framing)
+        self._frames = _Secret(self._tap, withheld=framing != "body") if secret else _splitter(framing)
 
     def changed(self, raw: bytes, sent: bytes, by: str) -> None:
         """Announce that of the next frame that reads `raw` it was `sent` that was forwarded."""
@@ -206,6 +207,8 @@ class Body:
         fault = self._decoder.fault if self._decoder else None
         self._write(writer, t, self._frames.end(), cut=how != "eof" or (self.coded and fault is not None))
         code, reason = getattr(self._frames, "closing", None) or (None, fault)
+        if code and reason:
+            reason = self._tap.redactor.url(reason)
         writer.close(self.number, t, how, {key: it for key, it in (("code", code), ("reason", reason)) if it})
 
     def _write(self, writer: "Writer", t: int, frames: "list[Any]", *, cut: bool = False) -> None:
@@ -217,7 +220,7 @@ class Body:
 
 
 class _Secret:
-    """The body of an OAuth endpoint: one frame without its secrets; of one that cannot be parsed, its size alone."""
+    """A body that may hold secrets: one frame without them; of one that cannot be taken apart, its size alone."""
 
     def __init__(self, tap: Tap, *, withheld: bool = False) -> None:
         self._tap = tap
@@ -234,8 +237,10 @@ class _Secret:
         return []
 
     def end(self) -> "list[Any]":
-        if self._withheld:
-            return [(f"«withheld: {self._size} bytes»".encode(), False, False)]
+        if self._withheld and self._size:
+            from mcpspy.redact import withheld
+
+            return [(withheld(self._size), False, False)]
         return [(self._tap.redactor.body(self._raw), False, False)] if self._raw else []
 
 

@@ -2,7 +2,17 @@
 
 import pytest
 
-from mcpspy.head import authority, header, media_type, query, stands_alone, status, title
+from mcpspy.head import (
+    authority,
+    header,
+    may_hold_messages,
+    media_type,
+    query,
+    speaks_mcp,
+    stands_alone,
+    status,
+    title,
+)
 
 
 def response(status, kind=None, **headers):
@@ -72,3 +82,34 @@ def test_a_head_has_a_title():
 )
 def test_the_authority_of_a_url_is_its_host_and_a_port_that_says_something(url, found):
     assert authority(url) == found
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ([], False),
+        ([("Accept", "mcp-x")], False),
+        ([("Accept", "*/*"), ("MCP-Session-Id", "1")], True),
+        ([["mcp-protocol-version", "2025-06-18"]], True),
+        ([("x-mcp-a", "1")], False),
+        ([("Sec-WebSocket-Protocol", "x, MCP")], True),
+        ([("sec-websocket-protocol", "x"), ("sec-websocket-protocol", "mcp")], True),
+        ([("sec-websocket-protocol", "mcp2")], False),
+    ],
+)
+def test_a_header_of_the_protocol_tells_that_it_is_spoken(headers, expected):
+    assert speaks_mcp(headers) is expected
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("application/json; charset=utf-8", True),
+        ("Application/Problem+JSON", True),
+        ("text/event-stream", True),
+        ("text/html", False),
+        ("", False),
+    ],
+)
+def test_a_media_type_tells_whether_there_may_be_messages(content_type, expected):
+    assert may_hold_messages(content_type) is expected

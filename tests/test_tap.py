@@ -286,6 +286,37 @@ def test_a_secret_body_that_cannot_be_decoded_is_withheld():
     assert [call[3] for call in recorder.calls if call[0] == "frame"] == ["«withheld: 20 bytes»".encode()]
 
 
+def test_a_secret_event_stream_is_withheld():
+    """Of an OAuth endpoint, which has no reason to send one."""
+    recorder = Recorder()
+    body = body_of(recorder, framing="sse", secret=True)
+    body.feed(b'data: {"access_token":"hunter2"}\n\n', 1)
+    body.end(2, "reset")
+    opened, frame, _ = recorder.calls
+    assert opened[5] == "body"
+    assert frame[3:6] == ("«withheld: 34 bytes»".encode(), False, True)
+
+
+def test_a_secret_body_that_is_nested_deeper_than_the_stack_is_no_bug(said):
+    tap = Tap(Recorder(), said.append)
+    body = tap.open_body(0, "server", "response", "body", {}, secret=True)
+    body.feed(b"[" * 600 + b"]" * 600, 1)
+    body.end(2, "eof")
+    assert tap.writer.calls[1][3] == "«withheld: 1200 bytes»".encode()
+    assert said == []
+
+
+def test_the_reason_of_a_close_holds_no_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    recorder = Recorder()
+    body = body_of(recorder, "message")
+    body.feed(b"\x88\x0f\x0f\xa1token=hunter2", 1)
+    body.end(2, "eof")
+    ((*_, closing),) = recorder.calls[1:]
+    assert closing["code"] == 4001
+    assert closing["reason"].startswith("token=«redacted:")
+
+
 def test_a_socket_says_what_each_message_is_and_how_it_closed():
     recorder = Recorder()
     body = body_of(recorder, "message")

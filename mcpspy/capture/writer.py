@@ -39,11 +39,11 @@ class Writer:
     `say` gets one sentence, once, when writing begins to fail.
     """
 
-    def __init__(self, fd: int, path: str, header: dict[str, object], say: "Callable[[str], None]") -> None:
+    def __init__(self, fd: int, path: str, header: bytes, say: "Callable[[str], None]") -> None:
         self.path = path
         self._fd = fd
         self._say = say
-        self._header: bytes | None = to_json(header) + b"\n"  # None once it stands in the file
+        self._header: bytes | None = header  # a line; None once it stands in the file
         self._sound = False  # the header stands in the file and nothing has been lost since
         self._torn = False  # the file ends inside a line
         self._lost = 0
@@ -219,16 +219,18 @@ def create(
     """Create the capture file and write its header.
 
     `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start
-    in nanoseconds since the epoch. `None`, said once, if no file can be created.
+    in nanoseconds since the epoch. `None`, said once, if no file can be created. Raises UnicodeEncodeError, and creates
+    none, for text that cannot be written: a surrogate in it stands alone and for no byte.
     """
     header = {"mcpspy": 1, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
+    line = to_json(header) + b"\n"
     try:
         fd, path = _open_output(output, say) if output else _open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
         where = output or folder or error.filename
         say(f"cannot write a capture to {where}: {error.strerror or error}; traffic goes on unrecorded")
         return None
-    return Writer(fd, path, header, say)
+    return Writer(fd, path, line, say)
 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

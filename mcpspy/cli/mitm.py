@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if not allowed:
         raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
     hosts = Hosts(allowed)
-    if target and not hosts.allow(target[0], port=target[1]):
+    if target and not hosts.named(target[0], port=target[1]):
         raise UsageError(
             f"nothing would be recorded: --mode {options.mode} leads to {to_dial(target[0])}:{target[1]}, which --allow"
             f" {' --allow '.join(allowed)} does not name; leave --allow out, or name it too"

@@ -7,10 +7,11 @@ what ended it. All of these times are approximate, and the capture says so.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mcpspy.jsonrpc import Error, Id, Request, Result, parse
 from mcpspy.wire.body import Decoder
+from mcpspy.wire.lines import PIECE
 from mcpspy.wire.sse import Events, parse_event
 
 
@@ -31,45 +32,58 @@ class Asked:
     def first(self, origin: str, event: bytes, since: int) -> int:
         """When first since then was asked what this event answers; `since` if nothing was."""
         data = parse_event(event).data
-        answered = [message.id for message in parse(data or b"") if isinstance(message, Result | Error) and message.id]
+        if not data:
+            return since
+        answered = [message.id for message in parse(data) if isinstance(message, Result | Error) and message.id]
         found = [since]
         for walls in (self._walls.get((origin, answer), []) for answer in answered):
             found += walls[bisect_left(walls, since) :][:1]
         return max(found)
 
 
-def blocks(raw: bytes, encoding: str, most: int) -> list[bytes] | None:
-    """The events of a stream, each with what ends it; None where its coding hides them, or hides more than `most`."""
+def decoded(raw: bytes, encoding: str, most: int) -> bytes | None:
+    """A body without its codings; None where they cannot be undone, or hide more than `most` bytes."""
     decoder = Decoder(encoding)
-    if not decoder.plain:
-        parts, size = [], 0
-        for part in decoder.feed(raw):
-            parts.append(part)
-            size += len(part)
-            if size > most:
-                return None
-        decoder.end()
-        if decoder.fault:
+    if decoder.plain:
+        return raw
+    parts, size = [], 0
+    for part in decoder.feed(raw):
+        parts.append(part)
+        size += len(part)
+        if size > most:
             return None
-        raw = b"".join(parts)
-    events = Events()
-    found: list[bytes] = []
+    decoder.end()
+    return None if decoder.fault else b"".join(parts)
+
+
+def blocks(raw: bytes) -> Iterator[bytes]:
+    """The events of a stream, each with what ends it, one at a time: three bytes may be one."""
     pieces: list[bytes] = []
-    for piece, more, cut in events.feed(raw) + events.end():
+    for piece, more, cut in _framed(raw):
         pieces.append(piece)
         if not more:
-            found.append(b"".join(pieces) + (b"" if cut else b"\n"))
+            yield b"".join(pieces) + (b"" if cut else b"\n")
             pieces.clear()
-    return found
+
+
+def _framed(raw: bytes) -> Iterator[tuple[bytes, bool, bool]]:
+    events = Events()
+    for start in range(0, len(raw), PIECE):
+        yield from events.feed(raw[start : start + PIECE])
+    yield from events.end()
 
 
 def placed(
-    events: list[bytes], origin: str, since: int, until: int, asked: Asked, *, to_a_request: bool
+    events: Iterable[bytes], origin: str, since: int, until: int, asked: Asked, *, to_a_request: bool
 ) -> Iterator[tuple[int, bytes]]:
     """Each event of a stream and its time; `to_a_request` says that a request opened the stream, and no GET."""
     wall = since
-    for number, event in enumerate(events, 1):
+    coming = iter(events)
+    event = next(coming, None)
+    while event is not None:
+        following = next(coming, None)
         wall = max(wall, asked.first(origin, event, since))
-        if number == len(events) and to_a_request:
+        if following is None and to_a_request:
             wall = until
         yield min(wall, until), event
+        event = following

@@ -11,17 +11,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.capture.writer import Writer
-from mcpspy.head import SIGN_OF_MCP
-from mcpspy.imports.events import Asked, blocks, placed
+from mcpspy.head import PORTS, SIGN_OF_MCP, may_hold_messages, speaks_mcp
+from mcpspy.imports.events import Asked, blocks, decoded, placed
 from mcpspy.imports.order import LARGEST, Steps
 from mcpspy.imports.recording import Captures, Recording
-from mcpspy.redact import is_form, is_oauth_endpoint
+from mcpspy.imports.text import sound
+from mcpspy.redact import is_form, is_oauth_endpoint, unquoted
 from mcpspy.tap import Body
 from mcpspy.wire.body import Decoder, Whole
 
-_SPOKEN = ("json", "text/event-stream")
 _LOOKED_AT = 8  # parts of 64 KiB at most of a coded body, which tell whether it is MCP
-_PORTS = {"http": 80, "https": 443}
 _SWITCHED = 101
 _EMPTY = (202, 204, 205, 304)  # statuses whose responses have no body, or none in MCP
 _OPS = {2: "binary", 9: "ping", 10: "pong"}
@@ -73,10 +72,10 @@ class Exchange:
 def place(scheme: str, host: str, port: int | None) -> str:
     """The origin of a server, as the captures of `mitm` call it. Raises ValueError for what is none."""
     scheme = {"ws": "http", "wss": "https"}.get(scheme.lower(), scheme.lower())
-    if scheme not in _PORTS or not host:
+    if scheme not in PORTS or not host:
         raise ValueError(f"{scheme!r} is no scheme of HTTP")
     name = f"[{host}]" if ":" in host else host
-    origin = f"{scheme}://{name}" if port in (None, _PORTS[scheme]) else f"{scheme}://{name}:{port}"
+    origin = f"{scheme}://{name}" if port in (None, PORTS[scheme]) else f"{scheme}://{name}:{port}"
     parts = urlsplit(origin)
     if parts.hostname != host.lower() or parts.port == 0:
         raise ValueError(f"{origin!r} is no origin")
@@ -98,22 +97,23 @@ class Web:
         self._asked = Asked()
 
     def start(self, exchange: Exchange | None) -> Steps | None:
-        """The steps of an exchange; None where it is not MCP. Before they are taken, all others are to be started."""
+        """The steps of an exchange; None where it is not MCP. Before they are taken, all others are to be started.
+
+        Raises ValueError for one whose heads cannot be written.
+        """
         if exchange is None or not _is_mcp(exchange):
             return None
+        sound([exchange.origin, exchange.head, exchange.headers, exchange.reason, exchange.response_headers])
         self._asked.note(exchange.origin, exchange.asked, exchange.body or b"")
         return _steps(exchange, self._captures, self._asked)
 
 
 def _is_mcp(exchange: Exchange) -> bool:
-    for headers in (exchange.headers, exchange.response_headers):
-        if any(name.lower().startswith("mcp-") for name, _ in headers):
-            return True
-    if "mcp" in _every(exchange.headers, "sec-websocket-protocol").lower().replace(" ", "").split(","):
+    if speaks_mcp(exchange.headers) or speaks_mcp(exchange.response_headers):
         return True
     bodies = [(exchange.headers, exchange.body or b"")]
-    kind = _every(exchange.response_headers, "content-type").lower()
-    if not kind or any(word in kind for word in _SPOKEN):  # a page may well show messages
+    kind = _every(exchange.response_headers, "content-type")
+    if not kind or may_hold_messages(kind):  # some forms have no heads
         bodies += [(exchange.response_headers, part) for _, part in exchange.answer or ()]
     bodies += [((), said.payload) for said in exchange.said]
     return any(SIGN_OF_MCP.search(_beginning(headers, raw) if exchange.coded else raw) for headers, raw in bodies)
@@ -141,7 +141,7 @@ def _steps(exchange: Exchange, captures: Captures, asked: Asked) -> Steps:
     if exchange.status is None:
         yield exchange.ended
         why = f"the file does not hold an answer to the request of channel {request.number}"
-        recording.gap(exchange.ended, 1, f"{why}: {exchange.broken}" if exchange.broken else why)
+        recording.gap(exchange.ended, 1, f"{why}: {unquoted(exchange.broken)}" if exchange.broken else why)
     else:
         yield exchange.answered
         yield from _answer(exchange, recording, request.number, asked, secret=secret)
@@ -173,10 +173,10 @@ def _parts(exchange: Exchange, asked: Asked) -> tuple[bool, Iterable[tuple[int, 
     answer = exchange.answer or ()
     if len(answer) == 1 and _is_stream(exchange.response_headers):
         encoding = _every(exchange.response_headers, "content-encoding") if exchange.coded else ""
-        events = blocks(answer[0][1], encoding, LARGEST)
-        if events is not None:
+        stream = decoded(answer[0][1], encoding, LARGEST)
+        if stream is not None:
             since, until, opens = exchange.answered, exchange.ended, exchange.head["method"] == "POST"
-            return False, placed(events, exchange.origin, since, until, asked, to_a_request=opens)
+            return False, placed(blocks(stream), exchange.origin, since, until, asked, to_a_request=opens)
     return exchange.coded, answer
 
 
@@ -199,7 +199,9 @@ def _socket(exchange: Exchange, recording: Recording, request: int) -> Steps:
             recording.tap.record(Writer.frame, number, t, raw, more, cut, rest)
     yield exchange.ended
     t = max(t, recording.at(exchange.ended))
-    closing: dict[str, object] = {"code": exchange.closed[0], "reason": exchange.closed[1]} if exchange.closed else {}
+    closing: dict[str, object] = {}
+    if exchange.closed:
+        closing = {"code": exchange.closed[0], "reason": recording.tap.redactor.url(exchange.closed[1])}
     for number in numbers.values():
         recording.tap.record(Writer.close, number, t, "eof", closing)
 
@@ -210,6 +212,7 @@ def _open(
     asks = role == "request"
     headers = exchange.headers if asks else exchange.response_headers
     framing = "sse" if not asks and _is_stream(headers) else "body"
+    page = not asks and is_form(_every(headers, "content-type"))
     return recording.tap.open_body(
         recording.at(exchange.asked if asks else exchange.answered),
         "client" if asks else "server",
@@ -217,7 +220,7 @@ def _open(
         framing,
         fields,
         encoding=_every(headers, "content-encoding") if coded else "",
-        secret=secret and framing == "body",
+        secret=secret or page,
     )
 
 

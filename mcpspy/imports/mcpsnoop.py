@@ -9,10 +9,12 @@ recorded as if it had been lines.
 import json
 from typing import Any, BinaryIO
 
+from mcpspy.imports.order import DAMAGED
 from mcpspy.imports.recording import Captures, iso
-from mcpspy.imports.text import lines, members
+from mcpspy.imports.text import lines, members, sound
 
 _ROLES = {"c2s": "stdin", "s2c": "stdout", "stderr": "stderr"}
+_NAMES = ("session_id", "server_label", "direction")
 
 
 def record(file: BinaryIO, captures: Captures) -> None:
@@ -25,22 +27,22 @@ def record(file: BinaryIO, captures: Captures) -> None:
         captures.account.read += 1
         try:
             _envelope((line or b"").decode("utf-8", "replace"), captures, commands, counted)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except DAMAGED:
             captures.account.lost += 1
 
 
 def _envelope(line: str, captures: Captures, commands: dict[str, dict[str, Any]], counted: dict[str, int]) -> None:
     written = members(line)
-    session, label, direction = (json.loads(written[key]) for key in ("session_id", "server_label", "direction"))
+    session, label, direction = (json.loads(written[key]) for key in _NAMES)
     wall, number = iso(json.loads(written["ts"])), int(written["seq"])
     if direction == "meta":
-        command = json.loads(written["raw"])
+        command = sound(json.loads(written["raw"]))
         commands[session] = {"argv": [str(word) for word in command["command"]], "cwd": command.get("cwd")}
     before, counted[session] = counted.get(session, number - 1), number
     if direction not in _ROLES:
         return
     fields = {"transport": "stdio", "argv": []} | commands.get(session, {})
-    recording = captures.get(session, wall, label or "server", fields)
+    recording = captures.get(session, wall, sound(label) or "server", fields)
     if number > before + 1:
         recording.gap(wall, number - before - 1, "mcpsnoop lost frames: their numbers are missing")
     said = written["raw"] if "raw" in written else json.loads(written["text"])

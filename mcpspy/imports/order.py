@@ -22,7 +22,9 @@ LARGEST = 1 << 28
 """Bytes of one exchange; a larger one is left out."""
 HELD = 1 << 28
 """Bytes of exchanges that are under way at once; beyond, one is finished ahead of its time."""
-_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+_OBJECTS = 1 << 13  # bytes that an exchange takes besides, which is most of a small one
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+"""What is raised for values of another shape than those that are read."""
 
 
 class Torn(Exception):
@@ -54,7 +56,7 @@ def play(
             try:
                 begun = begin(offset, size) if size <= LARGEST else None
                 account.lost += size > LARGEST
-            except _DAMAGED:
+            except DAMAGED:
                 account.lost += 1
                 continue
             if begun:
@@ -69,20 +71,21 @@ def play(
             held -= _step(waiting, to_the_end=held > HELD)
         try:
             begun = begin(offset, size)
-        except _DAMAGED:
+        except DAMAGED:
             raise CaptureError("the file was changed while it was read") from None
         if begun:
-            held += size
-            heappush(waiting, (begun[0], offset, size, begun[1]))
+            weight = size + _OBJECTS
+            held += weight
+            heappush(waiting, (begun[0], offset, weight, begun[1]))
     while waiting:
         _step(waiting, to_the_end=False)
 
 
 def _step(waiting: list[tuple[int, int, int, Steps]], *, to_the_end: bool) -> int:
     """Take the first step that waits, or all that are left of its exchange; returns the bytes that are free by it."""
-    _, offset, size, steps = heappop(waiting)
+    _, offset, weight, steps = heappop(waiting)
     for wall in steps:
         if not to_the_end:
-            heappush(waiting, (wall, offset, size, steps))
+            heappush(waiting, (wall, offset, weight, steps))
             return 0
-    return size
+    return weight

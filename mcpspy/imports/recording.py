@@ -60,8 +60,8 @@ class Recording:
         self._channels[role].feed(line + b"\n", t)
 
     def gap(self, wall: int, lost: int, why: str) -> None:
-        """Record that the file does not hold so many frames."""
-        self.tap.record(Writer.gap, self.at(wall), lost, why)
+        """Record that the file does not hold so many frames; what other programs say of it may hold secrets."""
+        self.tap.record(Writer.gap, self.at(wall), lost, self.tap.redactor.url(why))
 
     def end(self) -> None:
         """End the capture."""

@@ -7,7 +7,7 @@ that stood before.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mcpspy.imports.order import Span, Torn
 
@@ -58,6 +58,12 @@ def members(text: str) -> dict[str, str]:
             raise ValueError("no comma between members")
         place = _skip(text, place + 1)
     return found
+
+
+def sound(value: Any) -> Any:
+    """A JSON value whose text can be written. Raises ValueError where a surrogate in it stands alone."""
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _skip(text: str, place: int) -> int:

@@ -363,7 +363,7 @@ class Exchange:
             framing,
             fields | head.fields(),
             encoding=every(headers, b"content-encoding"),
-            secret=self._secret and framing == "body" and sender == "server",
+            secret=self._secret and sender == "server",
         )
 
     def mapped(self, reference: str) -> str | None:

@@ -4,14 +4,17 @@ An interceptor sees everything that a client says to a host, and only content te
 protocol owns, or a message of JSON-RPC. Until then the records of a flow are held here; its bytes have gone on already.
 A flow that has said so much without a sign is none, and is forgotten, as is one whose answer cannot hold a message.
 
-Nothing here knows the library that intercepts: heads and chunks come in, with the time at which they were read.
+Nothing here knows the library that intercepts: heads and chunks come in, with the time at which they were read. Nobody
+waits until they are recorded, so a body that stands for many times as much is taken apart in turns with all else.
 """
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from mcpspy.head import SIGN_OF_MCP
+from mcpspy.head import SIGN_OF_MCP, may_hold_messages, speaks_mcp
 from mcpspy.redact import is_form, is_oauth_endpoint
 from mcpspy.relay.heads import RawHeaders, every, recorded
 from mcpspy.tap import Body, Tap
@@ -23,8 +26,18 @@ HELD = 1 << 18
 """Bytes of a flow that are held until it has told what it is."""
 _RECORD = 64  # what an empty frame takes of that
 
-# A member of every message; the first event of HTTP+SSE (2024-11-05).
-_SPOKEN = ("json", "text/event-stream")
+_SIGN = 64  # bytes that a sign of MCP may have before the border of a piece
+
+CODED_PIECE = 1024
+"""Bytes of a coded body that are taken apart at once, for each may stand for a thousand."""
+TURN = 5_000_000
+"""Nanoseconds for which pieces are taken apart in one turn of the event loop."""
+BACKLOG = 16 << 20
+"""Bytes of a flow that may wait for their turns; past that, everything else waits for them."""
+
+ORIGINS = 64
+"""Origins that are kept at a time: a process may have open no more than 256 files on some systems."""
+
 _SWITCHED = 101
 _CLOSE = 8
 _NO_CLOSE_FRAME = 1006  # RFC 6455, 7.1.5
@@ -68,6 +81,33 @@ class Origin:
         self._create = None
 
 
+class Origins:
+    """The origins of late, by URL; a new one may end the capture of the one that has been idle for longest."""
+
+    def __init__(self, create: "Callable[[Origin], Writer | None]") -> None:
+        self._create = create
+        self._known: dict[str, Origin] = {}  # what was asked for last stands last
+
+    def at(self, url: str, busy: Callable[[], Collection[Origin]]) -> Origin | None:
+        """The origin of that URL; None if there are too many of which none is idle. `busy` are those with a flow."""
+        origin = self._known.pop(url, None)
+        if origin is None:
+            if len(self._known) >= ORIGINS:
+                working = busy()
+                idle = next((it for it in self._known.values() if it not in working), None)
+                if idle is None:
+                    return None
+                self._known.pop(idle.url).end()
+            origin = Origin(url, self._create)
+        self._known[url] = origin
+        return origin
+
+    def end(self) -> None:
+        """End every capture."""
+        for origin in self._known.values():
+            origin.end()
+
+
 class Held:
     """Takes the place of an origin's `Writer` for one flow, and looks for a sign of MCP in what it is given.
 
@@ -78,6 +118,7 @@ class Held:
         self._origin = origin
         self._waiting: list[tuple[Any, ...]] | None = []  # None once it is known what the flow is
         self._size = 0
+        self._tails: dict[int, bytes] = {}  # of frames whose next piece is to come, by channel
         self._writer: Writer | None = None
         self._numbers: dict[int, int] = {}
 
@@ -98,6 +139,11 @@ class Held:
         """It is something else, unless it was released."""
         self._waiting = None
 
+    @property
+    def forgotten(self) -> bool:
+        """Whether nothing of it is written any more."""
+        return self._waiting is None and self._writer is None
+
     def open(self, ch: int, t: int, sender: str, role: str, framing: str, rest: dict[str, Any]) -> None:
         """As of a Writer."""
         if self._waiting is not None:
@@ -110,8 +156,12 @@ class Held:
 
     def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, object] | None = None) -> None:
         """As of a Writer."""
-        if self._waiting is not None and SIGN_OF_MCP.search(raw):
-            self.release()
+        if self._waiting is not None:
+            seen = self._tails.pop(ch, b"") + raw
+            if more:
+                self._tails[ch] = seen[-_SIGN:]
+            if SIGN_OF_MCP.search(seen):
+                self.release()
         if self._waiting is not None:
             self._size += len(raw) + _RECORD
             if self._size > HELD:
@@ -145,14 +195,15 @@ class Flow:
         self._secret = is_form(every(headers, b"content-type")) or is_oauth_endpoint(head["target"])
         self._tap = Tap(cast("Writer", self.held), say)
         self._sockets: dict[bool, Body] = {}  # by whether the client sends
-        if _speaks_mcp(headers):
+        fields = recorded(headers)
+        if speaks_mcp(fields):
             self.held.release()
         self.asked = self._tap.open_body(
             origin.now(),
             "client",
             "request",
             "body",
-            {"peer": peer, "head": head | {"headers": recorded(headers)}},
+            {"peer": peer, "head": head | {"headers": fields}},
             encoding=every(headers, b"content-encoding"),
             secret=self._secret,
         )
@@ -161,9 +212,10 @@ class Flow:
     def respond(self, t: int, status: int, reason: str, headers: RawHeaders, sender: str = "server") -> Body:
         """Begin the answer, whose head came at `t`; `sender` is `mcpspy` where it was made on this side."""
         kind = every(headers, b"content-type").lower()
-        if _speaks_mcp(headers):
+        fields = recorded(headers)
+        if speaks_mcp(fields):
             self.held.release()
-        self._mute = status != _SWITCHED and not any(word in kind for word in _SPOKEN)
+        self._mute = status != _SWITCHED and not may_hold_messages(kind)
         self._forget_if_mute()
         framing = "sse" if "text/event-stream" in kind else "body"
         self.answer = self._tap.open_body(
@@ -173,10 +225,10 @@ class Flow:
             framing,
             {
                 "answers": self.asked.number,
-                "head": {"status": status, "reason": reason, "headers": recorded(headers)},
+                "head": {"status": status, "reason": reason, "headers": fields},
             },
             encoding=every(headers, b"content-encoding"),
-            secret=(self._secret or "html" in kind) and framing == "body" and sender == "server",
+            secret=(self._secret or "html" in kind) and sender == "server",
         )
         return self.answer
 
@@ -237,10 +289,70 @@ class Flow:
             self.held.forget()
 
 
-def _speaks_mcp(headers: RawHeaders) -> bool:
-    """Whether one of the headers is MCP's own."""
-    names = any(name.lower().startswith(b"mcp-") for name, _ in headers)
-    return names or "mcp" in every(headers, b"sec-websocket-protocol").lower().replace(" ", "").split(",")
+class Turns:
+    """What is still to be recorded of a flow, in order, once it has been forwarded; a coded body in many turns.
+
+    `later` has a function called in a later turn of the event loop.
+    """
+
+    def __init__(self, flow: Flow, later: Callable[[Callable[[], None]], object]) -> None:
+        self.flow = flow
+        self._later = later
+        self._waiting: deque[Callable[[], bool]] = deque()  # each returns whether it took apart what is coded
+        self._size = 0
+
+    def add(self, record: Callable[[Flow, int], object]) -> None:
+        """Something happens; `record` gets the time of now, unless the flow is over by then."""
+        t = self.flow.origin.now()
+
+        def step() -> bool:
+            if not self.flow.over:
+                record(self.flow, t)
+            return False
+
+        self._append(step)
+
+    def feed(self, chunk: bytes, *, by_client: bool) -> None:
+        """Bytes of a body go by, of the request or of what answers it."""
+        t, rest = self.flow.origin.now(), chunk
+        self._size += len(chunk)
+
+        def step() -> bool:
+            nonlocal rest
+            body = self.flow.asked if by_client else self.flow.answer
+            coded = body is not None and body.coded
+            piece = rest[:CODED_PIECE] if coded and not self.flow.held.forgotten else rest
+            self._size -= len(piece)
+            rest = rest[len(piece) :]
+            if rest:
+                self._waiting.appendleft(step)
+            if body and not self.flow.held.forgotten:
+                body.feed(piece, t)
+            return coded
+
+        self._append(step)
+
+    def finish(self) -> None:
+        """Record all of it now, or up to a bug."""
+        with suppress(Exception):
+            while self._waiting:
+                self._waiting.popleft()()
+
+    def _append(self, step: Callable[[], bool]) -> None:
+        self._waiting.append(step)
+        if len(self._waiting) == 1:
+            self._later(self._turn)
+
+    def _turn(self) -> None:
+        until = time.monotonic_ns() + TURN
+        try:
+            while self._waiting:
+                coded = self._waiting.popleft()()
+                if coded and time.monotonic_ns() >= until and self._size <= BACKLOG:
+                    break
+        finally:
+            if self._waiting:
+                self._later(self._turn)
 
 
 def _frame(opcode: int, payload: bytes) -> bytes:

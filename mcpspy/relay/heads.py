@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.errors import UsageError
+from mcpspy.head import PORTS
 from mcpspy.redact import shown
 
 RawHeaders = list[tuple[bytes, bytes]]
@@ -23,7 +24,6 @@ CHUNKED = (b"transfer-encoding",)
 UPGRADE = (b"connection", b"upgrade")
 """Those that ask for a WebSocket, or grant one."""
 _REFERENCE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#\\]*)(.*)", re.DOTALL)
-_PORTS = {"http": 80, "https": 443}
 
 Origin = tuple[str, str, int]
 """Scheme, host and port; two URLs are same-origin when these are equal (RFC 6454)."""
@@ -194,9 +194,9 @@ def origin_of(url: str) -> Origin | None:
     try:
         parts = urlsplit(url)
         scheme = parts.scheme.lower()
-        if scheme not in _PORTS or not parts.hostname:
+        if scheme not in PORTS or not parts.hostname:
             return None
-        return scheme, parts.hostname.lower(), parts.port or _PORTS[scheme]
+        return scheme, parts.hostname.lower(), parts.port or PORTS[scheme]
     except ValueError:
         return None
 
@@ -205,7 +205,7 @@ def authority_of(origin: Origin) -> str:
     """Its host, with the port unless that is the default."""
     scheme, host, port = origin
     name = f"[{host}]" if ":" in host else host
-    return name if port == _PORTS[scheme] else f"{name}:{port}"
+    return name if port == PORTS[scheme] else f"{name}:{port}"
 
 
 def own_origin(headers: RawHeaders) -> Origin | None:

@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import signal
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,6 @@ import mitmproxy.proxy.server  # type: ignore[import-not-found]
 from mitmproxy import certs, ctx
 from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
 from mitmproxy.master import Master  # type: ignore[import-not-found]
-from mitmproxy.net.check import is_valid_host  # type: ignore[import-not-found]
 from mitmproxy.options import Options  # type: ignore[import-not-found]
 from mitmproxy.proxy.layers.http import ResponseProtocolError  # type: ignore[import-not-found]
 from mitmproxy.proxy.layers.http._http2 import Http2Client  # type: ignore[import-not-found]
@@ -35,17 +35,16 @@ from mcpspy.authority import BASENAME, Authority, write_bundle
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import UsageError
 from mcpspy.ports import holder
-from mcpspy.redact import shown
-from mcpspy.relay.flow import Flow, Origin
-from mcpspy.relay.hosts import Hosts
+from mcpspy.redact import shown, unquoted
+from mcpspy.relay.flow import ORIGINS, Flow, Origin, Origins, Turns
+from mcpspy.relay.heads import authority_of
+from mcpspy.relay.hosts import Hosts, names
+from mcpspy.relay.said import Bugs, Said, no_tls
 
 MODES = ("regular", "upstream", "reverse", "socks5", "local")
 _FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
 _KEY_SIZE = 2048
-_PORTS = {"http": 80, "https": 443}
-_QUOTATION = re.compile(r"""(?<!\w)b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")  # a `repr` of bytes or text
-_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the words of OpenSSL
-_REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
+_NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,23 +152,6 @@ async def _relay(
         raise interceptor.failure
 
 
-class _Bugs(logging.Handler):
-    """Tells the user once of each kind of bug, in recording or in mitmproxy; what peers do wrong is in the capture."""
-
-    def __init__(self, say_once: Callable[[str, str], None]) -> None:
-        super().__init__(logging.ERROR)
-        self._say_once = say_once
-        self.silent = True
-        """Before it listens, and while it ends: then it is no bug."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        what = f"{type(error).__name__}: {error}" if error else record.getMessage().partition("\n")[0]
-        what = _unquoted(what)
-        if not self.silent:
-            self._say_once(f"a bug in recording or in mitmproxy ({what})", "; other traffic goes on")
-
-
 def _why_not(settings: Settings, error: Exception) -> str:
     """Why it does not listen."""
     place = f"{settings.host}:{settings.port}"
@@ -191,11 +173,6 @@ class _ServerError(ResponseProtocolError):  # type: ignore[misc]
         super().__init__(stream_id, message.replace("reset by client", "reset by server"), *code, **named)
 
 
-def _unquoted(message: str) -> str:
-    """A message of mitmproxy without what it quotes of a peer, for that may hold secrets."""
-    return _QUOTATION.sub("«withheld»", message)
-
-
 class Interceptor:
     """What mitmproxy calls, by name, while flows pass; flows of hosts that are not allowed pass unseen."""
 
@@ -207,24 +184,23 @@ class Interceptor:
         say: Callable[[str], None],
     ) -> None:
         self._settings = settings
-        self._create = create
+        self._mode = settings.mode.partition(":")[0]
         self._ready = ready
-        self._say = say
-        self._said: set[str] = set()
-        self._origins: dict[str, Origin] = {}
-        self._flows: dict[str, tuple[Any, Flow]] = {}  # by mitmproxy's id
+        self._said = Said(say)
+        self._origins = Origins(create)
+        self._flows: defaultdict[str, dict[str, Turns]] = defaultdict(dict)  # by mitmproxy's ids of client and flow
         self._loop = asyncio.get_running_loop()
-        self.bugs = _Bugs(self._say_once)
+        self.bugs = Bugs(self._said)
         self.failure: UsageError | None = None
 
     def end(self) -> None:
         """End every flow, and every capture."""
         self.bugs.silent = True
-        for _, flow in self._flows.values():
-            flow.end(flow.origin.now(), "shutdown", "shutdown")
+        for turns in self._all():
+            turns.finish()
+            turns.flow.end(turns.flow.origin.now(), "shutdown", "shutdown")
         self._flows.clear()
-        for origin in self._origins.values():
-            origin.end()
+        self._origins.end()
 
     def running(self) -> None:
         """It listens, or could not."""
@@ -242,19 +218,22 @@ class Interceptor:
         """The head of a request has come."""
         request = flow.request
         request.stream = True
-        if not self._settings.hosts.allow(request.host, request.pretty_host, port=request.port):
+        origin = self._origin(flow)
+        if origin is None:
             return
-        origin = self._origin(request)
         head = {"method": request.method, "target": request.path, "version": request.http_version.rpartition("/")[2]}
         peer = "{}:{}".format(*flow.client_conn.peername)
-        recording = Flow(origin, head, list(request.headers.fields), peer, self._say)
+        recording = Flow(origin, head, list(request.headers.fields), peer, self._unrecorded)
         if self._settings.everything:
             recording.held.release()
-        self._flows[flow.id] = flow, recording
-        request.stream = self._tee(recording.asked.feed, origin)
+        turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
+        request.stream = _tee(turns, by_client=True)
         if flow.error:  # mitmproxy refuses it
             error = flow.error.msg
-            self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", _unquoted(error)))
+            self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", unquoted(error)))
+
+    def _unrecorded(self, sentence: str) -> None:
+        self._said.once("of one exchange,", sentence, "; others are recorded")
 
     def request(self, flow: Any) -> None:
         """The request has ended."""
@@ -264,18 +243,13 @@ class Interceptor:
         """The head of a response has come."""
         response = flow.response
         response.stream = True
-        _, recording = self._flows.get(flow.id, (None, None))
-        if recording is None:
+        turns = self._turns(flow)
+        if turns is None:
             return
         headers = list(response.headers.fields)
         reason = response.reason or ""
         self._afterwards(flow, lambda recording, t: recording.respond(t, response.status_code, reason, headers))
-
-        def feed(chunk: bytes, t: int) -> None:
-            if recording.answer:
-                recording.answer.feed(chunk, t)
-
-        response.stream = self._tee(feed, recording.origin)
+        response.stream = _tee(turns, by_client=False)
 
     def response(self, flow: Any) -> None:
         """The response has ended; a WebSocket may go on."""
@@ -285,6 +259,8 @@ class Interceptor:
     def error(self, flow: Any) -> None:
         """The flow broke off: the client has left, the server has, or it could not be reached."""
         error = flow.error.msg
+        if refused := _NO_WAY.match(error):
+            self._said.once("no way through the proxy", refused[1], f": it refuses to connect us ({refused[2]})")
         left = not flow.client_conn.connected or "reset by client" in error
         cancelled = "reset by server (CANCEL)" in error  # then the client's stream is, too
 
@@ -294,15 +270,14 @@ class Interceptor:
             elif recording.answer or cancelled:
                 recording.end(t, "abort", "reset")
             else:
-                recording.refuse(t, 502, "Bad Gateway", _unquoted(error))
+                recording.refuse(t, 502, "Bad Gateway", unquoted(error))
 
         self._afterwards(flow, break_off)
 
     def client_disconnected(self, client: Any) -> None:
         """A client has gone, and with it what was left of its flows."""
-        for flow, _ in list(self._flows.values()):
-            if flow.client_conn is client:
-                self._afterwards(flow, lambda recording, t: recording.end(t, "reset", "abort"))
+        for flow in list(self._flows.get(client.id, ())):
+            self._later(client.id, flow, lambda recording, t: recording.end(t, "reset", "abort"))
 
     def websocket_message(self, flow: Any) -> None:
         """A message has come; mitmproxy would keep all of them for ever."""
@@ -321,71 +296,86 @@ class Interceptor:
         code, reason, by_client = socket.close_code, socket.close_reason or "", bool(socket.closed_by_client)
         self._afterwards(flow, lambda recording, t: recording.hang_up(t, code, reason, by_client=by_client))
 
+    def tls_clienthello(self, hello: Any) -> None:
+        """A client begins TLS; mitmproxy would let one in by any name or address of the server."""
+        address = hello.context.server.address
+        if address is None:  # it is with us as a proxy
+            return
+        host, port = address[:2]
+        name = names(self._mode, host, hello.client_hello.sni, "")[-1]
+        if not self._settings.hosts.named(name, port=port):
+            hello.ignore_connection = True
+            self._said.once("passed unseen:", f"{name}:{port}", ", which --allow has only by another name or address")
+
     def tls_failed_client(self, handshake: Any) -> None:
         """A client did not accept our certificate, left, or speaks no TLS."""
         client, server = handshake.conn, handshake.context.server
         host = client.sni or (server.address[0] if server.address else "the server")
-        why = client.error
-        advice = (
-            ": it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca env'); or it"
-            " insists on the server's own certificate, and then it cannot be intercepted: leave"
-            f" {host} out of --allow"
-        )
-        if refusal := _REFUSAL.search(why):
-            self._say_once(f"a client refused our certificate for {host}", f" ({refusal[1]}){advice}")
-        elif "disconnected" in why or "closed early" in why:
-            if handshake.ssl_conn and "early" not in why:  # else it left before it had one
-                self._say_once(f"a client hung up when it had our certificate for {host}", advice)
-        else:
-            reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
-            self._say_once(f"no TLS with a client for {host}", f" ({reason}): its bytes are none, or of an old version")
+        if news := no_tls(host, client.error, greeted=bool(handshake.ssl_conn)):
+            self._said.once(*news)
 
     def tls_failed_server(self, handshake: Any) -> None:
         """A server's certificate cannot be verified, or it speaks no TLS."""
         server = handshake.conn
         host, port = server.address[:2]
         advice = "give --ca FILE, or --insecure to accept any" if "erify" in server.error else "is it http:// instead?"
-        self._say_once(f"no TLS with {server.sni or host}:{port}", f" ({server.error}): {advice}")
+        self._said.once("no TLS with", f"{server.sni or host}:{port}", f" ({server.error}): {advice}")
 
     def server_connect_error(self, connecting: Any) -> None:
         """A server cannot be reached."""
         host, port = connecting.server.address[:2]
-        if self._settings.hosts.allow(host, port=port):
-            self._say_once(f"cannot reach {host}:{port}", f": {connecting.server.error}")
+        proxy = self._mode == "upstream"  # which alone is dialled then
+        if proxy or self._settings.hosts.named(host, port=port):
+            what = "cannot reach the proxy" if proxy else "cannot reach"
+            self._said.once(what, f"{host}:{port}", f": {connecting.server.error}")
 
-    def _origin(self, request: Any) -> Origin:
-        port = "" if _PORTS.get(request.scheme) == request.port else f":{request.port}"
-        name = request.pretty_host if is_valid_host(request.pretty_host) else request.host
-        url = f"{request.scheme}://{f'[{name}]' if ':' in name else name}{port}"
-        if url not in self._origins:
-            self._origins[url] = Origin(url, self._create)
-        return self._origins[url]
+    def _origin(self, flow: Any) -> Origin | None:
+        """Where a request goes, if that is allowed."""
+        request, server = flow.request, flow.server_conn
+        host, port, secure = request.host, request.port, request.scheme == "https"
+        if server.address:  # of a tunnel, or of a reverse mode
+            (host, port), secure = server.address[:2], server.tls
+        sni = flow.client_conn.sni if server.address and secure else None
+        name = self._settings.hosts.named(*names(self._mode, host, sni, request.pretty_host), port=port)
+        if name is None:
+            return None
+        scheme = "https" if secure else "http"
+        origin = self._origins.at(
+            f"{scheme}://{authority_of((scheme, name, port))}", lambda: {turns.flow.origin for turns in self._all()}
+        )
+        if origin is None:
+            self._said.once("too many servers at once:", str(ORIGINS), "; no other is recorded until one is idle")
+        return origin
 
-    def _tee(self, feed: Callable[[bytes, int], None], origin: Origin) -> Callable[[bytes], bytes]:
-        """Passes chunks on, and has them recorded when they are gone."""
+    def _all(self) -> list[Turns]:
+        return [turns for flows in self._flows.values() for turns in flows.values()]
 
-        def pass_on(chunk: bytes) -> bytes:
-            self._loop.call_soon(feed, chunk, origin.now())
-            return chunk
-
-        return pass_on
+    def _turns(self, flow: Any) -> Turns | None:
+        return self._flows.get(flow.client_conn.id, {}).get(flow.id)
 
     def _afterwards(self, flow: Any, record: Callable[[Flow, int], object]) -> None:
         """Record something of a flow when what caused it has been forwarded; `record` gets the time of now."""
-        _, recording = self._flows.get(flow.id, (None, None))
-        if recording is None:
-            return
-        t = recording.origin.now()
+        if self._turns(flow):
+            self._later(flow.client_conn.id, flow.id, record)
 
-        def run() -> None:
-            if not recording.over:
-                record(recording, t)
+    def _later(self, client: str, flow: str, record: Callable[[Flow, int], object]) -> None:
+        flows = self._flows[client]
+
+        def run(recording: Flow, t: int) -> None:
+            record(recording, t)
             if recording.over:
-                self._flows.pop(flow.id, None)
+                del flows[flow]
+                if not flows:
+                    del self._flows[client]
 
-        self._loop.call_soon(run)
+        flows[flow].add(run)
 
-    def _say_once(self, what: str, details: str) -> None:
-        if what not in self._said:
-            self._said.add(what)
-            self._say(what + details)
+
+def _tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
+    """Passes chunks on, and has them recorded when they are gone."""
+
+    def pass_on(chunk: bytes) -> bytes:
+        turns.feed(chunk, by_client=by_client)
+        return chunk
+
+    return pass_on

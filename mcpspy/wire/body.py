@@ -64,9 +64,11 @@ class Decoder:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Take the next bytes and yield what they decode to; exhaust it before the next call."""
-        if self.fault is None:
-            self._received += len(chunk)
-            yield from self._through(0, chunk)
+        for start in range(0, len(chunk), PIECE):  # packages copy what they have not come to yet, for each part
+            if self.fault is None:
+                part = chunk[start : start + PIECE]
+                self._received += len(part)
+                yield from self._through(0, part)
 
     def end(self) -> None:
         """The body has ended: set `fault` if a coding has not."""
@@ -200,12 +202,14 @@ class _Zstd:
         return self._fresh or self._frame.eof
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        while chunk:
+        place = 0
+        while place < len(chunk):
             if self._frame.eof:
                 self._frame = self._new()
             self._fresh = False
-            yield from _parts(self._frame.decompress(chunk[: self._SLICE]))
-            chunk = (self._frame.unused_data if self._frame.eof else b"") + chunk[self._SLICE :]
+            part = chunk[place : place + self._SLICE]
+            yield from _parts(self._frame.decompress(part))
+            place += len(part) - (len(self._frame.unused_data) if self._frame.eof else 0)
 
 
 def _parts(decoded: bytes) -> Iterator[bytes]:

@@ -51,12 +51,12 @@ class Lines:
         self._parts.append(part)
         self._size += len(part)
         if self._size > PIECE:
-            line = self._take()
-            while len(line) > PIECE:
-                cut = _boundary(line, PIECE)
-                frames.append((line[:cut], True, False))
-                line = line[cut:]
-            self._parts, self._size = [line], len(line)
+            line, start = self._take(), 0
+            while len(line) - start > PIECE:
+                cut = _boundary(line, start + PIECE)
+                frames.append((line[start:cut], True, False))
+                start = cut
+            self._parts, self._size = [line[start:]], len(line) - start
 
     def _take(self) -> bytes:
         line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

@@ -11,6 +11,7 @@ from mcpspy.wire.lines import PIECE, Lines
 
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 _NAMES = {_TEXT: None, _PING: "ping", _PONG: "pong"}
+_LONGEST_HEAD = 14
 
 Quadruple = tuple[bytes, bool, bool, str | None]
 
@@ -47,22 +48,22 @@ class Messages(Lines):
     def feed(self, chunk: bytes) -> list[Quadruple]:  # type: ignore[override]
         """Take the next bytes of the stream and return what they complete."""
         out: list[Quadruple] = []
-        rest = self._pending + chunk
+        raw, place = self._pending + chunk, 0
         while True:
             if self._head is None:
-                self._head = _parse_head(rest)
+                self._head = _parse_head(raw[place : place + _LONGEST_HEAD])
                 if self._head is None:
                     break
-                rest = rest[self._head.size :]
+                place += self._head.size
                 self._begin(self._head)
-            part = rest[: self._left]
-            rest = rest[self._left :]
+            part = raw[place : place + self._left]
+            place += len(part)
             self._payload(self._head, part, out)
             if self._left:
                 break
             self._finish(self._head, out)
             self._head = None
-        self._pending = rest
+        self._pending = raw[place:]
         return out
 
     def end(self) -> list[Quadruple]:  # type: ignore[override]

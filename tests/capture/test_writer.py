@@ -696,3 +696,11 @@ def test_a_name_that_another_capture_has_by_chance_is_drawn_again(tmp_path, monk
     for writer, said in (first, second):
         finish(writer)
         assert not said
+
+
+def test_a_header_that_cannot_be_written_leaves_no_file(tmp_path):
+    """A surrogate that stands alone and for no byte is in no argument, but in what other programs wrote."""
+    for place in ({"output": None, "folder": str(tmp_path)}, {"output": str(tmp_path / "x.jsonl"), "folder": None}):
+        with pytest.raises(UnicodeEncodeError):
+            create(HEADER | {"argv": ["\ud800"]}, environ={}, wall=WALL, say=pytest.fail, **place)
+    assert not os.listdir(tmp_path)

@@ -253,13 +253,24 @@ def test_only_one_module_imports_mitmproxy():
 
 @needs_mitmproxy
 @pytest.mark.parametrize(
-    "words", [("wrap", "--", "true"), ("show", "/no/such"), ("ls",), ("mitm", "--help"), ("proxy", "--help")], ids=str
+    ("words", "used"),
+    [
+        (("wrap", "--", "true"), "mcpspy.capture.writer"),
+        (("show", "{capture}"), "mcpspy.timeline"),
+        (("ls",), "mcpspy.cli"),
+        (("mitm", "--help"), "mcpspy.cli"),
+        (("proxy", "--help"), "mcpspy.cli"),
+    ],
+    ids=str,
 )
-def test_other_commands_do_not_import_mitmproxy_where_it_is_installed(tmp_path, words):
+def test_other_commands_do_not_import_mitmproxy_where_it_is_installed(tmp_path, words, used):
     """Issue 10."""
-    script = f"import sys; sys.argv = {['mcpspy', *words]!r}; from mcpspy.cli import main; main()"
-    assert "mcpspy.cli" in imported(tmp_path, script)
-    assert not {name for name in imported(tmp_path, script) if name.startswith("mitmproxy")}
+    capture = tmp_path / "capture.jsonl"
+    mcpspy(tmp_path, "wrap", "-o", str(capture), "--", "true")
+    argv = ["mcpspy", *(word.format(capture=capture) for word in words)]
+    found = imported(tmp_path, f"import sys; sys.argv = {argv!r}; from mcpspy.cli import main; main()")
+    assert used in found
+    assert not {name for name in found if name.startswith("mitmproxy")}
 
 
 @needs_mitmproxy

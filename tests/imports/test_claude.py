@@ -76,3 +76,11 @@ def test_time_never_goes_back(tmp_path):
     early = f"2025-06-27T07:58:01.000Z [info] [weather] Message from server: {PONG.decode()}\n"
     _, [capture] = brought(tmp_path, (OLDER + early).encode())
     assert told(capture)[-1] == f"294 server stdout {PONG.decode()}"
+
+
+def test_what_the_client_quotes_of_a_line_is_told_without_secrets(tmp_path):
+    """O-02."""
+    line = '2025-06-27T07:58:09.000Z [error] [weather] Unexpected token A, "API_KEY=hunter2" is not valid JSON\n'
+    _, [capture] = brought(tmp_path, (OLDER + line).encode())
+    assert "hunter2" not in told(capture)[-1]
+    assert '"API_KEY=«redacted:' in told(capture)[-1]

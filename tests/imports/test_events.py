@@ -1,8 +1,10 @@
 import gzip
+import tracemalloc
+from itertools import islice, repeat
 
 import pytest
 
-from mcpspy.imports.events import Asked, blocks, placed
+from mcpspy.imports.events import Asked, blocks, decoded, placed
 
 WHERE = "https://mcp.example.com"
 
@@ -68,8 +70,7 @@ STREAM = b"\xef\xbb\xbf: hi\r\n\r\n\r\ndata: a\rdata: b\r\rid: 1\ndata: " + b"c"
 
 @pytest.mark.parametrize(("encoding", "raw"), [("", STREAM), ("gzip", gzip.compress(STREAM))], ids=["plain", "gzip"])
 def test_a_stream_is_cut_into_its_events(encoding, raw):
-    found = blocks(raw, encoding, 10**6)
-    assert found == [
+    assert list(blocks(decoded(raw, encoding, 10**6))) == [
         b"\xef\xbb\xbf: hi\r\n\n",
         b"data: a\rdata: b\r\n",
         b"id: 1\ndata: " + b"c" * 200_000 + b"\n\n",
@@ -83,4 +84,15 @@ def test_a_stream_is_cut_into_its_events(encoding, raw):
     ids=["damaged", "torn", "unknown", "too much"],
 )
 def test_what_cannot_be_decoded_stays_whole(encoding, raw):
-    assert blocks(raw, encoding, 10**6) is None
+    assert decoded(raw, encoding, 10**6) is None
+
+
+def test_events_are_made_when_they_are_asked_for(asked):
+    """A file of megabytes may hold millions of them."""
+    tracemalloc.start()
+    assert sum(1 for _ in blocks(b":\n\n" * 700_000)) == 700_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20, "as a list they took 100 MB"
+    times = placed(repeat(note()), WHERE, 8, 100, asked, to_a_request=True)
+    assert [wall for wall, _ in islice(times, 3)] == [8, 8, 8]

@@ -1,10 +1,12 @@
 import gzip
+import re
 
 import pytest
 
 from mcpspy.imports.exchange import Exchange, Web, place, split
 from mcpspy.imports.recording import Account, Captures
-from tests.imports.files import AT, PING, PONG, brought, dumps, flow, told
+from mcpspy.record import Close, Gap
+from tests.imports.files import AT, PING, PONG, brought, dumps, entry, flow, har, told
 
 PLAIN = {
     "origin": "https://mcp.example.com",
@@ -61,7 +63,60 @@ def test_a_form_is_imported_without_its_secrets(tmp_path, media_type, body):
     _, [capture] = brought(tmp_path, dumps(state))
     told_of = "\n".join(told(capture))
     assert "hunter2" not in told_of
-    assert "«redacted:" in told_of
+    assert re.search("«(redacted|withheld): ?[0-9a-f]+", told_of)
+
+
+@pytest.mark.parametrize("media_type", [b"text/html; charset=utf-8", b"application/xhtml+xml"])
+def test_a_page_is_imported_without_the_secrets_of_its_forms(tmp_path, media_type):
+    state = flow()
+    page = b'<form><input name="client_secret" value="hunter2"><a href="/cb?code=hunter2">'
+    state["response"] |= {"content": page, "headers": [[b"Content-Type", media_type]]}
+    _, [capture] = brought(tmp_path, dumps(state))
+    assert told(capture)[-1].startswith("20 server response «withheld: ")
+
+
+@pytest.mark.parametrize("form", ["flow", "HAR"])
+def test_why_an_exchange_broke_off_is_told_without_what_that_quotes(tmp_path, form):
+    """O-02: it may quote a header, or hold a URL."""
+    why = "Invalid header line: b'Set-Cookie: hunter2' of https://mcp.example.com/?token=hunter2"
+    if form == "flow":
+        raw = dumps(flow(response=None, error={"msg": why, "timestamp": AT + 1.0}))
+    else:
+        raw = har(entry(status=0, content={}, headers=[]) | {"response": {"status": 0, "_error": why}})
+    _, [capture] = brought(tmp_path, raw)
+    [gap] = [record.why for record in capture.records() if isinstance(record, Gap)]
+    assert "hunter2" not in gap
+    assert ": Invalid header line: «withheld» of https://mcp.example.com/?token=«redacted:" in gap
+
+
+def test_the_reason_of_a_close_is_told_without_secrets(tmp_path):
+    messages = [[1, True, PING, AT + 1.0, False, False]]
+    state = flow(websocket={"messages": messages, "close_code": 1000, "close_reason": "bye, token=hunter2"})
+    state["response"]["status_code"] = 101
+    _, [capture] = brought(tmp_path, dumps(state))
+    closes = [record for record in capture.records() if isinstance(record, Close) and record.code]
+    assert [close.code for close in closes] == [1000, 1000]
+    assert all(close.reason.startswith("bye, token=«redacted:") for close in closes)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"url": "https://mcp.example.com/\ud800"},
+        {"url": "https://\ud800/"},
+        {"method": "\ud800"},
+        {"headers": [{"name": "mcp-\ud800", "value": "x"}]},
+        {"headers": [{"name": "mcp-x", "value": "\ud800"}]},
+    ],
+)
+def test_an_entry_whose_head_cannot_be_written_is_damaged_and_no_other(tmp_path, fields):
+    """A surrogate that stands alone is a character of JSON, and of nothing else."""
+    bad = entry()
+    bad["request"] |= fields
+    account, captures = brought(tmp_path, har(entry(), bad, entry()))
+    assert (account.read, account.lost) == (3, 1)
+    assert [len(told(capture)) for capture in captures] == [8]
+    assert len(list((tmp_path / "captures").iterdir())) == 1
 
 
 @pytest.mark.parametrize("form", ["gzip", "br", "no-such-coding"])

@@ -79,3 +79,14 @@ def test_a_file_that_ends_inside_a_line_gives_those_before(tmp_path):
     raw = envelope(1, "c2s", PING) + envelope(2, "s2c", PONG)
     account, [capture] = brought(tmp_path, raw[:-20])
     assert (told(capture), account.lost) == ([f"0 client stdin {PING.decode()}"], 1)
+
+
+def test_what_cannot_be_written_is_damaged_and_leaves_no_empty_file(tmp_path):
+    """A surrogate that stands alone is a character of JSON, and of nothing else."""
+    meta = envelope(1, "meta", b'{"command":["npx","\\ud800"],"cwd":null}')
+    account, [capture] = brought(tmp_path / "command", meta + envelope(2, "c2s", PING))
+    assert (account.read, account.lost) == (2, 1)
+    assert told(capture) == [f"0 client stdin {PING.decode()}"]
+    account, captures = brought(tmp_path / "label", envelope(1, "c2s", PING, server_label="\ud800") * 3)
+    assert (account.lost, captures) == (3, [])
+    assert not list(tmp_path.glob("label/captures/*"))

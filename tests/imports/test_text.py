@@ -5,7 +5,7 @@ import pytest
 
 from mcpspy.imports import text
 from mcpspy.imports.order import Torn
-from mcpspy.imports.text import elements, lines, members
+from mcpspy.imports.text import elements, lines, members, sound
 
 ARCHIVE = {
     "note": {"entries": [{"no": 0}]},
@@ -82,3 +82,10 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch):
     monkeypatch.setattr(text, "LONGEST", 8)
     file = io.BytesIO(b"\xef\xbb\xbf12345678\r\n" + b"123\r\n" + b"x" * 30 + b"\n\nlast")
     assert list(lines(file)) == [None, b"123", None, b"", b"last"]
+
+
+def test_text_that_cannot_be_written_is_not_sound():
+    assert sound(["\U0001f30d", {"a": 1}]) == ["\U0001f30d", {"a": 1}]
+    for bad in ("\ud800", ["a\udfff"], {"\ud800": 1}, {"a": [("b", "\ud83c")]}):
+        with pytest.raises(ValueError, match="surrogates not allowed"):
+            sound(bad)

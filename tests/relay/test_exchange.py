@@ -353,7 +353,18 @@ async def test_secrets_of_oauth_bodies_are_not_in_the_capture(tmp_path, name):
         assert (await client.until(b"}")).endswith(answer)
     assert b"hunter2" not in there.path.read_bytes()
     assert b'"expires_in": 3600' in there.frames(2)[0]
-    assert "«redacted:".encode() in there.frames(1)[0]
+    assert ("«withheld: " if name == "form in parts" else "«redacted:").encode() in there.frames(1)[0]
+
+
+@scripted
+async def test_an_event_stream_of_an_oauth_endpoint_is_withheld_and_forwarded(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        event = b'data: {"access_token":"hunter2"}\n\n'
+        length = b"Content-Length: %d\r\n\r\n" % len(event)
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + length + event)
+        assert (await client.until(b"\n\n")).endswith(event)
+    assert there.frames(2) == [f"«withheld: {len(event)} bytes»".encode()]
 
 
 @scripted

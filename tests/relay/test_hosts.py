@@ -3,7 +3,7 @@ import re
 import pytest
 
 from mcpspy.errors import UsageError
-from mcpspy.relay.hosts import Hosts
+from mcpspy.relay.hosts import Hosts, names
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,29 @@ from mcpspy.relay.hosts import Hosts
 def test_a_glob_names_hosts_and_perhaps_a_port(glob, name, port, allowed):
     """M-04."""
     hosts = Hosts([glob])
-    assert hosts.allow(name, port=port) is allowed
+    assert (hosts.named(name, port=port) is not None) is allowed
     (pattern,) = hosts.patterns
     assert bool(re.search(pattern, f"{name}:{port}", re.IGNORECASE)) is allowed
 
 
 @pytest.mark.parametrize(
     "glob",
-    ["", " ", "https://h/mcp", "a,b", "a b", "h:https", "h:", "[::1", "user:hidden@h", "a:b:x", "ä..b", ".", ".:443"],
+    [
+        "",
+        " ",
+        "https://h/mcp",
+        "a,b",
+        "a b",
+        "h:https",
+        "h:",
+        "[::1",
+        "user:hidden@h",
+        "a:b:x",
+        "ä..b",
+        ".",
+        ".:443",
+        "bü*.example",
+    ],
 )
 def test_what_can_name_no_host_is_refused(glob):
     """It would match nothing, and nobody would be told."""
@@ -56,8 +71,61 @@ def test_what_can_name_no_host_is_refused(glob):
     assert "hidden" not in str(refused.value)
 
 
-def test_one_of_several_names_and_globs_is_enough():
+def test_the_first_of_several_names_counts():
     hosts = Hosts(["a", "b"])
-    assert hosts.allow("10.0.0.1", "b", port=443)
-    assert not hosts.allow("10.0.0.1", "c", port=443)
-    assert not Hosts([]).allow("a", port=443)
+    assert hosts.named("10.0.0.1", "b", "a", port=443) == "b"
+    assert hosts.named("10.0.0.1", "c", port=443) is None
+    assert Hosts([]).named("a", port=443) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("Bank.Example", "bank.example"),
+        ("bank.example.", "bank.example"),
+        ("B\u00fccher.example", "xn--bcher-kva.example"),
+        ("stra\u00dfe.example", "xn--strae-oqa.example"),
+        ("FE80::1%eth0", "fe80::1%eth0"),
+        ("10.0.0.7", "10.0.0.7"),
+        ("", None),
+        ("[none", None),
+        ("a b", None),
+        ("user@h", None),
+        ("a..b", None),
+        ("\u2024", None),
+    ],
+)
+def test_a_server_has_one_name_however_it_is_written(name, plain):
+    """M-04: one capture; and what is no name of a host is none."""
+    assert Hosts(["*"]).named(name, port=443) == plain
+
+
+@pytest.mark.parametrize(
+    ("glob", "name"),
+    [
+        ("stra\u00dfe.example", "xn--strae-oqa.example"),
+        ("*.B\u00dcCHER.example.:8443", "a.xn--bcher-kva.example"),
+        ("\uff4d\uff43\uff50.example", "mcp.example"),
+    ],
+)
+def test_a_glob_in_other_letters_stands_for_what_clients_send(glob, name):
+    """UTS 46, as httpx, aiohttp and Node have it; IDNA 2003 would make another host of the first."""
+    assert Hosts([glob]).named(name, port=8443) == name
+
+
+@pytest.mark.parametrize(
+    ("mode", "address", "sni", "spoken", "called"),
+    [
+        ("regular", "127.0.0.1", None, "bank.example", ["127.0.0.1"]),
+        ("regular", "a.example", "b.example", "c.example", ["b.example"]),
+        ("upstream", "a.example", None, "c.example", ["a.example"]),
+        ("reverse", "a.example", "localhost", "c.example", ["a.example"]),
+        ("socks5", "a.example", None, "c.example", ["a.example"]),
+        ("socks5", "::1", None, "c.example", ["c.example", "::1"]),
+        ("local", "10.0.0.1", None, "c.example", ["c.example", "10.0.0.1"]),
+        ("local", "10.0.0.1", "b.example", "c.example", ["b.example"]),
+    ],
+)
+def test_a_server_is_called_as_it_was_dialled(mode, address, sni, spoken, called):
+    """M-04: what the client then says to it, it can say to any."""
+    assert names(mode, address, sni, spoken) == called

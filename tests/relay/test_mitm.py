@@ -342,20 +342,28 @@ BUG = """
 import sys
 import mcpspy.relay.flow
 import mcpspy.tap
-def bug(*_):
+def bug(*_, **__):
     raise ZeroDivisionError("planted")
-{place} = bug
+owner, _, name = "{place}".rpartition(".")
+assert hasattr(eval(owner), name)
+setattr(eval(owner), name, bug)
 from mcpspy.cli import main
 sys.exit(main())
 """
 
 
 @pytest.mark.parametrize(
-    "place", ["mcpspy.tap.Body._feed", "mcpspy.relay.flow.Held.frame", "mcpspy.relay.flow.Flow.respond"]
+    ("place", "sentence"),
+    [
+        ("mcpspy.tap.Body._feed", "stopped by a bug (ZeroDivisionError: planted); traffic goes on unrecorded"),
+        ("mcpspy.relay.flow.Held.frame", "stopped by a bug (ZeroDivisionError: planted); traffic goes on unrecorded"),
+        ("mcpspy.relay.flow.Flow.respond", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
+        ("mcpspy.relay.flow.Flow.asked_all", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
+    ],
 )
 @scripted
-async def test_a_bug_in_recording_does_not_break_the_flow(tmp_path, certificate, place):
-    """S-01, M-03; REQUIREMENTS 6, case 14."""
+async def test_a_bug_in_recording_does_not_break_the_flow(tmp_path, certificate, place, sentence):
+    """S-01, M-03; REQUIREMENTS 6, case 14: it is met, and said once."""
     async with interception(tmp_path, certificate, program=("-c", BUG.format(place=place))) as there:
         client, server, head = await asked(there)
         assert head == POST
@@ -363,6 +371,8 @@ async def test_a_bug_in_recording_does_not_break_the_flow(tmp_path, certificate,
         await server.send(EVENTS % b"", chunk(b"data: 1\n\n"), b"0\r\n\r\n")
         await client.head()
         assert await client.until(b"0\r\n\r\n") == chunk(b"data: 1\n\n") + b"0\r\n\r\n"
+        await asyncio.to_thread(there.mitm.end)
+        assert there.mitm.said().count(sentence) == 1
 
 
 @scripted

@@ -214,8 +214,8 @@ from mcpspy.cli import main
 sys.exit(main())
 """
 HOOKS = (
-    "request response error client_disconnected websocket_message websocket_end tcp_message tls_failed_client"
-    " tls_failed_server server_connect_error"
+    "request response error client_disconnected websocket_message websocket_end tcp_message tls_clienthello"
+    " tls_failed_client tls_failed_server server_connect_error"
 )
 
 
@@ -224,7 +224,7 @@ HOOKS = (
     [
         [f"Interceptor.{hook}" for hook in HOOKS.split()],
         ["Interceptor._origin"],
-        ["Interceptor._tee"],
+        ["mcpspy.relay.mitm._tee"],
         ["Interceptor._afterwards"],
         ["Flow.__init__"],
     ],
@@ -351,3 +351,18 @@ async def test_memory_stays_flat_for_a_reader_that_stalls_and_for_a_websocket_th
             await remote.send(message)
             assert await socket.read(len(message)) == message
         assert memory(there.mitm.process.pid) - before < 40
+
+
+@scripted
+async def test_a_bug_that_stops_the_recording_of_each_exchange_is_said_once(tmp_path, certificate):
+    """S-01: not for each of them."""
+    program = ("-c", BUGS.format(places=["mcpspy.tap.Body._feed"]))
+    async with interception(tmp_path, certificate, program=program) as there:
+        for _ in range(2):
+            client, server, _ = await asked(there)
+            await server.read(len(CALL))
+            await server.send(JSON)
+            await client.head()
+        await asyncio.to_thread(there.mitm.end)
+        assert there.mitm.said().count("stopped by a bug (ZeroDivisionError: planted)") == 1
+        assert "; others are recorded" in there.mitm.said()

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import sys
 import tracemalloc
 import zlib
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from mcpspy.wire import body
 from mcpspy.wire.body import Decoder, Whole
 from mcpspy.wire.lines import PIECE
+from tests.wire.counted import copied_by
 
 TEXT = json.dumps([{"name": f"tool {number}", "description": "é🌍" * 20} for number in range(300)]).encode()
 
@@ -92,6 +94,33 @@ def test_what_the_peer_has_flushed_comes_out_at_once(name, size):
     for event, coded in zip(events, flushed(name, events), strict=True):
         assert b"".join(decoder.feed(coded)) == event
     assert decoder.fault is None
+
+
+@pytest.mark.parametrize("name", ENCODE)
+def test_a_long_coded_body_is_not_copied_again_for_each_part(name):
+    text = bytes(65 + i * i % 23 for i in range(PIECE))
+    coded = ENCODE[name](os.urandom(20 * PIECE) + text)
+    decoder = Decoder(name)
+    copied, decoded = copied_by(lambda chunk: b"".join(decoder.feed(chunk)), coded)
+    assert decoded.endswith(text)
+    assert copied <= 4 * len(coded)
+
+
+@pytest.mark.parametrize("name", ENCODE)
+def test_a_coding_is_given_parts_however_much_comes_at_once(name, monkeypatch):
+    """zlib copies what it has not come to yet for each part that it gives out."""
+    sizes = []
+
+    class Stage(body._CODINGS[name]):
+        def feed(self, chunk):
+            sizes.append(len(chunk))
+            return super().feed(chunk)
+
+    monkeypatch.setitem(body._CODINGS, name, Stage)
+    coded = ENCODE[name](os.urandom(3 * PIECE))
+    assert decode(name, coded)[1] is None
+    assert sum(sizes) == len(coded)
+    assert max(sizes) <= PIECE
 
 
 @pytest.mark.parametrize("name", ENCODE)

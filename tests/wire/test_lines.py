@@ -7,7 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mcpspy.wire.body import Whole
 from mcpspy.wire.lines import PIECE, Lines
+from mcpspy.wire.sse import Events
+from mcpspy.wire.websocket import Messages
+from tests.wire.counted import copied_by
 
 
 def split(*chunks):
@@ -135,6 +139,15 @@ def test_what_is_kept_of_an_unfinished_line_is_bounded(sizes):
         kept += size - sum(len(raw) for raw, _, _ in decoder.feed(b"x" * size))
         assert kept <= PIECE
     assert sum(len(raw) for raw, _, _ in decoder.end()) == kept
+
+
+@pytest.mark.parametrize("make", [Lines, Whole, Events, Messages])
+def test_a_long_message_that_comes_at_once_is_not_copied_again_for_each_piece(make):
+    length = 64 * PIECE
+    head = b"\x81\x7f" + (length + 1).to_bytes(8) if make is Messages else b""
+    copied, frames = copied_by(make().feed, head + b"a" * length)
+    assert b"".join(raw for raw, *_ in frames) == b"a" * (length - PIECE)
+    assert copied <= 4 * length
 
 
 @given(st.lists(st.recursive(st.none() | st.text() | st.floats(), st.lists, max_leaves=5)))

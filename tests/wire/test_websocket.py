@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.wire.lines import PIECE
 from mcpspy.wire.websocket import Messages
+from tests.wire.counted import copied_by
 
 OPCODES = {"continuation": 0, None: 1, "binary": 2, "close": 8, "ping": 9, "pong": 10}
 
@@ -92,6 +93,13 @@ def test_a_close_frame_is_told_apart(payload, expected):
     assert decoder.closing is None
     assert decoder.feed(frame(b"x", mask=b"abcd") + frame(payload, "close", mask=b"abcd")) == [whole(b"x")]
     assert decoder.closing == expected
+
+
+def test_many_messages_in_a_chunk_are_not_copied_again_for_each():
+    stream = frame(b"x" * 10) * 2000
+    copied, messages = copied_by(Messages().feed, stream)
+    assert messages == [whole(b"x" * 10)] * 2000
+    assert copied <= 4 * len(stream)
 
 
 @given(
