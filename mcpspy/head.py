@@ -63,6 +63,12 @@ def authority(url: str) -> str:
     return found.removesuffix(":443").removesuffix(":80")
 
 
+def authority_of(scheme: str, host: str, port: int) -> str:
+    """What a URL calls a server: its host, with the port unless that goes without saying."""
+    name = f"[{host}]" if ":" in host else host
+    return name if port == PORTS[scheme] else f"{name}:{port}"
+
+
 def query(target: str, *names: str) -> str | None:
     """The value of the first query parameter that has one of these names."""
     for name, value in parse_qsl(target.partition("?")[2], keep_blank_values=True):

@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.head import (
     authority,
+    authority_of,
     header,
     may_hold_messages,
     media_type,
@@ -113,3 +114,16 @@ def test_a_header_of_the_protocol_tells_that_it_is_spoken(headers, expected):
 )
 def test_a_media_type_tells_whether_there_may_be_messages(content_type, expected):
     assert may_hold_messages(content_type) is expected
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "port", "found"),
+    [
+        ("https", "a.example", 443, "a.example"),
+        ("http", "a.example", 443, "a.example:443"),
+        ("http", "::1", 80, "[::1]"),
+        ("https", "::1", 80, "[::1]:80"),
+    ],
+)
+def test_a_server_is_called_by_its_host_and_a_port_that_says_something(scheme, host, port, found):
+    assert authority_of(scheme, host, port) == found

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.capture.writer import Writer
-from mcpspy.head import PORTS, SIGN_OF_MCP, may_hold_messages, speaks_mcp
+from mcpspy.head import PORTS, SIGN_OF_MCP, authority_of, may_hold_messages, speaks_mcp
 from mcpspy.imports.events import Asked, blocks, decoded, placed
 from mcpspy.imports.order import LARGEST, Steps
 from mcpspy.imports.recording import Captures, Recording
@@ -74,8 +74,7 @@ def place(scheme: str, host: str, port: int | None) -> str:
     scheme = {"ws": "http", "wss": "https"}.get(scheme.lower(), scheme.lower())
     if scheme not in PORTS or not host:
         raise ValueError(f"{scheme!r} is no scheme of HTTP")
-    name = f"[{host}]" if ":" in host else host
-    origin = f"{scheme}://{name}" if port in (None, PORTS[scheme]) else f"{scheme}://{name}:{port}"
+    origin = f"{scheme}://{authority_of(scheme, host, PORTS[scheme] if port is None else port)}"
     parts = urlsplit(origin)
     if parts.hostname != host.lower() or parts.port == 0:
         raise ValueError(f"{origin!r} is no origin")

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.errors import UsageError
-from mcpspy.head import PORTS
+from mcpspy.head import PORTS, authority_of
 from mcpspy.redact import shown
 
 RawHeaders = list[tuple[bytes, bytes]]
@@ -41,7 +41,7 @@ class Address:
         self.prefix = prefix
         self.preserve_host = preserve_host
         self.origin: Origin = origin
-        self.authority = authority_of(origin)
+        self.authority = authority_of(*origin)
         """The upstream's host, with its port unless that is the default."""
         parts = urlsplit(url)
         self.target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -199,13 +199,6 @@ def origin_of(url: str) -> Origin | None:
         return scheme, parts.hostname.lower(), parts.port or PORTS[scheme]
     except ValueError:
         return None
-
-
-def authority_of(origin: Origin) -> str:
-    """Its host, with the port unless that is the default."""
-    scheme, host, port = origin
-    name = f"[{host}]" if ":" in host else host
-    return name if port == PORTS[scheme] else f"{name}:{port}"
 
 
 def own_origin(headers: RawHeaders) -> Origin | None:

@@ -34,10 +34,10 @@ from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-foun
 from mcpspy.authority import BASENAME, Authority, write_bundle
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import UsageError
+from mcpspy.head import authority_of
 from mcpspy.ports import holder
 from mcpspy.redact import shown, unquoted
 from mcpspy.relay.flow import ORIGINS, Flow, Origin, Origins, Turns
-from mcpspy.relay.heads import authority_of
 from mcpspy.relay.hosts import Hosts, names
 from mcpspy.relay.said import Bugs, Said, no_tls
 
@@ -340,9 +340,8 @@ class Interceptor:
         if name is None:
             return None
         scheme = "https" if secure else "http"
-        origin = self._origins.at(
-            f"{scheme}://{authority_of((scheme, name, port))}", lambda: {turns.flow.origin for turns in self._all()}
-        )
+        url = f"{scheme}://{authority_of(scheme, name, port)}"
+        origin = self._origins.at(url, lambda: {turns.flow.origin for turns in self._all()})
         if origin is None:
             self._said.once("too many servers at once:", str(ORIGINS), "; no other is recorded until one is idle")
         return origin

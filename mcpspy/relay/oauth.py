@@ -13,7 +13,8 @@ import json
 import re
 from collections.abc import Callable
 
-from mcpspy.relay.heads import Origin, RawHeaders, authority_of, every, origin_of
+from mcpspy.head import authority_of
+from mcpspy.relay.heads import Origin, RawHeaders, every, origin_of
 from mcpspy.wire.body import Decoder
 
 LARGEST = 65536
@@ -115,7 +116,7 @@ def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     if there is None or there == own:
         return None
     return (
-        f"a login at {upstream} will fail: it says that it is {there[0]}://{authority_of(there)}, and clients that"
+        f"a login at {upstream} will fail: it says that it is {there[0]}://{authority_of(*there)}, and clients that"
         " dialled this proxy refuse that. '--rewrite-oauth' helps if its authorization server ignores the resource"
         " asked for; else 'mcpspy mitm', which leaves the server its own URL"
     )
