@@ -17,9 +17,9 @@ from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcpspy.capture.records import Header, Open
 from mcpspy.errors import UsageError
-from mcpspy.printable import printable
-from mcpspy.record import Header, Open
+from mcpspy.text import printable
 from mcpspy.timeline import Row
 
 _LARGEST = 100_000  # bytes of a body in a command line: Linux takes 128 KiB a word

@@ -15,14 +15,14 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
+from mcpspy.capture.records import End, Gap, Header, Open, Record
 from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import ENDLESS, Exchange, Message, subject
 from mcpspy.protocol.web import Remark
-from mcpspy.record import End, Gap, Header, Open, Record
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
 _REVISIONS = (None, *Revision)

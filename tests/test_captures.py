@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import FORMAT, Close, Open
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import ENDLESS
-from mcpspy.record import FORMAT, Close, Open
 from mcpspy.timeline import final_rows, to_json
 from tests.timelines import CAPTURES, stored, timeline
 

@@ -16,12 +16,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mcpspy import export
+from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.errors import UsageError
-from mcpspy.record import Frame, Header, Open
 from mcpspy.timeline import rows
 from tests.peers import prepare
 from tests.peers.serving import serving
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.transcript import OPENS
 
 STDIO = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "server.py"))

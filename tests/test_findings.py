@@ -6,8 +6,8 @@ import json
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.revisions import Revision
-from mcpspy.record import Frame
 from mcpspy.report.checked import check
 from tests.findings import CAPTURES, MIGRATIONS, texts
 

@@ -13,10 +13,10 @@ ROOT = os.path.dirname(mcpspy.__file__)
 
 # A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
 LAYERS = {
-    0: "__init__ record errors printable units head ports",
-    1: "capture wire jsonrpc redact child child_windows",
-    2: "protocol tap authority",
-    3: "timeline filters relay replay demo clients report export imports",
+    0: "__init__ errors text units",
+    1: "capture wire secrets process",
+    2: "protocol recording",
+    3: "timeline filters relay replay demo clients report export importers",
     4: "tui",
     5: "cli",
     6: "__main__",
@@ -29,7 +29,8 @@ SIBLINGS = {
     ("report", "timeline"),  # a report tells of frames and findings as a timeline does
     ("replay", "relay"),  # a mock's port is guarded as a proxy's
     ("report", "replay"),  # a report tells what a replay has compared
-    ("redact", "capture"),  # the key lies in the user's directory, and `capture.place` knows where that is
+    ("secrets", "capture"),  # the key lies in the user's directory, and `capture.location` knows where that is
+    ("capture", "wire"),  # an index knows which heads stand alone
 }
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
@@ -40,7 +41,7 @@ PLACES = {
     "pytest": ("replay",),
 }
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
-POSIX_MODULES = {"child"}  # its interface for Windows is `child_windows`
+POSIX_MODULES = {"process.child"}  # its interface for Windows is `child_windows`
 
 
 def faults(module, source):
@@ -101,19 +102,19 @@ def test_imports_point_downwards_only(module):
 @pytest.mark.parametrize(
     ("module", "source", "fault"),
     [
-        ("wire.lines", "from mcpspy.tap import Tap", "wire imports tap"),
-        ("wire.lines", "import mcpspy.tap", "wire imports tap"),
-        ("wire.lines", "from mcpspy import tap", "wire imports tap"),
-        ("tap", "from mcpspy.protocol.revisions import Era", "tap imports protocol"),
-        ("protocol.conversation", "from mcpspy.tap import Tap", "protocol imports tap"),
-        ("jsonrpc", "from mcpspy.capture import reader", "jsonrpc imports capture"),
-        ("record", "from mcpspy.jsonrpc import Id", "record imports jsonrpc"),
-        ("relay.stdio", "def f():\n    from mcpspy.cli import main", "relay imports cli"),
-        ("jsonrpc", "import asyncio", "jsonrpc imports asyncio"),
-        ("tap", "from asyncio import Queue", "tap imports asyncio"),
+        ("wire.lines", "from mcpspy.recording.stream import Tap", "wire imports recording"),
+        ("wire.lines", "import mcpspy.recording.stream", "wire imports recording"),
+        ("wire.lines", "from mcpspy import recording", "wire imports recording"),
+        ("recording.stream", "from mcpspy.protocol.revisions import Era", "recording imports protocol"),
+        ("protocol.conversation", "from mcpspy.recording.stream import Tap", "protocol imports recording"),
+        ("wire.jsonrpc", "from mcpspy.capture import reader", "wire imports capture"),
+        ("text", "from mcpspy.wire.jsonrpc import Id", "text imports wire"),
+        ("relay.stdio.pump", "def f():\n    from mcpspy.cli import main", "relay imports cli"),
+        ("wire.jsonrpc", "import asyncio", "wire imports asyncio"),
+        ("recording.stream", "from asyncio import Queue", "recording imports asyncio"),
         ("cli.show", "import textual.app", "cli imports textual"),
         ("timeline", "import aiohttp", "timeline imports aiohttp"),
-        ("relay.stdio", "from textual.app import App", "relay imports textual"),
+        ("relay.stdio.pump", "from textual.app import App", "relay imports textual"),
         ("tui.app", "import mitmproxy", "tui imports mitmproxy"),
         ("capture.reader", "import fcntl", "Windows"),
         ("capture.reader", "from termios import FIONREAD", "Windows"),
@@ -129,8 +130,8 @@ def test_a_planted_violation_is_found(module, source, fault):
     [
         ("capture.reader", "try:\n    import fcntl\nexcept ImportError:\n    fcntl = None"),
         ("capture.reader", "if sys.platform != 'win32':\n    import fcntl"),
-        ("capture.place", "def home():\n    import pwd"),
-        ("relay.http", "import asyncio, aiohttp"),
+        ("capture.location", "def home():\n    import pwd"),
+        ("relay.http.forward", "import asyncio, aiohttp"),
         ("tui.app", "from textual.app import App\nfrom mcpspy.timeline import Row"),
         ("timeline", "from mcpspy import __version__\nfrom mcpspy.errors import Error"),
     ],
@@ -149,7 +150,12 @@ def test_every_named_exception_is_one_that_the_code_has():
     assert found >= SIBLINGS
 
 
-IN_RELAY_TESTS = {"child", "child_windows", "cli.wrap", "relay.stdio"}  # a server behind a relay is how they show
+IN_RELAY_TESTS = {
+    "process.child",
+    "process.child_windows",
+    "cli.wrap",
+    "relay.stdio.pump",
+}  # a server behind a relay is how they show
 ALL_AT_ONCE = "protocol.definitions."  # tests/protocol/test_definitions.py compares them with the official schemas
 
 
@@ -196,12 +202,12 @@ def names(home, program):
 def test_the_wrap_path_imports_only_what_is_light(tmp_path):
     """S-13."""
     found = imported(str(tmp_path), "wrap", "--", "true")
-    assert "mcpspy.relay.stdio" in found, "the list is that of a relay that ran"
+    assert "mcpspy.relay.stdio.pump" in found, "the list is that of a relay that ran"
     assert {name for name in found if not name.startswith("mcpspy")} <= LIGHT
     assert not {name.split(".")[0] for name in found} & set(HEAVY.split())
     assert os.listdir(tmp_path / ".mcpspy" / "captures")
     ours = {name.split(".")[1] for name in found if name.startswith("mcpspy.")}
-    assert ours <= {"cli", "errors", "relay", "capture", "redact", "tap", "wire", "child"}
+    assert ours <= {"cli", "errors", "relay", "capture", "secrets", "recording", "wire", "process"}
 
 
 def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
@@ -213,4 +219,4 @@ def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}, timeout=30)
     found = set(run.stdout.splitlines()[-1].split())
     assert "mcpspy.cli.ls" in found
-    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio", "asyncio"} & found
+    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.pump", "asyncio"} & found

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.record import Close, End, Frame, Gap, Header, Open
+from mcpspy.capture.records import Close, End, Frame, Gap, Header, Open
 from mcpspy.timeline import Counts, Timeline, count, final_rows, final_status, rows, rows_alone, to_json, wall_time
 from tests.transcript import OPENS, records
 

@@ -10,10 +10,10 @@ Lines stand in the order in which they were recorded and are counted from 1. Wit
 after the one above it; a line that was recorded too early or too late says when it was sent.
 """
 
+from mcpspy.capture.records import Frame, Gap, Open, Record
 from mcpspy.capture.writer import Writer, create
 from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.session import Message
-from mcpspy.record import Frame, Gap, Open, Record
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
 WEB = (">>", "<<", "<-", "<x")  # see `tests.protocol.rules.web`

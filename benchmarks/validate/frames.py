@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from mcpspy.capture.reader import Capture
-from mcpspy.jsonrpc import Notification, Request
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Notification, Request
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.jsonl"))
 

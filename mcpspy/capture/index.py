@@ -18,9 +18,9 @@ from typing import Literal
 import orjson
 
 from mcpspy.capture.reader import DAMAGED, Capture, is_live, parse_record
+from mcpspy.capture.records import Close, Frame, Gap, Open, Record
 from mcpspy.errors import CaptureError
-from mcpspy.head import Head, stands_alone
-from mcpspy.record import Close, Frame, Gap, Open, Record
+from mcpspy.wire.http_head import Head, stands_alone
 
 _FRAME = b'{"kind":"frame",'  # as our writer begins it
 _AT_ONCE = 1 << 15  # bytes that are read when a line is asked for

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 import orjson
 
+from mcpspy.capture.records import FORMAT, Close, End, Frame, Gap, Header, Imported, Open, Record
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
-from mcpspy.record import FORMAT, Close, End, Frame, Gap, Header, Imported, Open, Record
 
 try:
     import fcntl

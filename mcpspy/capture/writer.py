@@ -18,7 +18,7 @@ import os
 import time
 from _json import encode_basestring
 
-from mcpspy.capture.place import directory, file_name, iso_time, make_directory
+from mcpspy.capture.location import directory, file_name, iso_time, make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

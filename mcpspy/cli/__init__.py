@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def _fail(sentence: str) -> int:
-    from mcpspy.printable import printable
+    from mcpspy.text import printable
 
     print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
     return 2

@@ -5,9 +5,9 @@ import os
 import shlex
 import sys
 
-from mcpspy.authority import ADDING, REPLACING, Authority, default
 from mcpspy.errors import UsageError
-from mcpspy.printable import printable
+from mcpspy.relay.mitm.authority import ADDING, REPLACING, Authority, default
+from mcpspy.text import printable
 
 
 def run(options: argparse.Namespace) -> int:

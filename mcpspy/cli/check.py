@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mcpspy.capture.place import SUFFIX
+from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.show import finding_line, line
 from mcpspy.errors import CaptureError, UsageError

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from mcpspy import __version__
 from mcpspy.errors import UsageError
-from mcpspy.redact import shown
+from mcpspy.secrets.redactor import shown
 
 _DESCRIPTION = """\
 See what an MCP client and an MCP server say to each other.

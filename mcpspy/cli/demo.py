@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 
-from mcpspy.capture.place import directory, file_name, make_directory
+from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli import show
 from mcpspy.errors import CaptureError, Error
-from mcpspy.printable import printable
+from mcpspy.text import printable
 
 _PACE = 0.4  # seconds before each request, so that a person can follow
 _STEP = 0.01  # seconds between two looks at whether the capture has begun

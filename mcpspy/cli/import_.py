@@ -5,8 +5,8 @@ import os
 import sys
 
 from mcpspy.errors import CaptureError
-from mcpspy.imports.forms import bring
-from mcpspy.printable import printable
+from mcpspy.importers.forms import bring
+from mcpspy.text import printable
 from mcpspy.units import plural
 
 

@@ -16,7 +16,7 @@ from mcpspy.clients.plan import LEAVE, ROUTE, SKIP
 from mcpspy.clients.table import PROJECT, SCOPES, Client, Found, Machine, candidates, client, find, sharing
 from mcpspy.clients.withheld import withheld
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.units import plural
 
 _WIDEST = 10_000  # characters of a line of the diff

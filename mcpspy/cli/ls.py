@@ -7,10 +7,10 @@ import time
 
 import orjson
 
-from mcpspy.capture.library import Listed, Refused, captures, omitted
-from mcpspy.capture.place import directory
+from mcpspy.capture.listing import Listed, Refused, captures, omitted
+from mcpspy.capture.location import directory
 from mcpspy.errors import CaptureError
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.timeline import Counts, count
 from mcpspy.units import age_text, plural, size_text
 

@@ -8,14 +8,14 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from mcpspy import __version__
-from mcpspy.authority import default
 from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import UsageError
-from mcpspy.ports import listening_place, to_dial
-from mcpspy.printable import printable
-from mcpspy.relay.flow import Origin
-from mcpspy.relay.hosts import Hosts
-from mcpspy.relay.security import is_loopback
+from mcpspy.process.ports import listening_place, to_dial
+from mcpspy.relay.http.host_guard import is_loopback
+from mcpspy.relay.mitm.allowlist import Hosts
+from mcpspy.relay.mitm.authority import default
+from mcpspy.relay.mitm.queue import Origin
+from mcpspy.text import printable
 
 DEFAULT_PORT = 6279
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 def interceptor() -> ModuleType:
     """The module that imports mitmproxy. Raises UsageError where that is not installed."""
     try:
-        from mcpspy.relay import mitm
+        from mcpspy.relay.mitm import addon as mitm
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mitmproxy":
             raise

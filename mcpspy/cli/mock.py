@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from mcpspy.printable import printable
 from mcpspy.replay.differences import excerpt
 from mcpspy.replay.load import load
 from mcpspy.replay.mock import Mock, Wrong, serve
+from mcpspy.text import printable
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,19 +9,19 @@ import sys
 import time
 
 from mcpspy import __version__
-from mcpspy.capture.place import printable_name
+from mcpspy.capture.location import printable_name
 from mcpspy.capture.writer import create
 from mcpspy.clients.routes import PORT, refused, routes_of
 from mcpspy.clients.table import Machine, client, find
 from mcpspy.errors import UsageError
-from mcpspy.ports import bound, listening_place, to_dial
-from mcpspy.printable import printable
-from mcpspy.redact import Redactor, shown
-from mcpspy.relay.heads import Address
-from mcpspy.relay.http import Relay, Route
-from mcpspy.relay.security import Guard, arrives_at, is_loopback
-from mcpspy.relay.upstream import Upstream
-from mcpspy.tap import Tap
+from mcpspy.process.ports import bound, listening_place, to_dial
+from mcpspy.recording.stream import Tap
+from mcpspy.relay.http.heads import Address
+from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
+from mcpspy.relay.http.listener import Relay, Route
+from mcpspy.relay.http.upstream import Upstream
+from mcpspy.secrets.redactor import Redactor, shown
+from mcpspy.text import printable
 
 
 def run(options: argparse.Namespace) -> int:

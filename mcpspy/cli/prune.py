@@ -5,10 +5,10 @@ import os
 import re
 import time
 
-from mcpspy.capture.library import Listed, captures, delete
-from mcpspy.capture.place import directory
+from mcpspy.capture.listing import Listed, captures, delete
+from mcpspy.capture.location import directory
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.units import age_text, plural, size_text
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}

@@ -7,7 +7,6 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from mcpspy.errors import Error, UsageError
-from mcpspy.printable import printable
 from mcpspy.replay import settings
 from mcpspy.replay.compare import FINE, Ignored, Rules
 from mcpspy.replay.link import Link
@@ -15,6 +14,7 @@ from mcpspy.replay.load import accept, load
 from mcpspy.replay.script import Script
 from mcpspy.replay.session import Replayed, learned, replay
 from mcpspy.report.differences import FORMATS, as_text
+from mcpspy.text import printable
 
 if TYPE_CHECKING:
     from mcpspy.replay.weblink import WebLink

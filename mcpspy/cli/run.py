@@ -9,16 +9,16 @@ import socket
 import subprocess
 import sys
 
-from mcpspy.authority import default, through
 from mcpspy.errors import SpawnError, UsageError
-from mcpspy.ports import listening_place, to_dial
-from mcpspy.printable import printable
-from mcpspy.redact import shown
+from mcpspy.process.ports import listening_place, to_dial
+from mcpspy.relay.mitm.authority import default, through
+from mcpspy.secrets.redactor import shown
+from mcpspy.text import printable
 
 if os.name == "nt":
-    from mcpspy.child_windows import environment
+    from mcpspy.process.child_windows import environment
 else:
-    from mcpspy.child import environment
+    from mcpspy.process.child import environment
 
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 

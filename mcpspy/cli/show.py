@@ -10,9 +10,9 @@ import orjson
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
-from mcpspy.printable import printable
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import ENDLESS, Exchange
+from mcpspy.text import printable
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}

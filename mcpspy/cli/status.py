@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import orjson
 
-from mcpspy.capture.library import Listed, captures
-from mcpspy.capture.place import directory
+from mcpspy.capture.listing import Listed, captures
+from mcpspy.capture.location import directory
+from mcpspy.capture.records import Header
 from mcpspy.clients import routes
 from mcpspy.clients.checks import resolves, stale
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import CLIENTS, Found, Machine, find
 from mcpspy.errors import ConfigError
-from mcpspy.printable import printable
-from mcpspy.record import Header
-from mcpspy.redact import Redactor
+from mcpspy.secrets.redactor import Redactor
+from mcpspy.text import printable
 from mcpspy.units import age_text, plural
 
 

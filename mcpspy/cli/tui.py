@@ -5,10 +5,10 @@ import os
 import sys
 from types import ModuleType
 
-from mcpspy.capture.place import directory
+from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.ports import listening_place
+from mcpspy.process.ports import listening_place
 from mcpspy.tui.app import run as run_app
 
 _PORT = 6280

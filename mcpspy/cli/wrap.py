@@ -10,9 +10,9 @@ import sys
 from mcpspy.errors import SpawnError, UsageError
 
 if sys.platform == "win32":
-    from mcpspy.child_windows import environment, spawn
+    from mcpspy.process.child_windows import environment, spawn
 else:
-    from mcpspy.child import environment, spawn
+    from mcpspy.process.child import environment, spawn
 
 HELP = """\
 usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] [--check] -- COMMAND [ARG...]
@@ -68,7 +68,7 @@ def wrap(arguments: list[str]) -> int:
     except SpawnError as error:  # not even a process could be had: perhaps no descriptor to import anything with
         os.write(2, f"mcpspy: {error}\n".encode())
         return error.status
-    from mcpspy.relay.stdio import run  # while the server boots
+    from mcpspy.relay.stdio.pump import run  # while the server boots
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
     os._exit(run(server, argv, environ, **options, check=check))

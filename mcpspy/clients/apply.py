@@ -14,7 +14,7 @@ import shutil
 import stat
 from dataclasses import dataclass
 
-from mcpspy.capture.place import home, make_directory
+from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import ConfigError
 
 _LARGEST = 64 << 20  # bytes; what is larger is no configuration

@@ -11,15 +11,15 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from mcpspy.capture.place import directory, make_directory
+from mcpspy.capture.location import directory, make_directory
 from mcpspy.clients.apply import load
 from mcpspy.clients.formats import STRICT
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import PROJECT, Client, Found, Machine
-from mcpspy.ports import holder
-from mcpspy.redact import Withheld
+from mcpspy.process.ports import holder
+from mcpspy.secrets.redactor import Withheld
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from mcpspy.capture.place import printable_name
+from mcpspy.capture.location import printable_name
 from mcpspy.clients.table import Machine, Place, projects
 from mcpspy.clients.tree import Member, Node, where
 from mcpspy.errors import ConfigError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from mcpspy.capture.place import home, make_directory, printable_name
+from mcpspy.capture.location import home, make_directory, printable_name
 from mcpspy.clients.apply import write_private
 from mcpspy.errors import ConfigError
 

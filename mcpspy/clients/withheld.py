@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from mcpspy.clients.formats import read
 from mcpspy.clients.tree import Edit, Node, edited, quote
-from mcpspy.redact import Redactor, Withheld, is_secret_name
+from mcpspy.secrets.redactor import Redactor, Withheld, is_secret_name
 
 _ALL_SECRET = ("env", "headers", "http_headers", "requestOptions")
 

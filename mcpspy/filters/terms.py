@@ -13,10 +13,10 @@ from operator import eq, ge, gt, le, lt
 
 from mcpspy.filters.texts import WILD, glob, row_text, smart, trace, unescaped
 from mcpspy.filters.tree import Test, Trace, Value
-from mcpspy.jsonrpc import Id
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, SEVERITIES
 from mcpspy.timeline import Row
+from mcpspy.wire.jsonrpc import Id
 
 _KINDS = ("request", "notification", "result", "error", "invalid", "stderr", "http", "event", "gap", "end")
 _SENDERS = ("client", "server", "mcpspy")

@@ -7,10 +7,10 @@ HTTP there is more to know (`mcpspy.protocol.web`). Messages then belong to a se
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Request, parse
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Place, Remark, Web
-from mcpspy.record import Close, End, Frame, Gap, Open, Record
+from mcpspy.wire.jsonrpc import Request, parse
 
 Event = Message | Remark | Frame | Gap | End
 """What comes out: messages, heads and SSE events without one, lines of stderr, gaps and the end."""

@@ -12,7 +12,7 @@ that revision, and what the peers agreed on counts for nothing.
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Notification, Request
+from mcpspy.capture.records import Gap, Record
 from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.foreign import Budget
 from mcpspy.protocol.methods import revisions_with_method
@@ -23,7 +23,7 @@ from mcpspy.protocol.rules.rule import Aspect
 from mcpspy.protocol.rules.state import REMEMBERED, State, keep
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Remark
-from mcpspy.record import Gap, Record
+from mcpspy.wire.jsonrpc import Notification, Request
 
 _Key = tuple[type, str | None, Revision | None, str, bool, bool, bool, bool, bool, bool]
 _ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http")  # as at the end of a key

@@ -5,8 +5,8 @@ here, explains a refusal, on a message cut down to the part that was refused. Bo
 disagree about URIs; `mcpspy.protocol.members` has a check of our own. Validators are compiled when they are first
 needed, each from the definitions that its own refers to, and neither library may fetch anything.
 
-Messages are what `mcpspy.jsonrpc` decodes, so they may hold lone surrogates, NaN, and integers of any length: nothing
-here raises on account of a message.
+Messages are what `mcpspy.wire.jsonrpc` decodes, so they may hold lone surrogates, NaN, and integers of any length:
+nothing here raises on account of a message.
 """
 
 import json
@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from mcpspy.jsonrpc import Number
 from mcpspy.protocol.definitions import DIALECT, definitions
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.shapes import Schema
+from mcpspy.wire.jsonrpc import Number
 
 _ERRORS = 50  # of which the most telling is shown; a message may have any number
 _TAGS = ("type", "method", "mode")  # members that say which alternative of a union is meant

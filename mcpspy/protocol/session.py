@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
-from mcpspy.record import Frame
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id
 
 if TYPE_CHECKING:
     from mcpspy.protocol.web import Place

@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from mcpspy.head import Head, header, media_type, query, stands_alone, status, title
-from mcpspy.jsonrpc import Body, Request
+from mcpspy.capture.records import Close, Frame, Open
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Revision
 from mcpspy.protocol.session import Delivery, Message, Session
-from mcpspy.record import Close, Frame, Open
+from mcpspy.wire.http_head import Head, header, media_type, query, stands_alone, status, title
+from mcpspy.wire.jsonrpc import Body, Request
 from mcpspy.wire.sse import Event, parse_event
 
 _LEGACY_ID = ("session_id", "sessionId")

@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from mcpspy.errors import UsageError
-from mcpspy.jsonrpc import Error, Notification, Request, Result
 from mcpspy.protocol.session import Message, subject
 from mcpspy.replay.differences import ABSENT, Difference, answer_differences, differences
 from mcpspy.replay.match import key
 from mcpspy.replay.places import GIVEN_BACK, Path, begins, pointer
 from mcpspy.replay.script import LOG, Script, Turn, answer
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 T = TypeVar("T")
 Outcome = Literal["same", "changed", "error-changed", "missing", "extra", "skipped"]

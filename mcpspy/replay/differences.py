@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import orjson
 
-from mcpspy.printable import printable
 from mcpspy.replay.places import OPAQUE, VOLATILE, Path, matches, pointer, renamed
+from mcpspy.text import printable
 
 LISTINGS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
 """The arrays of listings, and the member that tells their items apart."""

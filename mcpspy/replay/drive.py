@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mcpspy.jsonrpc import Error, Id, Notification, Request, Result, parse
 from mcpspy.protocol.revisions import SUBSCRIPTION_ID
 from mcpspy.protocol.session import Message
 from mcpspy.replay.edit import json_text, rewritten
@@ -26,6 +25,7 @@ from mcpspy.replay.link import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match import key
 from mcpspy.replay.places import Values, canonical
 from mcpspy.replay.script import LOG, PROGRESS, Line, Script, Turn, member
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 
 if TYPE_CHECKING:
     from mcpspy.replay.weblink import WebLink

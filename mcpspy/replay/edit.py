@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcpspy.jsonrpc import Id
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Id
 
 Path = tuple[str | int, ...]
 """Where a value stands: names of members and places in arrays, from the message inwards."""

@@ -1,10 +1,10 @@
 """A server that we talk to as its client: started, spoken to line by line, recorded as a relay would.
 
-The theory. The main thread starts the server and waits for its end, as `mcpspy.child` wants it. One thread writes, so
-that a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with the time at
-which it was read or was about to be written. A server that dies, stops talking or talks without end is an `Ended` among
-the lines that it said; one that does not end by itself is made to, with all that it started. A signal to us is one more
-reason to end it.
+The theory. The main thread starts the server and waits for its end, as `mcpspy.process.child` wants it. One thread
+writes, so that a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with
+the time at which it was read or was about to be written. A server that dies, stops talking or talks without end is an
+`Ended` among the lines that it said; one that does not end by itself is made to, with all that it started. A signal to
+us is one more reason to end it.
 """
 
 import os
@@ -20,15 +20,15 @@ from dataclasses import dataclass
 from mcpspy import __version__
 from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import CaptureError
-from mcpspy.jsonrpc import Id
-from mcpspy.redact import Redactor
+from mcpspy.recording.stream import Channel, Tap
 from mcpspy.replay.streams import chunks, lines, room, send
-from mcpspy.tap import Channel, Tap
+from mcpspy.secrets.redactor import Redactor
+from mcpspy.wire.jsonrpc import Id
 
 if sys.platform == "win32":
-    from mcpspy.child_windows import Child, environment, spawn
+    from mcpspy.process.child_windows import Child, environment, spawn
 else:
-    from mcpspy.child import Child, environment, spawn
+    from mcpspy.process.child import Child, environment, spawn
 
 PATIENCE = 2.0  # seconds for a server to end by itself, then once more after SIGTERM
 _CLOSED = 2.0  # seconds for a server that has closed its stdout to end, which tells more

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.jsonrpc import Request
 from mcpspy.protocol.session import subject
 from mcpspy.replay.differences import Difference, differences, excerpt
 from mcpspy.replay.places import canonical
 from mcpspy.replay.script import Turn
+from mcpspy.wire.jsonrpc import Request
 
 _OF_THE_MOMENT = frozenset(
     "progressToken io.modelcontextprotocol/clientInfo io.modelcontextprotocol/clientCapabilities"

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 from mcpspy.protocol.revisions import SUBSCRIPTION_ID
 from mcpspy.protocol.session import Message
 from mcpspy.replay.differences import Difference, answer_differences
@@ -27,6 +26,7 @@ from mcpspy.replay.match import Matcher, Miss, key
 from mcpspy.replay.places import Path, canonical
 from mcpspy.replay.script import CANCELLED, PROGRESS, Line, Script, Turn, answer, member, progress_token
 from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 
 _UNKNOWN = -32601  # no request of this method was recorded: this server does not have it
 _NOT_RECORDED = -32603  # one was, with other params; those may be right: it is the mock that cannot answer

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.record import End, Frame
+from mcpspy.capture.records import End, Frame
 from mcpspy.replay.load import accept, script_of
 from mcpspy.replay.match import Matcher, Miss
 

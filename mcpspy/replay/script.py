@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
+from mcpspy.capture.records import End, Gap, Header, Open, Record
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.revisions import SUBSCRIPTION_ID
 from mcpspy.protocol.session import ENDLESS, Exchange, Message, subject
-from mcpspy.record import End, Gap, Header, Open, Record
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 LOG = "notifications/message"
 CANCELLED = "notifications/cancelled"

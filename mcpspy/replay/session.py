@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.jsonrpc import Id, Request
 from mcpspy.replay.compare import Compared, Ignored, Pairs, Rules, compare
 from mcpspy.replay.drive import Driven, drive
 from mcpspy.replay.load import script_of
 from mcpspy.replay.script import Script, Turn, member
+from mcpspy.wire.jsonrpc import Id, Request
 
 if TYPE_CHECKING:
     from mcpspy.replay.link import Link

@@ -22,13 +22,13 @@ from typing import Any
 
 from aiohttp import web
 
-from mcpspy.jsonrpc import Id, Invalid, Request, parse
-from mcpspy.ports import bound, listening_place, to_dial
+from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
-from mcpspy.relay.security import Guard
+from mcpspy.relay.http.host_guard import Guard
 from mcpspy.replay.edit import json_text
 from mcpspy.replay.mock import Mock, Said
 from mcpspy.replay.script import member
+from mcpspy.wire.jsonrpc import Id, Invalid, Request, parse
 
 _SESSION = "Mcp-Session-Id"
 _EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}

@@ -23,19 +23,19 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
 from mcpspy.protocol.session import subject
-from mcpspy.redact import shown
 from mcpspy.replay.link import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
 from mcpspy.replay.script import CANCELLED, member
 from mcpspy.replay.streams import chunks, lines, room
+from mcpspy.secrets.redactor import shown
+from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 
 if sys.platform == "win32":
-    from mcpspy.child_windows import environment, spawn
+    from mcpspy.process.child_windows import environment, spawn
 else:
-    from mcpspy.child import environment, spawn
+    from mcpspy.process.child import environment, spawn
 
 _BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # the latter of what has been closed
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from textwrap import dedent
 
-from mcpspy.jsonrpc import Error, Notification, Request, Result
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Rule
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 NOTATION = """\
 = 2025-06-18                          a client and a server with every capability have shaken hands

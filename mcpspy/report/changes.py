@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from mcpspy.printable import printable
 from mcpspy.replay.compare import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.differences import LISTINGS, Difference
 from mcpspy.replay.script import Script
 from mcpspy.replay.surface import HANDSHAKES, LISTS, Change, changes, surface, told_differences
 from mcpspy.report.differences import difference_fields, exchange_fields, headline, to_json, totals, value_lines
+from mcpspy.text import printable
 from mcpspy.units import duration_text, plural
 
 _NOTABLE = 2.0  # times as long, or as short, that a latency has become

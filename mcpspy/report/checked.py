@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import SEVERITIES, Finding, Severity
 from mcpspy.protocol.session import Message
-from mcpspy.record import Frame
 
 Threshold = Literal["error", "warning", "info", "never"]
 THRESHOLDS: tuple[Threshold, ...] = (*SEVERITIES, "never")

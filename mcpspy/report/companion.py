@@ -33,8 +33,8 @@ def main() -> None:
     path, relay = sys.argv[1], int(sys.argv[2])
     _die_with(relay)
     from mcpspy.errors import CaptureError
-    from mcpspy.printable import printable
     from mcpspy.report.machine import sentence
+    from mcpspy.text import printable
 
     try:
         for finding in _errors(path):
@@ -72,7 +72,7 @@ def _unread() -> int:
     """How many bytes stand in stderr that nobody has read; 0 where that cannot be told."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind):
-        from mcpspy.child import waiting
+        from mcpspy.process.child import waiting
 
         return waiting(2)
     if stat.S_ISSOCK(kind) and sys.platform == "linux":

@@ -10,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from mcpspy.printable import printable
 from mcpspy.replay.compare import FINE, OUTCOMES, Compared
 from mcpspy.replay.differences import ABSENT, Difference, excerpt
 from mcpspy.report.github import command
 from mcpspy.report.junit import Case, document
+from mcpspy.text import printable
 from mcpspy.units import plural
 
 _WIDTH = 160  # characters of a value

@@ -5,7 +5,7 @@ https://docs.github.com/actions/reference/workflows-and-actions/workflow-command
 
 from typing import Literal
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 
 Level = Literal["error", "warning", "notice"]
 

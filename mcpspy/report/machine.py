@@ -13,11 +13,11 @@ from urllib.parse import quote
 import orjson
 
 from mcpspy import __version__
-from mcpspy.printable import printable
 from mcpspy.protocol.rules import RULES, Finding, Rule, Severity
 from mcpspy.report.checked import Checked, Threshold, reaches, totals
 from mcpspy.report.github import Level, command
 from mcpspy.report.junit import Case, document
+from mcpspy.text import printable
 from mcpspy.timeline import finding_fields
 
 Report = Callable[[Iterable[Checked], Threshold], str]

@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 
 from mcpspy.capture.index import Index
-from mcpspy.printable import printable
+from mcpspy.capture.records import Close, Frame, Open, Record
 from mcpspy.protocol import schema
 from mcpspy.protocol.rules import Finding, Severity
-from mcpspy.record import Close, Frame, Open, Record
 from mcpspy.report.checked import Checked, totals
+from mcpspy.text import printable
 from mcpspy.timeline import Row, Timeline
 from mcpspy.units import plural
 

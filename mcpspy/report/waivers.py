@@ -20,9 +20,9 @@ from pathlib import PurePath
 from typing import Any
 
 from mcpspy.errors import UsageError
-from mcpspy.printable import printable
 from mcpspy.protocol.rules import RULES, Finding
 from mcpspy.report.checked import Checked
+from mcpspy.text import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from mcpspy.jsonrpc import Request
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.rules.rule import member
 from mcpspy.timeline import Row
+from mcpspy.wire.jsonrpc import Request
 
 CALL = "tools/call"
 OTHERS = "other tools"

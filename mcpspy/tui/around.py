@@ -7,8 +7,8 @@ to one of the sessions: what is around it is there, with the line numbers of tha
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpspy.capture.records import Frame, Open, Record
 from mcpspy.protocol.rules.rule import member
-from mcpspy.record import Frame, Open, Record
 from mcpspy.timeline import Row
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session

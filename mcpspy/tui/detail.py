@@ -14,9 +14,9 @@ from textual.containers import Container
 from textual.events import Resize
 
 from mcpspy import export
+from mcpspy.capture.records import Header
 from mcpspy.errors import UsageError
-from mcpspy.printable import printable
-from mcpspy.record import Header
+from mcpspy.text import printable
 from mcpspy.timeline import Row
 from mcpspy.tui.around import Around
 from mcpspy.tui.dialogs import Choice, CopyMenu, SavePrompt

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mcpspy.errors import Error
-from mcpspy.printable import printable
+from mcpspy.text import printable
 
 _EDGES = 6  # columns of a dialog that are border and padding
 _LONGEST = 4096  # characters of a path

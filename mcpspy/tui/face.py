@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.model import Line
 from mcpspy.tui.rows import Cell
 from mcpspy.tui.view import MARKS, fit

@@ -9,8 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
-from mcpspy.printable import printable
 from mcpspy.protocol.rules import RULES
+from mcpspy.text import printable
 from mcpspy.tui.found import Group, Outline, Place, about
 from mcpspy.tui.model import Session
 from mcpspy.tui.rows import Cell, Jump

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mcpspy.printable import printable
 from mcpspy.protocol.rules import RULES, SEVERITIES, Finding, Severity
+from mcpspy.text import printable
 
 _FRAMES, _OF_ONE = 100_000, 50  # frames with findings, and findings of one, that are kept
 

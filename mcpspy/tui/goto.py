@@ -8,7 +8,7 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from mcpspy.errors import UsageError
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
 

@@ -15,11 +15,11 @@ from array import array
 from typing import NamedTuple, Protocol
 
 from mcpspy.capture.index import Index
-from mcpspy.jsonrpc import Id
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import member
 from mcpspy.protocol.session import ENDLESS
 from mcpspy.timeline import Row
+from mcpspy.wire.jsonrpc import Id
 
 DEEPEST = 8
 """Brackets that can be open on either side at once: more are not drawn."""

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mcpspy.capture.place import SUFFIX
+from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture, Records
+from mcpspy.capture.records import Header
 from mcpspy.errors import CaptureError
 from mcpspy.protocol.rules import SEVERITIES
-from mcpspy.record import Header
 from mcpspy.timeline import Counts, Row, Timeline
 
 COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from mcpspy.record import Header, Record
+from mcpspy.capture.records import Header, Record
 from mcpspy.timeline import Counts, Row
 from mcpspy.tui.model import Line, Session, Source
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 
 Piece = tuple[str, str]
 """A text, and what it is: key, string, number, literal, punctuation, plain, label, warning, …"""

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mcpspy.errors import UsageError
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.commands import History, nearest
 
 KINDS = {"filter": "/", "find": "find ", "command": ":"}

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from mcpspy.capture.reader import raw_of
+from mcpspy.capture.records import Frame, Header, Record
 from mcpspy.filters import KEYS, Filter
-from mcpspy.record import Frame, Header, Record
 from mcpspy.timeline import Row
 
 _AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.diagram import arrow, brackets, pause_bar, pause_text
 from mcpspy.tui.lanes import DEEPEST, Lane, Lanes
 from mcpspy.tui.model import Line, Session

@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from mcpspy.errors import CaptureError, FilterError, UsageError
 from mcpspy.filters import Filter, parse
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui import commands
 from mcpspy.tui.commands import VIEWS
 from mcpspy.tui.detail import Detail

@@ -14,9 +14,9 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from mcpspy.capture.library import omitted
+from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui import commands
 from mcpspy.tui.keys import Keys
 from mcpspy.tui.library import COUNTED, Entry, Library, chosen

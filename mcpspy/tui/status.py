@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.commands import VIEWS
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import ClassVar
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.model import Session
 from mcpspy.tui.rows import Cell, Jump
 from mcpspy.tui.view import Following

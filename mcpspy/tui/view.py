@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.rows import Rows
 
 MARKS = {"error": "✗", "warning": "!", "info": "·", "": " "}

@@ -26,9 +26,9 @@ from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from mcpspy.errors import UsageError
-from mcpspy.ports import bound, to_dial
-from mcpspy.printable import printable
-from mcpspy.relay.security import is_loopback
+from mcpspy.process.ports import bound, to_dial
+from mcpspy.relay.http.host_guard import is_loopback
+from mcpspy.text import printable
 
 _PATIENCE = 3.0  # seconds that an application may take to end
 _MOST = (1000, 500)  # columns and lines of a terminal; the screen of an application grows with their product

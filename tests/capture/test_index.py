@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import DAMAGED, Capture
+from mcpspy.capture.records import Close, End, Frame, Gap, Open
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
-from mcpspy.record import Close, End, Frame, Gap, Open
 from mcpspy.timeline import rows
 from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, file, line, piece
 from tests.timelines import CAPTURES

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture, Records, parse_header, raw_of
+from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
-from mcpspy.record import Close, End, Frame, Gap, Header, Imported, Open
 from tests.transcript import begin, capture, finish
 
 HEADER = {

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mcpspy.capture import writer as module
 from mcpspy.capture.reader import Capture, Records
+from mcpspy.capture.records import Close, End, Frame, Gap, Open
 from mcpspy.capture.writer import create, to_json
-from mcpspy.record import Close, End, Frame, Gap, Open
 from mcpspy.wire.lines import Lines
 from tests.transcript import WALL, begin, finish
 

@@ -12,7 +12,7 @@ from mcpspy.cli.ca import _quote_for_powershell
 from tests.cli.test_mitm import LIMIT, mcpspy
 from tests.peers import prepare
 from tests.relay.interception import certificate, needs_mitmproxy
-from tests.test_authority import made
+from tests.relay.mitm.test_authority import made
 
 __all__ = ["certificate"]  # a fixture
 

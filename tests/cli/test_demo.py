@@ -12,7 +12,7 @@ import types
 import pytest
 
 from mcpspy import cli
-from mcpspy.capture.library import captures
+from mcpspy.capture.listing import captures
 from mcpspy.capture.reader import Capture
 from tests.relay.harness import LIMIT, running, until
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.imports.files import PING, brought, dumps, entry, fixture, flow, har
+from tests.importers.files import PING, brought, dumps, entry, fixture, flow, har
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_large_file_takes_little_memory(tmp_path):
         file.writelines(dumps(flow(PING, answer, at=1773741600.0 + number)) for number in range(60))
     script = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (250_000_000,) * 2)\n"
-        "from mcpspy.imports.forms import bring\n"
+        "from mcpspy.importers.forms import bring\n"
         f"account = bring({str(path)!r}, {{'MCPSPY_CAPTURE_DIR': {str(tmp_path / 'captures')!r}}})\n"
         "print(account.read, account.lost, len(account.paths), account.fault)"
     )
@@ -118,7 +118,7 @@ def test_a_large_file_takes_little_memory(tmp_path):
 
 def test_it_imports_no_mitmproxy(tmp_path):
     """I-01."""
-    script = "import sys; import mcpspy.imports.forms; print('mitmproxy' in sys.modules)"
+    script = "import sys; import mcpspy.importers.forms; print('mitmproxy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
     assert run.stdout == "False\n"
     assert brought(tmp_path, fixture("weather.mitm"))[1]

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from mcpspy.capture.library import captures
+from mcpspy.capture.listing import captures
 from mcpspy.capture.reader import Capture
-from mcpspy.record import Frame
+from mcpspy.capture.records import Frame
 from tests.cli.conftest import CONFIGURATION as TEXT
 from tests.relay.harness import LIMIT
 

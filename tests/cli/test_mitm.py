@@ -247,7 +247,7 @@ def test_only_one_module_imports_mitmproxy():
     root = pathlib.Path(__file__).parents[2] / "mcpspy"
     sources = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.py")}
     assert [name for name, text in sources.items() if "import mitmproxy" in text or "from mitmproxy" in text] == [
-        os.path.join("relay", "mitm.py")
+        os.path.join("relay", "mitm", "addon.py")
     ]
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from mcpspy import cli
-from mcpspy.capture.place import iso_time
+from mcpspy.capture.location import iso_time
 from tests.transcript import begin, finish
 
 NOW = 1_764_000_000

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from mcpspy.authority import certificates
 from mcpspy.cli.run import _heeds_proxies
+from mcpspy.relay.mitm.authority import certificates
 from tests.cli.test_ca import home
 from tests.cli.test_mitm import LIMIT
 from tests.relay.interception import certificate
-from tests.test_authority import ssl_file
+from tests.relay.mitm.test_authority import ssl_file
 
 __all__ = ["certificate", "home"]  # fixtures
 

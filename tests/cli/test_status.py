@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from mcpspy.redact import Redactor
+from mcpspy.secrets.redactor import Redactor
 from tests.cli.conftest import CONFIGURATION as TEXT
 from tests.transcript import capture
 

@@ -10,7 +10,7 @@ from mcpspy.clients.checks import FINE, NOTE, PROBLEM, expanded, of_answer, of_c
 from mcpspy.clients.probe import Answer
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import BY_ID, Found
-from mcpspy.ports import Holder
+from mcpspy.process.ports import Holder
 from tests.clients.configurations import machine
 
 CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], os.path.abspath(__file__))  # whose owner counts

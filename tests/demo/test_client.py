@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import End
 from mcpspy.demo.client import Client
-from mcpspy.record import End
 from mcpspy.timeline import final_rows
 from tests.demo.official import validate
 from tests.relay.harness import LIMIT, running, until

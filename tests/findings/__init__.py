@@ -7,9 +7,9 @@ reviewed like code.
 
 from pathlib import Path
 
-from mcpspy.printable import printable
 from mcpspy.protocol.revisions import Revision
 from mcpspy.report.checked import check
+from mcpspy.text import printable
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 MIGRATIONS = {"features-python1-2025-11-25": Revision.R2026_07_28, "everything-2025-11-25": Revision.R2026_07_28}

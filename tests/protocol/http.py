@@ -3,8 +3,8 @@
 import json
 from itertools import count
 
+from mcpspy.capture.records import Close, Frame, Open
 from mcpspy.protocol.conversation import Conversation
-from mcpspy.record import Close, Frame, Open
 
 JSON, SSE = "application/json", "text/event-stream"
 

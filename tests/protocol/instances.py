@@ -4,10 +4,10 @@ import copy
 from pathlib import Path
 
 from mcpspy.capture.reader import Capture
-from mcpspy.jsonrpc import Error, Notification, Request, Result
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.methods import error_definition, methods, result_definition
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.jsonl"))
 WORDS = ["text", "image", "user", "object", "string", "2.0", "complete", "", "a", "file:///a", "YQ==", "tools/call"]

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.jsonrpc import Request
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Message
 from mcpspy.report.checked import check
+from mcpspy.wire.jsonrpc import Request
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, running, serving
 

@@ -1,9 +1,9 @@
 """Which channel makes what of its frames; the pairing of messages is in `test_session.py`, HTTP in `test_web.py`."""
 
-from mcpspy.jsonrpc import Notification, Result
+from mcpspy.capture.records import Close, End, Frame, Gap, Open
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.session import Message
-from mcpspy.record import Close, End, Frame, Gap, Open
+from mcpspy.wire.jsonrpc import Notification, Result
 from tests.protocol.http import Exchange, request, result
 
 NOTE = b'{"jsonrpc":"2.0","method":"notifications/message"}'

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.jsonrpc import Number
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.definitions import definitions
 from mcpspy.protocol.exact import fits_exactly
@@ -14,6 +13,7 @@ from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.shape import subject
 from mcpspy.protocol.schema import verdict
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Number
 from tests.findings import CAPTURES
 
 OLD, NEW = Revision.R2025_06_18, Revision.R2026_07_28

@@ -8,9 +8,9 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from mcpspy.jsonrpc import Number
 from mcpspy.protocol import foreign
 from mcpspy.protocol.foreign import LEVELS, SIZE, Foreign, Judgement, Outcome
+from mcpspy.wire.jsonrpc import Number
 
 
 def check(schema):

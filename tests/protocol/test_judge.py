@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame, Gap
 from mcpspy.protocol import foreign
 from mcpspy.protocol.foreign import Judgement, Outcome
 from mcpspy.protocol.judge import Judge
@@ -15,7 +16,6 @@ from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Finding
 from mcpspy.protocol.rules.state import REMEMBERED
 from mcpspy.protocol.session import Message
-from mcpspy.record import Frame, Gap
 from tests.findings import CAPTURES
 from tests.protocol.rules.examples import records
 from tests.protocol.rules.notation import message

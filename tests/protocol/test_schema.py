@@ -6,12 +6,12 @@ import jsonschema
 import jsonschema_rs
 import pytest
 
-from mcpspy.jsonrpc import Number, parse
 from mcpspy.protocol import schema
 from mcpspy.protocol.definitions import definitions
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.schema import excerpt, explain, pointer, refuse, verdict
 from mcpspy.protocol.shapes import R2024_11_05, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.wire.jsonrpc import Number, parse
 from tests.protocol.instances import CAPTURES, made_up, spoilt, spoken
 from tests.protocol.reference import EXAMPLES, corrected, needed
 

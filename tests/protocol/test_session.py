@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.jsonrpc import Id
+from mcpspy.capture.records import Close, End, Frame, Gap
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcpspy.protocol.session import ENDLESS, HOLD, Message, subject
-from mcpspy.record import Close, End, Frame, Gap
+from mcpspy.wire.jsonrpc import Id
 from tests.transcript import OPENS, events, records, revisions, told
 
 BIG = "12345678901234567890123"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mcpspy.jsonrpc import Invalid
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.session import Message
 from mcpspy.protocol.web import Remark
+from mcpspy.wire.jsonrpc import Invalid
 from tests.protocol.http import JSON, SSE, Exchange, request, result
 
 META = {

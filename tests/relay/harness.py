@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mcpspy.capture.reader import Capture
-from mcpspy.record import Frame
+from mcpspy.capture.records import Frame
 
 LIMIT = 30  # seconds that anything here may take before the test fails
 PYTHON = (sys.executable, "-I", "-S", "-c")  # a server in Python that starts quickly

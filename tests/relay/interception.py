@@ -11,8 +11,8 @@ import pytest
 
 from tests.peers import prepare
 from tests.relay.harness import LIMIT, until
+from tests.relay.http.test_upstream import certificate
 from tests.relay.stage import Peer, Stage
-from tests.relay.test_upstream import certificate
 
 __all__ = ["certificate"]  # a fixture
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcpspy.capture.reader import Capture
-from mcpspy.record import Close, End, Frame, Open
+from mcpspy.capture.records import Close, End, Frame, Open
 
 LIMIT = 20  # seconds that a test here may take
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -4,7 +4,7 @@ import os
 import queue
 import sys
 
-from mcpspy.record import End
+from mcpspy.capture.records import End
 from mcpspy.replay.script import Script, read
 from tests.transcript import records
 

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from mcpspy.jsonrpc import Id
 from mcpspy.replay import drive
 from mcpspy.replay.drive import Player
 from mcpspy.replay.link import Ended, Failed, Link
+from mcpspy.wire.jsonrpc import Id
 from tests.replay.scripts import SERVER, FakeLink, call, result, script
 
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.jsonrpc import Id, parse
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.session import Message, Session
-from mcpspy.record import Frame
 from mcpspy.replay.edit import json_text, rewritten
+from mcpspy.wire.jsonrpc import Id, parse
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

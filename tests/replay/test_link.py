@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, End, Frame
 from mcpspy.errors import CaptureError, SpawnError
-from mcpspy.record import Close, End, Frame
 from mcpspy.replay import link, streams
 from mcpspy.replay.link import Ended, Link, signals_restored
 from tests.relay.harness import python, running, until

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.jsonrpc import parse
 from mcpspy.replay.match import Matcher, Miss, key, plain
+from mcpspy.wire.jsonrpc import parse
 from tests.replay.scripts import INITIALIZE, call, script
 
 

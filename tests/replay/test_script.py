@@ -1,6 +1,6 @@
 import json
 
-from mcpspy.record import Close, Frame, Open
+from mcpspy.capture.records import Close, Frame, Open
 from mcpspy.replay.script import progress_token, read
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 

@@ -10,15 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import End, Open
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.jsonrpc import Id, parse
-from mcpspy.record import End, Open
 from mcpspy.replay import streams
 from mcpspy.replay.compare import FINE, Rules
 from mcpspy.replay.link import Ended, Failed, signals_restored
 from mcpspy.replay.script import read
 from mcpspy.replay.session import replay
 from mcpspy.replay.weblink import WebLink, _heads_of
+from mcpspy.wire.jsonrpc import Id, parse
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.replay.test_web import GREEN, SAMPLE, SESSION
 from tests.replay.webs import LIMIT, served

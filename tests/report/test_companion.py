@@ -1,4 +1,4 @@
-"""What the companion says, and when it may; how `wrap` starts and ends it: tests/relay/test_companion.py."""
+"""What the companion says, and when it may; how `wrap` starts and ends it: tests/relay/stdio/test_companion.py."""
 
 import os
 import socket

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mcpspy.capture.records import Frame, Open
 from mcpspy.cli.show import line
-from mcpspy.record import Frame, Open
 from mcpspy.report import text
 from mcpspy.report.checked import check
 from mcpspy.report.text import report

@@ -7,7 +7,7 @@ A capture never changes, so neither may its timeline, unless the fold has learne
 from pathlib import Path
 
 from mcpspy.capture.reader import Capture
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.timeline import Row, final_rows
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

@@ -19,7 +19,7 @@ from mcpspy.tui.help import keys_of
 from mcpspy.tui.timeline import TimelineView
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, begin, capture, finish
 from tests.tui.screen import detail, lines, on_screen, opened, play, sessions, shown, texts, timeline, title, until

@@ -6,12 +6,12 @@ import pytest
 from textual.app import App
 from textual.containers import Container
 
-from mcpspy.record import Header
+from mcpspy.capture.records import Header
 from mcpspy.timeline import final_rows
 from mcpspy.tui.around import Around, around
 from mcpspy.tui.detail import Detail
 from mcpspy.tui.dialogs import CopyMenu, SavePrompt
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.test_timeline import frames
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish

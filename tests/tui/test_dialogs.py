@@ -7,7 +7,7 @@ from textual.widgets import Input
 
 from mcpspy.errors import UsageError
 from mcpspy.tui.dialogs import CopyMenu, SavePrompt, last
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.tui.screen import STYLES, lines, on_screen, play, until
 
 

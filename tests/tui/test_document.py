@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from mcpspy.tui.document import Document, Entry, Text
 from mcpspy.tui.hexdump import HexDump
 from mcpspy.tui.tree import Folds, Tree
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.tui.screen import texts
 
 NESTED = '{"a":[1,{"b":null}],"c":"x"}'

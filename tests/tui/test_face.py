@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from mcpspy.tui.face import Face, cells, latency_bar, waiting_text
 from mcpspy.tui.model import Line, Source
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 
 CALL = Line(17, 8_123_000, "request", "client", "tools/call", "get_all_coding_standards_of_everybody", "3", "ok")
 

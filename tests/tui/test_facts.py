@@ -2,11 +2,11 @@
 
 import pytest
 
-from mcpspy.record import Frame, Header, Open
+from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.timeline import final_rows
 from mcpspy.tui.around import Around
 from mcpspy.tui.facts import entries
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.test_timeline import frames
 from tests.transcript import records
 

@@ -12,7 +12,7 @@ from mcpspy.tui import merged as module
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
 from mcpspy.tui.selection import Selection
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
 from tests.tui.screen import message, on_screen, opened, play, timeline, until

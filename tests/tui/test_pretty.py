@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.printable import printable
+from mcpspy.text import printable
 from mcpspy.tui.pretty import json_pieces, spans, text_pieces
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.test_timeline import JSON
 
 

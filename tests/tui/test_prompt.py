@@ -6,7 +6,7 @@ from textual.app import App
 from textual.events import Paste
 
 from mcpspy.tui.prompt import KINDS, Prompt, caret
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.tui.screen import STYLES, lines, play, until
 
 

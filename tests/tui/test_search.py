@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Open
 from mcpspy.filters import parse
-from mcpspy.record import Open
 from mcpspy.timeline import Row, final_rows, rows_alone
 from mcpspy.tui.search import search
 from tests.capture.test_index import write_in_pieces

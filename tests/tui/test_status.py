@@ -6,7 +6,7 @@ from textual.app import App
 from mcpspy.tui.commands import VIEWS
 from mcpspy.tui.model import Session
 from mcpspy.tui.status import Status, tabs, title
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.transcript import capture
 from tests.tui.screen import STYLES, lines, play
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.protocol.schema import pointer
 from mcpspy.tui.tree import ALL, Folds, Tree
-from tests.test_printable import unsafe
+from tests.test_text import unsafe
 from tests.test_timeline import JSON
 
 NESTED = '{"a":[1,{"b":null}], "c/d" : "x","a":1.10,"e":{}}'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.wire.body import Whole
+from mcpspy.wire.content_coding import Whole
 from mcpspy.wire.lines import PIECE, Lines
 from mcpspy.wire.sse import Events
 from mcpspy.wire.websocket import Messages

@@ -7,11 +7,11 @@ its answer to `server/discover`, the client in the `_meta` of each request.
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.jsonrpc import Notification, Request
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import ASKED, State, capabilities
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Notification, Request
 
 _CALLS = (Request, Notification)
 _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {

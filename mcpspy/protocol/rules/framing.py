@@ -7,10 +7,10 @@ it over, some wait for ever, some die (the explanations say which).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpspy.jsonrpc import Invalid, parse
 from mcpspy.protocol.rules.rule import RULES, Fault, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Invalid, parse
 
 _STDIO = "basic/transports#stdio"
 _OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends

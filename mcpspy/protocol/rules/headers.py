@@ -10,19 +10,19 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.head import Head, header
-from mcpspy.jsonrpc import Request, Result
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
 from mcpspy.protocol.rules.http import MODERN, posted
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State, Tool
 from mcpspy.protocol.session import Message
+from mcpspy.wire.http_head import Head, header
+from mcpspy.wire.jsonrpc import Request, Result
 
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # the member that Mcp-Name repeats
 _STANDARD = "basic/transports#standard-request-headers"
 _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
-_REDACTED = "«redacted:"  # see mcpspy.redact
+_REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
 _CLIPPED = 60  # characters of a value that are quoted
 _LEVELS = 64  # of a schema
 

@@ -8,13 +8,13 @@ itself is nobody's fault. An answer is judged once, by the first that comes out 
 
 from collections.abc import Iterator
 
-from mcpspy.head import authority, header, media_type, status
-from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import EVERY, Fault, member, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
 from mcpspy.protocol.web import Place, Remark
+from mcpspy.wire.http_head import authority, header, media_type, status
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 STREAMABLE = tuple(revision for revision in Revision if revision is not Revision.R2024_11_05)
 """The revisions that have Streamable HTTP."""

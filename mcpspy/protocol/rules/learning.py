@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.jsonrpc import Id, Notification, Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import member
 from mcpspy.protocol.rules.state import (
@@ -26,6 +25,7 @@ from mcpspy.protocol.rules.state import (
     subscription,
 )
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Id, Notification, Request, Result
 
 _FORGOTTEN = 256  # reports of progress, at once
 _SAME = 16  # answers to the same request that are remembered

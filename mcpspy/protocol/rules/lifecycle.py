@@ -6,12 +6,12 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Notification, Request, Result
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import State, becomes_round, stated_revision
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Notification, Request, Result
 
 _HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
 _MOST_EARLY = 100  # requests before their time that are told of

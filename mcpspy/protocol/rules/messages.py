@@ -12,18 +12,18 @@ from typing import Any
 
 import orjson
 
-from mcpspy.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.framing import is_spread
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _BASIC = "basic#messages"
 _REQUESTS = "basic#requests"
 _EXACT = 2**53  # integers beyond are not exact in JavaScript
 LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
-_NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is no message (`mcpspy.jsonrpc`)
+_NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is no message (`mcpspy.wire.jsonrpc`)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 _MESSAGES = (Request, Notification, Result, Error)

@@ -1,20 +1,20 @@
 """Rules about OAuth through a proxy (RFC 9728; REQUIREMENTS O-01): what a client will refuse, and why.
 
 A server's protected-resource metadata names the URL that tokens are for, and clients insist that it is the one they
-dialled. Between a client and a reverse proxy it is not. `mcpspy.relay.oauth` tells the user as it happens, and has the
-rewriting; here it is told of a capture.
+dialled. Between a client and a reverse proxy it is not. `mcpspy.relay.http.gates.oauth` tells
+the user as it happens, and has the rewriting; here it is told of a capture.
 """
 
 from collections.abc import Iterator
 
 import orjson
 
-from mcpspy.head import authority, header, status
-from mcpspy.jsonrpc import Error
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
 from mcpspy.protocol.web import Place, Remark
+from mcpspy.wire.http_head import authority, header, status
+from mcpspy.wire.jsonrpc import Error
 
 _METADATA = "/.well-known/oauth-protected-resource"
 _LARGEST = 65536  # bytes of a metadata document

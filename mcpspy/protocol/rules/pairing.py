@@ -7,11 +7,11 @@ was still being heard, nothing is called missing.
 from collections.abc import Iterator
 from itertools import product
 
-from mcpspy.jsonrpc import Error, Id, Notification, Request, Result
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import State, other
 from mcpspy.protocol.session import ENDLESS, Exchange, Message
 from mcpspy.protocol.web import is_resumed
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import shape
@@ -18,6 +17,7 @@ from mcpspy.protocol.rules.messages import LONG_NUMBER
 from mcpspy.protocol.rules.security import ESCAPED, SECRET
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 _LARGE = 1 << 20  # bytes
 _UNUSUAL = re.compile(b"|".join(pattern.pattern for pattern in (ESCAPED, LONG_NUMBER)))

@@ -7,12 +7,12 @@ answer may be recorded a moment later, so every question about a retry is asked 
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.capabilities import undeclared
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import ASKED, Round, State, capabilities, mark, round_key
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Request, Result
 
 _MRTR = "basic/patterns/mrtr"
 _MODERN = (Revision.R2026_07_28,)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcpspy.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Message
 from mcpspy.protocol.web import Remark
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 if TYPE_CHECKING:
     from mcpspy.protocol.rules.state import State

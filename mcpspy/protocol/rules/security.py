@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.jsonrpc import Error, Notification, Request, Result
 from mcpspy.protocol.rules.rule import Fault, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MESSAGES = (Request, Notification, Result, Error)
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -6,10 +6,10 @@ a gap nothing is called missing.
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Id, Notification, Request
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import Progress, State, is_about, is_in_answer, other
 from mcpspy.protocol.session import HOLD, Message
+from mcpspy.wire.jsonrpc import Id, Notification, Request
 
 _PROGRESS = "basic/utilities/progress"
 

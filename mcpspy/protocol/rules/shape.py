@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.jsonrpc import Error, Notification, Request, Result
 from mcpspy.protocol.exact import fits_exactly
 from mcpspy.protocol.members import bad_formats, elsewhere, outdated
 from mcpspy.protocol.methods import error_definition, methods, result_definition, revisions_with_method
@@ -18,6 +17,7 @@ from mcpspy.protocol.rules.rule import Fault, Severity, rule
 from mcpspy.protocol.rules.state import State, becomes_round, extended, missing_meta
 from mcpspy.protocol.schema import explain, verdict
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _SCHEMA = "schema"
 _CALLS = (Request, Notification)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.jsonrpc import Id, Request
 from mcpspy.protocol.foreign import Budget, Foreign
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Era, Revision
 from mcpspy.protocol.rules.rule import Fault, Rule, member
 from mcpspy.protocol.session import HOLD, Message
+from mcpspy.wire.jsonrpc import Id, Request
 
 if TYPE_CHECKING:
     from mcpspy.protocol.rules.framing import Spread

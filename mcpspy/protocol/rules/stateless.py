@@ -5,12 +5,12 @@ What servers ask in turn: `mcpspy.protocol.rules.rounds`; what they tell unasked
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Notification, Request, Result
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, member, rule
 from mcpspy.protocol.rules.state import State, extended, missing_meta, stated_revision
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Notification, Request, Result
 
 _MODERN = (Revision.R2026_07_28,)
 

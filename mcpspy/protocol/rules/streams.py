@@ -9,14 +9,14 @@ Requests of one client may cross an answer on its way, so nothing is said of wha
 
 from collections.abc import Iterator
 
-from mcpspy.head import header, status
-from mcpspy.jsonrpc import Error, Notification, Request, Result
 from mcpspy.protocol.revisions import Era
 from mcpspy.protocol.rules.http import STREAMABLE, asked, asks, posted
 from mcpspy.protocol.rules.rule import EVERY, Fault, member, rule
 from mcpspy.protocol.rules.state import Given, Over, State
 from mcpspy.protocol.session import HOLD, REMEMBERED, Message
 from mcpspy.protocol.web import Place, Remark, is_resumed
+from mcpspy.wire.http_head import header, status
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _SESSIONS = "basic/transports#session-management"
 _RESUMING = "basic/transports#resumability-and-redelivery"

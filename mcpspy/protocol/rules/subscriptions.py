@@ -7,11 +7,11 @@ clients with equal ids are told apart.
 
 from collections.abc import Iterator
 
-from mcpspy.jsonrpc import Id, Notification
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import RULES, Fault, rule
 from mcpspy.protocol.rules.state import Listen, State, is_about, subscription
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Id, Notification
 
 _SUBSCRIPTIONS = "basic/patterns/subscriptions"
 _MODERN = (Revision.R2026_07_28,)

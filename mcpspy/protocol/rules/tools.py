@@ -7,12 +7,12 @@ measured once, when they are listed; one that was too costly once is not tried a
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.jsonrpc import Request, Result
 from mcpspy.protocol.foreign import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules.rule import Fault, member, rule
 from mcpspy.protocol.rules.state import State, Tool
 from mcpspy.protocol.session import Message
+from mcpspy.wire.jsonrpc import Request, Result
 
 _TOOLS = "server/tools"
 _MODERN = (Revision.R2026_07_28,)

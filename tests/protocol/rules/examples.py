@@ -1,10 +1,10 @@
 """The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
 
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import Message
-from mcpspy.record import Frame
 from tests.protocol.rules import web
 from tests.protocol.rules.notation import frame, handshake
 from tests.transcript import CHANNELS, OPENS, WEB, lines

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.judge import Judge
-from mcpspy.record import Frame
 from tests.protocol.rules.examples import findings, told
 from tests.transcript import OPENS
 

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from mcpspy.capture.records import Frame, Open
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Finding
-from mcpspy.record import Frame, Open
 from tests.protocol.http import JSON, SSE, Exchange, request, result
 from tests.protocol.rules.examples import findings, records, told
 from tests.transcript import OPENS

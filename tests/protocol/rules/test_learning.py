@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from mcpspy.jsonrpc import Id
 from mcpspy.protocol.rules.learning import learn
 from mcpspy.protocol.rules.state import State, mark
+from mcpspy.wire.jsonrpc import Id
 from tests.protocol.rules.examples import messages
 
 

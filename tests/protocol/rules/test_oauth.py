@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from mcpspy.capture.records import Frame, Open
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.rules import Finding
-from mcpspy.record import Frame, Open
 from tests.protocol.rules.examples import findings, records
 
 METADATA = ">> GET /.well-known/oauth-protected-resource\n<< 200 | {}"

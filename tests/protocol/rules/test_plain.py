@@ -5,9 +5,9 @@ import random
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.rules import RULES, Finding, plain
-from mcpspy.record import Frame
 from tests.findings import CAPTURES
 from tests.protocol.rules.examples import records
 from tests.protocol.test_judge import EXAMPLES, changed, flipped

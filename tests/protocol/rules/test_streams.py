@@ -1,8 +1,8 @@
 """Sessions and streams of HTTP: what the examples of the rules leave open."""
 
+from mcpspy.capture.records import Gap
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.rules import Finding
-from mcpspy.record import Gap
 from tests.protocol.http import SSE, Exchange, request, result
 from tests.protocol.rules.examples import findings, records, told
 

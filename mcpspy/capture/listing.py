@@ -1,0 +1,93 @@
+"""The captures of a directory: which there are, which are live, and deleting the others."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import CaptureError
+from mcpspy.units import plural
+
+try:
+    import fcntl
+except ImportError:  # Windows: a file that is open there cannot be deleted anyway
+    fcntl = None  # type: ignore[assignment]
+
+
+_NAMED = 3  # files that are named in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One capture of a directory."""
+
+    capture: Capture
+    size: int
+    """Bytes."""
+    live: bool
+    started: float
+    """Seconds since the epoch."""
+
+
+Refused = dict[str, str]
+"""Why files cannot be read as captures, by their paths."""
+
+
+def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
+    """The captures in `folder`, live ones first, then the newest; what is not one is passed over, into `refused`."""
+    found = _captures(folder, {} if refused is None else refused)
+    return sorted(found, key=lambda listed: (not listed.live, -listed.started))
+
+
+def omitted(refused: Refused) -> str:
+    """One sentence about files that are not shown as captures; empty if there are none."""
+    if not refused:
+        return ""
+    paths = sorted(refused)
+    reasons = [refused[path].replace(path, os.path.basename(path)) for path in paths[:_NAMED]]
+    if len(paths) > _NAMED:
+        reasons.append(f"and {len(paths) - _NAMED} more")
+    return f"{plural(len(paths), 'file')} not shown: {'; '.join(reasons)}"
+
+
+def _captures(folder: str, refused: Refused) -> Iterator[Listed]:
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CaptureError(f"cannot list {folder}: {error.strerror}") from error
+    for name in names:
+        path = os.path.join(folder, name)
+        if not name.endswith(SUFFIX) or not os.path.isfile(path):
+            continue
+        try:
+            capture = Capture(path)
+            started = datetime.fromisoformat(capture.header.started).timestamp()
+            yield Listed(capture, os.path.getsize(path), capture.live, started)
+        except CaptureError as error:
+            if os.path.lexists(path):  # not deleted meanwhile
+                refused[path] = str(error)
+        except OSError:  # deleted meanwhile
+            continue
+
+
+def delete(listed: Listed) -> bool:
+    """Delete a capture, unless it is live by now; tells whether it did."""
+    try:
+        fd = os.open(listed.capture.path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        if fcntl:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(listed.capture.path)
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError as error:
+        raise CaptureError(f"cannot delete {listed.capture.path}: {error.strerror}") from error
+    finally:
+        os.close(fd)
+    return True

@@ -1,0 +1,149 @@
+"""The captures that a foreign file is made into: one for each server that it tells of.
+
+The theory. A foreign file knows the time of day, several servers at once, and less than a relay would have seen. So
+each server gets a capture of its own, whose clock starts with the first that is known of it; and what the file does not
+hold is said: in the header's `imported` where that is true of all of it, and by a gap where a message is missing. All
+else is as in a live capture, written by the same tap: channels, frames, secrets.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from mcpspy import __version__
+from mcpspy.capture.writer import Writer, create
+from mcpspy.errors import CaptureError
+from mcpspy.recording.stream import Channel, Tap
+
+MOST = 200
+"""Captures that are written at once: a file may name any number of servers, a process has so many descriptors."""
+_SENDERS = {"stdin": "client", "stdout": "server", "stderr": "server"}
+_FIRST, _LAST = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2000, 2100))
+
+
+@dataclass(slots=True)
+class Account:
+    """How much of a file was read."""
+
+    unit: str
+    """What it consists of: flows, entries, lines."""
+    read: int = 0
+    lost: int = 0
+    """Units that are damaged, and were left out."""
+    fault: str = ""
+    """Why the file could not be read to its end."""
+    paths: list[str] = field(default_factory=list)
+    """The captures, in the order in which they were begun."""
+
+
+class Recording:
+    """One capture in the making; `wall` is nanoseconds since the epoch, here and below."""
+
+    def __init__(self, tap: Tap, wall: int) -> None:
+        self.tap = tap
+        self._started = wall
+        self._t = 0  # the latest time that was recorded
+        self._channels: dict[str, Channel] = {}
+
+    def at(self, wall: int) -> int:
+        """The time in the capture of what happened at `wall`."""
+        t = max(0, wall - self._started)
+        self._t = max(self._t, t)
+        return t
+
+    def say(self, role: str, wall: int, line: bytes) -> None:
+        """Record one line of a stdio server's channel; what stands behind another did not come before it."""
+        t = max(self._t, self.at(wall))
+        if role not in self._channels:
+            self._channels[role] = self.tap.open(t, _SENDERS[role], role)
+        self._channels[role].feed(line + b"\n", t)
+
+    def gap(self, wall: int, lost: int, why: str) -> None:
+        """Record that the file does not hold so many frames; what other programs say of it may hold secrets."""
+        self.tap.record(Writer.gap, self.at(wall), lost, self.tap.redactor.url(why))
+
+    def end(self) -> None:
+        """End the capture."""
+        for channel in self._channels.values():
+            channel.end(self._t, "eof")
+        self.tap.end(self._t, None, None)
+
+
+class Captures:
+    """The captures of one file; each is made when the first of its server is recorded.
+
+    `imported` is what their headers say of the file; `name` is for a server that the file does not name. They are
+    written into `folder`, or where `environ` says.
+    """
+
+    def __init__(
+        self,
+        imported: Mapping[str, object],
+        environ: Mapping[str, str],
+        account: Account,
+        name: str,
+        folder: str | None = None,
+    ) -> None:
+        self.account = account
+        self.name = name
+        self._imported = dict(imported)
+        self._environ = dict(environ)
+        self._folder = folder
+        self._open: dict[str, Recording] = {}
+        self._failures: list[str] = []
+
+    def get(self, key: str, wall: int, name: str, fields: Mapping[str, Any]) -> Recording:
+        """The capture of the server `key`, begun at `wall` with these fields in its header, unless it is open already.
+
+        Raises CaptureError where it cannot be written.
+        """
+        if self._failures:
+            raise CaptureError(self._failures[0])
+        recording = self._open.get(key)
+        if recording is None:
+            if len(self._open) == MOST:
+                raise CaptureError(f"the file tells of more than {MOST} servers at once: export fewer")
+            recording = self._open[key] = self._create(wall, name, fields)
+        return recording
+
+    def finish(self, key: str) -> None:
+        """End the capture of a server, if it is open; what is said later belongs to a new one."""
+        recording = self._open.pop(key, None)
+        if recording:
+            recording.end()
+
+    def end(self) -> None:
+        """End all of them. Raises CaptureError where one could not be written."""
+        for key in list(self._open):
+            self.finish(key)
+        if self._failures:
+            raise CaptureError(self._failures[0])
+
+    def _create(self, wall: int, name: str, fields: Mapping[str, Any]) -> Recording:
+        tap = Tap(None, self._fail)
+        if "argv" in fields:
+            fields = {**fields, "argv": tap.redactor.argv(fields["argv"])}
+        header = {"tool": f"mcpspy {__version__}", **fields, "name": name, "imported": self._imported}
+        writer = create(header, output=None, folder=self._folder, environ=self._environ, wall=wall, say=self._fail)
+        if writer is None:
+            raise CaptureError(self._failures[0])
+        tap.writer = writer
+        self.account.paths.append(writer.path)
+        return Recording(tap, wall)
+
+    def _fail(self, sentence: str) -> None:
+        self._failures.append(sentence.partition("; traffic")[0])
+
+
+def epoch(seconds: float) -> int:
+    """Seconds since the epoch as nanoseconds, exact to the microsecond. Raises ValueError for no time of our days."""
+    if not _FIRST <= seconds < _LAST:
+        raise ValueError(f"{seconds} is no time")
+    return round(seconds * 1e6) * 1000
+
+
+def iso(text: str) -> int:
+    """A time of ISO 8601 as nanoseconds since the epoch; without a zone it is UTC. Raises ValueError."""
+    time = datetime.fromisoformat(text)
+    return epoch((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())

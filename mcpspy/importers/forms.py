@@ -1,0 +1,123 @@
+"""The forms of file that can be imported, told from what is in the file and never from its name."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import BinaryIO, NamedTuple
+
+from mcpspy.capture.location import printable_name
+from mcpspy.errors import CaptureError, NotACapture
+from mcpspy.importers import claude, har, inspector, mcpsnoop
+from mcpspy.importers import flow_file as mitm
+from mcpspy.importers.captures import Account, Captures
+from mcpspy.importers.order import Torn
+from mcpspy.importers.text import LONGEST, MARK, elements, lines, members
+
+_HEAD = 1 << 16  # bytes by which a file is known
+_FIRST = 16  # lines or elements, where those tell: one may be damaged
+_FLOW = re.compile(rb"\d{1,12}:\d{1,3}:[a-z_]+[;,]")
+_ARCHIVE = re.compile(rb'\s*\{\s*(?:"[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"log"\s*:\s*\{')
+
+
+class Form(NamedTuple):
+    """One form: what it is called and consists of, what its captures say of it, and who reads it."""
+
+    name: str
+    unit: str
+    approximate: tuple[str, ...]
+    """What in the captures is not as it was on the wire: `times of events`, `times of stderr`, `bytes`."""
+    missing: tuple[str, ...]
+    """What the form cannot hold: `heads`, `stderr`, `argv`."""
+    record: Callable[[BinaryIO, Captures], None]
+
+
+MITM = Form("a flow file of mitmproxy", "flow", ("times of events",), (), mitm.record)
+HAR = Form("a HAR", "request", ("times of events", "bytes"), (), har.record)
+HISTORY = Form("a history of the MCP Inspector", "message", ("bytes",), ("heads", "stderr"), inspector.record_history)
+NETWORK = Form(
+    "a network log of the MCP Inspector",
+    "request",
+    ("times of events", "bytes"),
+    (),
+    inspector.record_network,
+)
+CLAUDE = Form("a log of Claude Desktop", "line", ("times of stderr", "bytes"), ("argv",), claude.record)
+MCPSNOOP = Form("a session log of mcpsnoop", "line", ("bytes",), ("heads",), mcpsnoop.record)
+FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, MCPSNOOP)
+
+
+def bring(path: str, environ: Mapping[str, str], folder: str | None = None) -> Account:
+    """Make captures in `folder`, or the default place, of what the file at `path` recorded; tells how much was read.
+
+    Raises CaptureError for a file that cannot be read, or is in no form that is known, or where captures cannot be
+    written.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise CaptureError(f"{path} is not a regular file")
+        with open(path, "rb") as file:
+            return _bring(file, path, environ, folder)
+    except OSError as error:
+        raise CaptureError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _bring(file: BinaryIO, path: str, environ: Mapping[str, str], folder: str | None) -> Account:
+    try:
+        form = recognise(file)
+    except CaptureError as error:
+        raise CaptureError(f"{path} {error}") from None
+    if form is None:
+        known = ", ".join(each.name for each in FORMS)
+        raise NotACapture(f"{path} is in no form that can be imported; these are: {known}")
+    account = Account(form.unit)
+    imported = {"from": form.name, "approximate": list(form.approximate), "missing": list(form.missing)}
+    name = printable_name(os.path.splitext(os.path.basename(path))[0])
+    captures = Captures(imported, environ, account, name, folder)
+    file.seek(0)
+    try:
+        form.record(file, captures)
+    finally:
+        captures.end()
+    return account
+
+
+def recognise(file: BinaryIO) -> Form | None:
+    """The form of a file, None if it is none of these. Raises CaptureError for a capture, which needs no import."""
+    head = file.read(_HEAD).removeprefix(MARK)
+    if head.startswith(b'{"mcpspy":'):
+        raise CaptureError("is a capture already: 'mcpspy show' reads it")
+    if _FLOW.match(head):
+        return MITM
+    if _ARCHIVE.match(head):
+        return HAR
+    if head.lstrip()[:1] == b"[":
+        return _inspector(file)
+    if any(claude.LINE.fullmatch(line) for line in head.replace(b"\r\n", b"\n").split(b"\n")):
+        return CLAUDE
+    if any({"session_id", "seq", "ts", "direction"} <= _keys(line or b"") for line in islice(lines(file), _FIRST)):
+        return MCPSNOOP
+    return None
+
+
+def _inspector(file: BinaryIO) -> Form | None:
+    """Which array of the Inspector's this is, by its first elements."""
+    try:
+        for offset, size in islice(elements(file, ()), _FIRST):
+            file.seek(offset)
+            keys = _keys(file.read(min(size, LONGEST)))
+            if {"timestamp", "direction", "message"} <= keys:
+                return HISTORY
+            if {"timestamp", "method", "url", "requestHeaders"} <= keys:
+                return NETWORK
+    except Torn:
+        pass
+    return None
+
+
+def _keys(raw: bytes) -> set[str]:
+    try:
+        return set(members(raw.decode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return set()

@@ -1,0 +1,371 @@
+"""One HTTP request: forwarded to its upstream, answered by a `Response`, and recorded.
+
+Heads go on as they came but for what `heads` has to change; of a body every chunk goes on as soon as it is read, and
+only then does the tap have it. Nothing waits for anything else: an answer may come before the request's body has ended,
+informational responses pass when they come, and streams have no time limit. When one side is gone the other learns it
+at once (H-05): a client that leaves is how a call is cancelled in 2026-07-28.
+
+Heads are written here and in `response`, so that aiohttp adds nothing to them.
+"""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import HttpVersion11, RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_writer import StreamWriter
+from aiohttp.streams import StreamReader
+
+from mcpspy.relay.http.gates import oauth
+from mcpspy.relay.http.heads import (
+    CHUNKED,
+    UPGRADE,
+    Head,
+    RawHeaders,
+    every,
+    first,
+    mapped_reference,
+    recorded,
+    request_head,
+    response_head,
+)
+from mcpspy.relay.http.local_replies import REASONS, answer
+from mcpspy.relay.http.response import BROKEN, Response, chunk, record, unread
+from mcpspy.relay.http.tunnel import tunnel
+from mcpspy.relay.http.upstream import expect_response, protocol_of
+from mcpspy.secrets.redactor import is_form, is_oauth_endpoint
+
+if TYPE_CHECKING:
+    from mcpspy.recording.stream import Body
+    from mcpspy.relay.http.listener import Relay, Route
+
+_SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
+_INFORMATIONAL = 1000  # responses before the final one; a server that sends more never ends
+_KEPT = 1 << 18  # bytes of a request that are kept: an error has its id
+_PATIENCE = 1.0  # seconds in which a request is awaited that cannot be forwarded, for the same reason
+
+
+class _Written(web.StreamResponse):
+    """Tells aiohttp that the response has been written already."""
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        super().__init__()
+        self._keep_alive = keep_alive
+
+    async def prepare(self, request: web.BaseRequest) -> None:  # noqa: ARG002
+        return None
+
+    async def write_eof(self, data: bytes = b"") -> None:  # noqa: ARG002
+        return None
+
+
+class Exchange:
+    """A request and its response."""
+
+    def __init__(self, relay: "Relay", route: "Route", request: web.BaseRequest) -> None:
+        self.relay = relay
+        self.route = route
+        self.request = request
+        self.headers: RawHeaders = list(request.raw_headers)
+        self._chunked: bool = request._message.chunked  # noqa: SLF001 (what the parser found; nothing else tells)
+        self._upgrade = self._asks_for_a_websocket()
+        self._secret = is_form(every(self.headers, b"content-type")) or is_oauth_endpoint(request.raw_path)
+        self._t = route.now()
+        self.legacy = (
+            request.method == "GET"
+            and "text/event-stream" in every(self.headers, b"accept").lower()
+            and first(self.headers, b"mcp-session-id") is None
+            and first(self.headers, b"mcp-protocol-version") is None
+        )
+        """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
+        self.metadata = oauth.is_metadata(request.raw_path)
+        self._asked: Body | None = None  # the channel of the request
+        self._whole: bytes | None = None  # the request's body, if it had arrived with its head
+        self._said = b""  # the beginning of what has arrived of it
+        self._fault: str | None = None  # what is wrong with its framing
+        self.answer: Body | None = None
+        """The channel of the response."""
+        self.keep_alive = request.keep_alive
+        """Whether the client's connection may serve another request."""
+
+    def _asks_for_a_websocket(self) -> bool:
+        """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): what has a body is none."""
+        if not self.request._message.upgrade or self.request.method != "GET":  # noqa: SLF001
+            return False
+        bodiless = not self._chunked and (first(self.headers, b"content-length") or b"0") == b"0"
+        return bodiless and every(self.headers, b"upgrade").lower() == "websocket"
+
+    async def run(self) -> web.StreamResponse:
+        """Relay it; its channels end with it, whatever happens."""
+        asked, answer = "abort", "reset"  # of what is still open in the end: an answer that came early, or broke off
+        try:
+            await self._relay_it()
+        except asyncio.CancelledError:
+            asked, answer = ("shutdown", "shutdown") if self.relay.ending else ("reset", "abort")
+            raise
+        except ConnectionError:  # the client takes no more
+            asked, answer = "reset", "abort"
+            self.keep_alive = False
+        finally:
+            now = self.route.now()
+            if self._asked is None:  # it ended before there was a connection
+                self._open_request({})
+                assert self._asked
+                self._asked.feed(self._said, now)
+            self._asked.end(now, asked if self._whole is None else "eof")
+            if self.answer:
+                self.answer.end(now, answer)
+        return _Written(keep_alive=self.keep_alive)
+
+    async def _relay_it(self) -> None:
+        request = self.request
+        if request.content.is_eof():
+            self._whole = self._said = await request.content.readany()
+        refusal = self.relay.guard.refusal(self.headers)
+        if refusal or not request.raw_path.startswith(("/", "*")):
+            status, why = (403, refusal) if refusal else (400, "this URL takes the place of a server's: it is no proxy")
+            await self._refuse(Head(b""), status, why or "")
+            return
+        head = request_head(
+            request.method,
+            request.raw_path,
+            self.headers,
+            self.route.address,
+            keep=UPGRADE if self._upgrade else CHUNKED,
+            plain=self.legacy or (self.metadata and self.relay.rewrite_oauth),
+        )
+        for attempt in range(2):
+            try:
+                connection, reused = await self.route.upstream.connect()
+            except BROKEN as error:
+                await self._fail(head, error)
+                return
+            try:
+                if not await self._converse(head, connection, retry=reused and attempt == 0):
+                    return
+            finally:
+                connection.close()  # unless it was released for the next request
+
+    async def _converse(self, head: Head, connection: Connection, *, retry: bool) -> bool:
+        """Ask and answer over one connection; True if it was an idle one that had gone, and another may be tried."""
+        upload = None
+        try:
+            try:
+                protocol = protocol_of(connection)
+            except BROKEN as error:
+                if not retry:
+                    await self._fail(head, error)
+                return retry
+            try:
+                expect_response(protocol, self.request.method)
+                upload = await self._ask(head, protocol, connection)
+                message, payload = await self._final_response(protocol)
+            except BROKEN as error:
+                again = retry and self._whole == b"" and self.request.method in _SAFE
+                if not again:
+                    await self._fail(head, error, upload)
+                return again
+            if message.code == 101 and self._upgrade:
+                await self._switch(message, protocol, connection)
+            else:
+                if message.should_close and upload and not upload.done():
+                    self.keep_alive = False  # nobody will take the rest of the request
+                await Response(self, message, payload, protocol).forward()
+                if upload and self.keep_alive:
+                    await asyncio.wait([upload])  # it was answered early, and the next request comes after its end
+                if upload is None or upload.done():
+                    connection.release()
+                else:
+                    self.keep_alive = False
+            return False
+        finally:
+            if upload:
+                upload.cancel()
+                await asyncio.wait([upload])
+
+    async def _ask(self, head: Head, protocol: ResponseHandler, connection: Connection) -> "asyncio.Task[None] | None":
+        """Send the request: as a whole if it has arrived; else its body from a task of its own, which is returned."""
+        writer = StreamWriter(protocol, asyncio.get_running_loop())
+        if self._whole is None:
+            await writer.write(head.encode(), drain=False)
+            self._open_request(head.fields())
+            return asyncio.create_task(self._upload(writer, connection))
+        body = chunk(self._whole, last=True) if self._chunked else self._whole
+        await writer.write(head.encode() + body, drain=False)  # a server that answers without reading is heard
+        self._open_request(head.fields())
+        await self._record_whole_request()
+        return None
+
+    async def _record_whole_request(self) -> None:
+        assert self._asked
+        if self._whole:
+            await record(self._asked, self._whole, self._t)
+        self._asked.end(self._t, "eof")
+
+    async def _upload(self, writer: StreamWriter, connection: Connection) -> None:
+        """Forward the request's body as it comes."""
+        assert self._asked
+        content = self.request.content
+        try:
+            while not content.at_eof():
+                came = await content.readany()
+                t = self.route.now()
+                self._keep(came)
+                last = content.at_eof()
+                try:
+                    await writer.write(chunk(came, last=last) if self._chunked else came)
+                except ConnectionError:  # the upstream takes no more; it may have answered all the same
+                    await record(self._asked, came, t)
+                    self._asked.end(self.route.now(), "abort")
+                    return
+                await record(self._asked, came, t)
+            self._asked.end(self.route.now(), "eof")
+        except (web.RequestPayloadError, ConnectionError) as error:  # the client broke off
+            self._fault = str(error)
+            await record(self._asked, unread(content), self.route.now())
+            self._asked.end(self.route.now(), "reset")
+            connection.close()
+
+    def _keep(self, came: bytes) -> None:
+        if len(self._said) < _KEPT:
+            self._said += came
+
+    async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
+        """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
+        for _ in range(_INFORMATIONAL):
+            message, payload = await protocol.read()
+            if message.code == 101 and not self._upgrade:
+                raise HttpProcessingError(message="Protocol changed unasked")
+            if not 100 <= message.code < 200 or message.code == 101:
+                return message, payload
+            if self.request.version >= HttpVersion11:
+                await self.request.writer.write(self._response_head(message).encode())
+        raise HttpProcessingError(message="Informational responses without end")
+
+    def _response_head(self, message: RawResponseMessage, keep: tuple[bytes, ...] = ()) -> Head:
+        headers = list(message.raw_headers)
+        return response_head(message.code, message.reason, headers, self.headers, self.route.address, keep=keep)
+
+    async def _switch(self, message: RawResponseMessage, protocol: ResponseHandler, connection: Connection) -> None:
+        """Pass on the handshake of a WebSocket, then its bytes until one side ends."""
+        t = self.route.now()
+        head = self._response_head(message, UPGRADE)
+        await self.request.writer.write(head.encode())
+        headers = list(message.raw_headers)
+        self.open_response("server", t, "body", headers, message.code, message.reason, head)
+        assert self.answer
+        assert self._asked
+        self.answer.end(t, "eof")
+        self.keep_alive = False
+        channels = {
+            sender: self.route.tap.open_body(t, sender, "ws", "message", {"answers": self._asked.number})
+            for sender in ("client", "server")
+        }
+        await tunnel(
+            self.request.protocol,
+            protocol,
+            channels["client"],
+            channels["server"],
+            self.route.now,
+            lambda: "shutdown" if self.relay.ending else "abort",
+        )
+        connection.close()
+
+    async def _fail(self, head: Head, error: BaseException, upload: "asyncio.Task[None] | None" = None) -> None:
+        """Answer in the upstream's place."""
+        await self._take_request(upload)
+        status, why = self.route.upstream.failure(error)
+        if self._fault:
+            status, why = 400, f"the request's body does not keep to HTTP/1.1: {self._fault}"
+        await self._refuse(head, status, why)
+
+    async def _refuse(self, head: Head, status: int, why: str) -> None:
+        """Record the request, if that has not been done, and answer it ourselves; `head` is what was to be sent."""
+        if self._asked is None:
+            self._open_request(head.fields())
+            if self._whole is not None:
+                await self._record_whole_request()
+        await self._answer_ourselves(status, why)
+
+    async def _take_request(self, upload: "asyncio.Task[None] | None") -> None:
+        """Await a body that cannot be forwarded: clients send it after its head, and the error shall have its id."""
+        if self._whole is not None or not self._asks_json() or first(self.headers, b"expect"):
+            return
+        with contextlib.suppress(TimeoutError, web.RequestPayloadError, ConnectionError):
+            async with asyncio.timeout(_PATIENCE):
+                if upload:
+                    await asyncio.wait([upload])
+                    return
+                content = self.request.content
+                while not content.at_eof() and len(self._said) < _KEPT:
+                    self._keep(await content.readany())
+                if content.at_eof():
+                    self._whole = self._said
+
+    def _asks_json(self) -> bool:
+        return self.request.method == "POST" and "json" in every(self.headers, b"content-type").lower()
+
+    async def _answer_ourselves(self, status: int, why: str) -> None:
+        t = self.route.now()
+        head, body = answer(status, why, asked=(self._said or b"null") if self._asks_json() else None)
+        if self._whole is None and not self.request.content.at_eof():
+            self.keep_alive = False  # the rest of the request is not waited for
+        self.say_whether_we_close(head)
+        if self.request.method == "HEAD":
+            body = b""
+        await self.request.writer.write(head.encode() + body)
+        self.open_response("mcpspy", t, "body", head.headers, status, REASONS[status], Head(b""))
+        assert self.answer
+        if body:
+            self.answer.feed(body, t)
+        self.answer.end(t, "eof")
+
+    def say_whether_we_close(self, head: Head) -> None:
+        """Our own hop's Connection field (RFC 9112, 9.3)."""
+        if not self.keep_alive:
+            head.headers.append((b"Connection", b"close"))
+        elif self.request.version < HttpVersion11:
+            head.headers.append((b"Connection", b"keep-alive"))
+
+    def _open_request(self, changes: dict[str, Any]) -> None:
+        if self._asked:
+            return  # by the first of two attempts
+        request = self.request
+        peer = request.transport.get_extra_info("peername") if request.transport else None
+        version = f"{request.version.major}.{request.version.minor}"
+        fields: dict[str, Any] = {"peer": f"{peer[0]}:{peer[1]}"} if isinstance(peer, tuple) else {}
+        fields["head"] = {
+            "method": request.method,
+            "target": request.raw_path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+            "version": version,
+            "headers": recorded(self.headers),
+        }
+        encoding = every(self.headers, b"content-encoding")
+        self._asked = self.route.tap.open_body(
+            self._t, "client", "request", "body", fields | changes, encoding=encoding, secret=self._secret
+        )
+
+    def open_response(
+        self, sender: str, t: int, framing: str, headers: RawHeaders, status: int, reason: str, head: Head
+    ) -> None:
+        """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""
+        assert self._asked
+        fields: dict[str, Any] = {"answers": self._asked.number}
+        fields["head"] = {"status": status, "reason": reason, "headers": recorded(headers)}
+        self.answer = self.route.tap.open_body(
+            t,
+            sender,
+            "response",
+            framing,
+            fields | head.fields(),
+            encoding=every(headers, b"content-encoding"),
+            secret=self._secret and sender == "server",
+        )
+
+    def mapped(self, reference: str) -> str | None:
+        """A URL that the upstream named, as this client has to see it; None where it needs no change."""
+        return mapped_reference(reference, self.headers, self.route.address)

@@ -1,0 +1,1 @@
+"""What the proxy itself has to change in a body."""

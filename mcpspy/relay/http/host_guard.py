@@ -1,0 +1,77 @@
+"""Who may use our port (H-02): a web page must not be able to drive a server through us by DNS rebinding.
+
+The server checks Host and Origin against its own address; since we rewrite the Host, we have to check in its place. A
+Host is one of ours if it is a name of this machine, an IP address (which nobody can rebind) or one that the user
+allows; an Origin, which only browsers send, if its host is a name of this machine or allowed.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+
+from mcpspy.relay.http.heads import RawHeaders, every, first, origin_of, text
+
+
+class Guard:
+    """Decides about requests; `allowed` are host names, with or without a port."""
+
+    def __init__(self, listen: str, allowed: Iterable[str]) -> None:
+        names = {host.lower() for host in allowed}
+        names |= {listen.lower(), "localhost", "127.0.0.1", "::1"} - {"", "0.0.0.0", "::"}  # noqa: S104 (compared only)
+        self._names = frozenset(names)
+
+    def refusal(self, headers: RawHeaders) -> str | None:
+        """Why a request with these headers is refused; None if it is not."""
+        host = first(headers, b"host")
+        if host is None or "," in every(headers, b"host"):
+            return "the request has not exactly one Host header"
+        origin = origin_of(f"http://{text(host)}")
+        if origin is None or not (self._known(origin[1], text(host)) or _is_address(origin[1])):
+            return f"the Host {text(host)!r} is not one of this proxy's: add --allow-host {text(host).split(':')[0]}"
+        source = first(headers, b"origin")
+        if source is not None:
+            found = origin_of(text(source))
+            if found is None or not self._known(found[1], text(source).partition("//")[2]):
+                return f"the Origin {text(source)!r} is not allowed: add --allow-host {found[1] if found else 'HOST'}"
+        return None
+
+    def _known(self, host: str, authority: str) -> bool:
+        return host in self._names or authority.lower() in self._names or host.endswith(".localhost")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a listener on `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def arrives_at(there: str, own: str) -> bool:
+    """Whether a connection to the address `there` reaches a listener on the address `own`, the port being the same."""
+    dialled, listening = _address(there), _address(own)
+    if dialled.is_unspecified:
+        dialled = _address("127.0.0.1" if dialled.version == 4 else "::1")
+    if not listening.is_unspecified:
+        return dialled == listening
+    if dialled.version > listening.version:
+        return False
+    with socket.socket(socket.AF_INET if dialled.version == 4 else socket.AF_INET6) as trial:
+        try:
+            trial.bind((str(dialled), 0))
+        except OSError:  # it is another machine's
+            return False
+    return True
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.ip_address(text.partition("%")[0])
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

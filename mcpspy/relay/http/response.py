@@ -1,0 +1,196 @@
+"""The response of one exchange, streamed to the client.
+
+Its body goes on chunk by chunk, each recorded after it was forwarded. Two bodies pass a gate that may change them: the
+event stream of legacy HTTP+SSE and, if the user wants it, OAuth metadata. An upstream that breaks off must not look
+like one that has finished (H-05): the client is left without the end that the framing promises it.
+"""
+
+import asyncio
+import socket
+import struct
+import sys
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import HttpVersion11, RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
+
+from mcpspy.recording.stream import Body
+from mcpspy.relay.http.gates import oauth
+from mcpspy.relay.http.gates.endpoint import Endpoint
+from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
+
+if TYPE_CHECKING:
+    from mcpspy.relay.http.forward import Exchange
+
+BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
+"""What is raised of an upstream that cannot be reached, or breaks off."""
+
+_PIECE = 65536  # bytes recorded at once; then other exchanges have their turn
+_CODED_PIECE = 16384  # the same of a coded body, where they stand for more
+_NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing sends RST
+
+
+class Response:
+    """What the upstream answers to an exchange."""
+
+    def __init__(
+        self, exchange: "Exchange", message: RawResponseMessage, payload: StreamReader, protocol: ResponseHandler
+    ) -> None:
+        request = exchange.request
+        self._exchange = exchange
+        self._message = message
+        self._payload = payload
+        self._protocol = protocol
+        self._t = exchange.route.now()
+        self._headers = list(message.raw_headers)
+        self._empty = request.method == "HEAD" or message.code in (204, 304)
+        self._chunked = message.chunked and request.version >= HttpVersion11
+        length = not message.chunked and first(self._headers, b"content-length") is not None
+        self._delimited = self._empty or self._chunked or length
+        """Whether the client can tell that the body is whole."""
+        self._events = not self._empty and "text/event-stream" in every(self._headers, b"content-type").lower()
+        self._gate: Endpoint | oauth.Document | None = None
+
+    async def forward(self) -> None:
+        """Forward head and body; the exchange's channel for it is ended, unless the upstream broke off."""
+        exchange = self._exchange
+        head = response_head(
+            self._message.code,
+            self._message.reason,
+            self._headers,
+            exchange.headers,
+            exchange.route.address,
+            keep=CHUNKED if self._chunked else (),
+        )
+        if self._message.code == 401:
+            self._challenge(head)
+        else:
+            self._choose_gate(head)
+        exchange.keep_alive = exchange.keep_alive and self._delimited
+        exchange.say_whether_we_close(head)
+        if await self._stream(head):
+            assert exchange.answer
+            exchange.answer.end(exchange.route.now(), "eof")
+        else:
+            self._break_off()
+        if isinstance(self._gate, oauth.Document) and self._gate.rewritten is None:
+            self._diagnose(self._gate.resource)
+
+    def _choose_gate(self, head: Head) -> None:
+        exchange = self._exchange
+        encoding = every(self._headers, b"content-encoding")
+        if exchange.legacy and self._events and first(self._headers, b"content-length") is None:
+            self._gate = Endpoint(encoding, exchange.mapped)
+        elif exchange.metadata and self._message.code == 200 and not self._empty:
+            rewrite = exchange.relay.rewrite_oauth and exchange.request.version >= HttpVersion11
+            self._gate = oauth.Document(encoding, exchange.mapped if rewrite else None)
+            if rewrite:
+                head.chunk("oauth")
+                self._chunked = self._delimited = True
+
+    async def _stream(self, head: Head) -> bool:
+        """Forward everything, the head together with a body that is there already; False if the upstream broke off."""
+        write = self._exchange.request.writer.write
+        start = head.encode()
+        if self._empty or self._gate or not self._payload.is_eof():
+            await write(start)
+            start = b""
+            self._open(head)
+        ended, broken = self._empty, False
+        while not ended and not broken:
+            try:
+                came = await self._payload.readany()
+                # What aiohttp takes for the end was a reset.
+                broken = not self._delimited and isinstance(self._protocol.exception(), aiohttp.ClientOSError)
+            except BROKEN:
+                came, broken = unread(self._payload), True
+            t = self._exchange.route.now()
+            ended = self._payload.at_eof() and not broken
+            passed = start + self._passed(came, ended=ended, broken=broken)
+            if passed:
+                await write(passed)
+            if start:
+                self._open(head)
+                start = b""
+            assert self._exchange.answer
+            await record(self._exchange.answer, came, t)
+        return not broken
+
+    def _passed(self, came: bytes, *, ended: bool, broken: bool) -> bytes:
+        """What goes on of a chunk that came."""
+        passed = came
+        gate = self._gate
+        if gate and not gate.open:
+            passed = gate.feed(came)
+            if (ended or broken) and not gate.open:
+                passed += gate.end()
+            if gate.rewritten and self._exchange.answer:
+                self._exchange.answer.changed(*gate.rewritten, gate.by)
+        return chunk(passed, last=ended) if self._chunked else passed
+
+    def _open(self, head: Head) -> None:
+        framing = "sse" if self._events else "body"
+        self._exchange.open_response(
+            "server", self._t, framing, self._headers, self._message.code, self._message.reason, head
+        )
+
+    def _break_off(self) -> None:
+        """Close without the length or the last chunk that the client expects; where it expects none, reset."""
+        self._exchange.keep_alive = False
+        transport = self._exchange.request.transport
+        if transport is None:
+            return
+        if not self._delimited:
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        transport.close()
+
+    def _challenge(self, head: Head) -> None:
+        """Look at what a 401 says about OAuth."""
+        if not self._exchange.relay.rewrite_oauth:
+            self._diagnose(oauth.named_resource(self._headers))
+            return
+        for index, (name, value) in enumerate(head.headers):
+            if name.lower() == b"www-authenticate":
+                rewritten = oauth.rewritten_challenge(value, self._exchange.mapped)
+                if rewritten is not None:
+                    head.replace(index, rewritten, "oauth")
+                    if first(self._exchange.headers, b"authorization") is not None:
+                        self._say_once(oauth.refusal(self._exchange.route.upstream.authority))
+
+    def _diagnose(self, named: str | None) -> None:
+        """Tell the user what a client will make of a resource that is not where it dialled."""
+        if named is not None:
+            own = own_origin(self._exchange.headers)
+            self._say_once(oauth.diagnosis(named, own, self._exchange.route.upstream.authority))
+
+    def _say_once(self, sentence: str | None) -> None:
+        if sentence and not self._exchange.route.diagnosed:
+            self._exchange.route.diagnosed = True
+            self._exchange.relay.say(sentence)
+
+
+async def record(channel: Body, passed: bytes, t: int) -> None:
+    """Record what has been forwarded, and let other exchanges have their turn in between."""
+    size = _CODED_PIECE if channel.coded else _PIECE
+    channel.feed(passed[:size] if len(passed) > size else passed, t)
+    for start in range(size, len(passed), size):
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            channel.feed(passed[start:], t)
+            raise
+        channel.feed(passed[start : start + size], t)
+
+
+def unread(body: StreamReader) -> bytes:
+    """What had arrived of a body before it broke off."""
+    return body._read_nowait(-1)  # noqa: SLF001 (what is public has the fault alone)
+
+
+def chunk(payload: bytes, *, last: bool) -> bytes:
+    """A chunk of a chunked body, and the end of the body (RFC 9112, 7.1)."""
+    framed = b"%x\r\n%b\r\n" % (len(payload), payload) if payload else b""
+    return framed + b"0\r\n\r\n" if last else framed

@@ -1,0 +1,110 @@
+"""A WebSocket after its handshake: two byte streams that pass each other, fragments and masks as they came.
+
+Each direction reads what aiohttp's connection receives, writes it on, and lets the tap have it. Closing is the peers'
+business: their close frames pass like all others, and when one of them ends the connection, so does ours to the other.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_writer import StreamWriter
+
+from mcpspy.recording.stream import Body
+
+_HIGH = 1 << 18  # bytes received and not yet written on, from which a peer has to wait
+_LAST = 1.0  # seconds for the last bytes of a peer that has left to be written on
+
+
+class _Received:
+    """The bytes that one peer sends: aiohttp feeds them in here, in place of a parser of WebSocket frames."""
+
+    def __init__(self, protocol: BaseProtocol) -> None:
+        self._protocol = protocol
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._paused = False
+        self.ended = False
+        self._arrived = asyncio.Event()
+        parser: Any = self
+        receiver: Any = protocol
+        if isinstance(protocol, ResponseHandler):
+            receiver.set_parser(parser, None)
+        else:
+            receiver.set_parser(parser)
+
+    def feed_data(self, chunk: bytes) -> tuple[bool, bytes]:
+        """Called by aiohttp with what has arrived."""
+        self._chunks.append(bytes(chunk))
+        self._size += len(chunk)
+        if self._size > _HIGH and not self._paused and self._protocol.transport:
+            self._paused = True
+            self._protocol.transport.pause_reading()
+        self._arrived.set()
+        return False, b""
+
+    def feed_eof(self) -> None:
+        """Called by aiohttp when the connection is gone."""
+        self.ended = True
+        self._arrived.set()
+
+    async def read(self) -> bytes:
+        """What has arrived, at least one byte; nothing at the end."""
+        while not self._chunks and not self.ended:
+            self._arrived.clear()
+            await self._arrived.wait()
+        chunk = b"".join(self._chunks)
+        self._chunks.clear()
+        self._size = 0
+        if self._paused and self._protocol.transport:
+            self._paused = False
+            self._protocol.transport.resume_reading()
+        return chunk
+
+
+async def tunnel(
+    client: BaseProtocol,
+    server: BaseProtocol,
+    from_client: Body,
+    from_server: Body,
+    now: Callable[[], int],
+    cut: Callable[[], str],
+) -> None:
+    """Pass bytes between two connections until one of them ends.
+
+    Each direction is recorded into its channel; `cut` says how one ends that did not end itself.
+    """
+    directions = ((client, server, from_client), (server, client, from_server))
+    sources = [_Received(source) for source, _, _ in directions]
+    pumps = [
+        asyncio.create_task(_pump(received, sink, channel, now))
+        for received, (_, sink, channel) in zip(sources, directions, strict=True)
+    ]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for received, pump, (_, _, channel) in zip(sources, pumps, directions, strict=True):
+            if received.ended:
+                await asyncio.wait([pump], timeout=_LAST)
+            pump.cancel()
+            await asyncio.wait([pump])
+            channel.end(now(), cut() if pump.cancelled() else pump.result())
+        for protocol in (client, server):
+            if protocol.transport:
+                protocol.transport.close()
+
+
+async def _pump(source: _Received, sink: BaseProtocol, channel: Body, now: Callable[[], int]) -> str:
+    """Forward one direction; returns how it ended."""
+    writer = StreamWriter(sink, asyncio.get_running_loop())
+    while chunk := await source.read():
+        t = now()
+        try:
+            await writer.write(chunk)
+        except ConnectionError:
+            channel.feed(chunk, t)
+            return "abort"
+        channel.feed(chunk, t)
+    return "eof"

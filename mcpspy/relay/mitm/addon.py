@@ -1,0 +1,380 @@
+"""The relay of `mitm`: mitmproxy between clients and the servers that they believe to dial, and its records.
+
+    client ── TLS with our certificate ──▶ mitmproxy ── TLS ──▶ server
+                                              └─ Interceptor ─▶ Flow ─▶ one capture for each origin
+
+The only module that imports mitmproxy (the extra `mcpspy[mitm]`; 11 on Python 3.11, 12 and later elsewhere). It takes
+of it what forwards: no script, view or store. Every body is streamed, so that an event goes on when it comes; the tee
+that sees a chunk on its way only asks the event loop to record it afterwards, so recording comes after the forward, and
+what fails in it cannot reach the flow (S-01, M-03).
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import re
+import signal
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import mitmproxy.proxy.server  # type: ignore[import-not-found]
+from mitmproxy import certs, ctx
+from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
+from mitmproxy.master import Master  # type: ignore[import-not-found]
+from mitmproxy.options import Options  # type: ignore[import-not-found]
+from mitmproxy.proxy.layers.http import ResponseProtocolError  # type: ignore[import-not-found]
+from mitmproxy.proxy.layers.http._http2 import Http2Client  # type: ignore[import-not-found]
+from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
+
+from mcpspy.capture.writer import Writer
+from mcpspy.errors import UsageError
+from mcpspy.process.ports import holder
+from mcpspy.relay.mitm.allowlist import Hosts, names
+from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
+from mcpspy.relay.mitm.notices import Bugs, Said, no_tls
+from mcpspy.relay.mitm.queue import ORIGINS, Flow, Origin, Origins, Turns
+from mcpspy.secrets.redactor import shown, unquoted
+from mcpspy.wire.http_head import authority_of
+
+MODES = ("regular", "upstream", "reverse", "socks5", "local")
+_FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
+_KEY_SIZE = 2048
+_NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user asked for; `ca` names a file of certificates to trust besides the system's."""
+
+    host: str
+    port: int
+    mode: str
+    hosts: Hosts
+    everything: bool
+    ca: str | None
+    insecure: bool
+
+
+def make(authority: Authority) -> None:
+    """Make the authority, unless it exists, with tight modes. Raises UsageError for one that cannot be used."""
+    folder = Path(authority.folder)
+    try:
+        authority.protect()
+        if not authority.exists():
+            with TemporaryDirectory(dir=folder) as draft:
+                certs.CertStore.create_store(Path(draft), BASENAME, _KEY_SIZE, "mcpspy", "mcpspy")
+                authority.adopt(draft)
+        authority.protect()
+        certs.CertStore.from_store(folder, BASENAME, _KEY_SIZE)
+    except OSError as error:
+        raise UsageError(f"cannot use the authority in {folder}: {error.strerror or error}") from None
+    except (ValueError, TypeError):  # the latter for a key with a password
+        raise UsageError(f"the authority in {folder} is damaged: move it away, and a new one is made") from None
+
+
+def target(mode: str) -> tuple[str, int] | None:
+    """The host and port that a reverse mode leads to; None for other modes. Raises UsageError for what is no mode."""
+    name = mode.partition(":")[0]
+    try:
+        if name not in MODES:
+            raise ValueError("there is none of that name")
+        spec = ProxyMode.parse(mode)
+    except ValueError as error:
+        modes = "regular, upstream:URL, reverse:URL (without a path), socks5, local or local:PROGRAM"
+        if "@" in mode:
+            raise UsageError(f"--mode {shown(mode)!r} cannot be used: a URL in it must not hold a password") from None
+        raise UsageError(f"--mode {mode!r} cannot be used ({error}); the modes are {modes}") from None
+    return spec.address if name == "reverse" else None
+
+
+async def run(
+    settings: Settings,
+    authority: Authority,
+    create: Callable[[Origin], Writer | None],
+    ready: Callable[[int | None], None],
+    say: Callable[[str], None],
+) -> None:
+    """Relay until a signal comes.
+
+    `ready` gets the port that was taken, None in a mode without one. Raises UsageError where it cannot start.
+    """
+    make(authority)
+    with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
+        trusted = os.path.join(folder, "trusted.pem")
+        write_bundle(trusted, [settings.ca] if settings.ca else [])
+        await _relay(settings, authority, trusted, create, ready, say)
+
+
+async def _relay(
+    settings: Settings,
+    authority: Authority,
+    trusted: str,
+    create: Callable[[Origin], Writer | None],
+    ready: Callable[[int | None], None],
+    say: Callable[[str], None],
+) -> None:
+    """Relay; `trusted` is a file of the certificates that servers may have."""
+    interceptor = Interceptor(settings, create, ready, say)
+    logging.getLogger().addHandler(interceptor.bugs)
+    master = Master(
+        Options(
+            confdir=authority.folder,
+            mode=[settings.mode],
+            listen_host=settings.host,
+            listen_port=settings.port,
+            allow_hosts=settings.hosts.patterns,
+            ssl_insecure=settings.insecure,
+            ssl_verify_upstream_trusted_ca=trusted,
+        )
+    )
+    master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
+    master.addons.add(proxyserver.Proxyserver(), interceptor)
+    if "tcp_timeout" in master.options:  # since 12.2.1
+        master.options.update(tcp_timeout=_FOR_EVER)
+    else:
+        mitmproxy.proxy.server.TCP_TIMEOUT = _FOR_EVER
+    Http2Client.ReceiveProtocolError = _ServerError
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        try:
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), master.shutdown)
+        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            continue
+    try:
+        await master.run()
+    finally:
+        interceptor.end()
+    if interceptor.failure:
+        raise interceptor.failure
+
+
+def _why_not(settings: Settings, error: Exception) -> str:
+    """Why it does not listen."""
+    place = f"{settings.host}:{settings.port}"
+    if isinstance(error, UnicodeError):
+        return f"cannot listen on {place}: that is no name of a host"
+    if not isinstance(error, OSError):
+        return f"--mode {settings.mode} cannot be used here: {error}"
+    if error.errno == errno.EADDRINUSE:
+        who = holder(settings.port)
+        by = f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else ""
+        return f"{place} is taken{by}: end that, or choose another port with --listen"
+    return f"cannot listen on {place}: {error.strerror or error}"
+
+
+class _ServerError(ResponseProtocolError):  # type: ignore[misc]
+    """What a server did wrong on HTTP/2; mitmproxy says of either side that it is the client which reset a stream."""
+
+    def __init__(self, stream_id: int, message: str, *code: object, **named: object) -> None:
+        super().__init__(stream_id, message.replace("reset by client", "reset by server"), *code, **named)
+
+
+class Interceptor:
+    """What mitmproxy calls, by name, while flows pass; flows of hosts that are not allowed pass unseen."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        create: Callable[[Origin], Writer | None],
+        ready: Callable[[int | None], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._mode = settings.mode.partition(":")[0]
+        self._ready = ready
+        self._said = Said(say)
+        self._origins = Origins(create)
+        self._flows: defaultdict[str, dict[str, Turns]] = defaultdict(dict)  # by mitmproxy's ids of client and flow
+        self._loop = asyncio.get_running_loop()
+        self.bugs = Bugs(self._said)
+        self.failure: UsageError | None = None
+
+    def end(self) -> None:
+        """End every flow, and every capture."""
+        self.bugs.silent = True
+        for turns in self._all():
+            turns.finish()
+            turns.flow.end(turns.flow.origin.now(), "shutdown", "shutdown")
+        self._flows.clear()
+        self._origins.end()
+
+    def running(self) -> None:
+        """It listens, or could not."""
+        servers = list(ctx.master.addons.get("proxyserver").servers)
+        for server in servers:
+            if server.last_exception is not None:
+                self.failure = UsageError(_why_not(self._settings, server.last_exception))
+                ctx.master.shutdown()
+                return
+        addresses = [address for server in servers for address in server.listen_addrs]
+        self._ready(addresses[0][1] if addresses else None)
+        self.bugs.silent = False
+
+    def requestheaders(self, flow: Any) -> None:
+        """The head of a request has come."""
+        request = flow.request
+        request.stream = True
+        origin = self._origin(flow)
+        if origin is None:
+            return
+        head = {"method": request.method, "target": request.path, "version": request.http_version.rpartition("/")[2]}
+        peer = "{}:{}".format(*flow.client_conn.peername)
+        recording = Flow(origin, head, list(request.headers.fields), peer, self._unrecorded)
+        if self._settings.everything:
+            recording.held.release()
+        turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
+        request.stream = _tee(turns, by_client=True)
+        if flow.error:  # mitmproxy refuses it
+            error = flow.error.msg
+            self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", unquoted(error)))
+
+    def _unrecorded(self, sentence: str) -> None:
+        self._said.once("of one exchange,", sentence, "; others are recorded")
+
+    def request(self, flow: Any) -> None:
+        """The request has ended."""
+        self._afterwards(flow, lambda recording, t: recording.asked_all(t))
+
+    def responseheaders(self, flow: Any) -> None:
+        """The head of a response has come."""
+        response = flow.response
+        response.stream = True
+        turns = self._turns(flow)
+        if turns is None:
+            return
+        headers = list(response.headers.fields)
+        reason = response.reason or ""
+        self._afterwards(flow, lambda recording, t: recording.respond(t, response.status_code, reason, headers))
+        response.stream = _tee(turns, by_client=False)
+
+    def response(self, flow: Any) -> None:
+        """The response has ended; a WebSocket may go on."""
+        switch = flow.websocket is not None
+        self._afterwards(flow, lambda recording, t: recording.answered_all(t, switch=switch))
+
+    def error(self, flow: Any) -> None:
+        """The flow broke off: the client has left, the server has, or it could not be reached."""
+        error = flow.error.msg
+        if refused := _NO_WAY.match(error):
+            self._said.once("no way through the proxy", refused[1], f": it refuses to connect us ({refused[2]})")
+        left = not flow.client_conn.connected or "reset by client" in error
+        cancelled = "reset by server (CANCEL)" in error  # then the client's stream is, too
+
+        def break_off(recording: Flow, t: int) -> None:
+            if left:
+                recording.end(t, "reset", "abort")
+            elif recording.answer or cancelled:
+                recording.end(t, "abort", "reset")
+            else:
+                recording.refuse(t, 502, "Bad Gateway", unquoted(error))
+
+        self._afterwards(flow, break_off)
+
+    def client_disconnected(self, client: Any) -> None:
+        """A client has gone, and with it what was left of its flows."""
+        for flow in list(self._flows.get(client.id, ())):
+            self._later(client.id, flow, lambda recording, t: recording.end(t, "reset", "abort"))
+
+    def websocket_message(self, flow: Any) -> None:
+        """A message has come; mitmproxy would keep all of them for ever."""
+        message = flow.websocket.messages[-1]
+        flow.websocket.messages.clear()
+        opcode, payload, from_client = int(message.type), message.content, message.from_client
+        self._afterwards(flow, lambda recording, t: recording.message(t, opcode, payload, from_client=from_client))
+
+    def tcp_message(self, flow: Any) -> None:
+        """Bytes that are neither TLS nor HTTP have come; mitmproxy would keep all of them for ever."""
+        flow.messages.clear()
+
+    def websocket_end(self, flow: Any) -> None:
+        """The WebSocket was closed."""
+        socket = flow.websocket
+        code, reason, by_client = socket.close_code, socket.close_reason or "", bool(socket.closed_by_client)
+        self._afterwards(flow, lambda recording, t: recording.hang_up(t, code, reason, by_client=by_client))
+
+    def tls_clienthello(self, hello: Any) -> None:
+        """A client begins TLS; mitmproxy would let one in by any name or address of the server."""
+        address = hello.context.server.address
+        if address is None:  # it is with us as a proxy
+            return
+        host, port = address[:2]
+        name = names(self._mode, host, hello.client_hello.sni, "")[-1]
+        if not self._settings.hosts.named(name, port=port):
+            hello.ignore_connection = True
+            self._said.once("passed unseen:", f"{name}:{port}", ", which --allow has only by another name or address")
+
+    def tls_failed_client(self, handshake: Any) -> None:
+        """A client did not accept our certificate, left, or speaks no TLS."""
+        client, server = handshake.conn, handshake.context.server
+        host = client.sni or (server.address[0] if server.address else "the server")
+        if news := no_tls(host, client.error, greeted=bool(handshake.ssl_conn)):
+            self._said.once(*news)
+
+    def tls_failed_server(self, handshake: Any) -> None:
+        """A server's certificate cannot be verified, or it speaks no TLS."""
+        server = handshake.conn
+        host, port = server.address[:2]
+        advice = "give --ca FILE, or --insecure to accept any" if "erify" in server.error else "is it http:// instead?"
+        self._said.once("no TLS with", f"{server.sni or host}:{port}", f" ({server.error}): {advice}")
+
+    def server_connect_error(self, connecting: Any) -> None:
+        """A server cannot be reached."""
+        host, port = connecting.server.address[:2]
+        proxy = self._mode == "upstream"  # which alone is dialled then
+        if proxy or self._settings.hosts.named(host, port=port):
+            what = "cannot reach the proxy" if proxy else "cannot reach"
+            self._said.once(what, f"{host}:{port}", f": {connecting.server.error}")
+
+    def _origin(self, flow: Any) -> Origin | None:
+        """Where a request goes, if that is allowed."""
+        request, server = flow.request, flow.server_conn
+        host, port, secure = request.host, request.port, request.scheme == "https"
+        if server.address:  # of a tunnel, or of a reverse mode
+            (host, port), secure = server.address[:2], server.tls
+        sni = flow.client_conn.sni if server.address and secure else None
+        name = self._settings.hosts.named(*names(self._mode, host, sni, request.pretty_host), port=port)
+        if name is None:
+            return None
+        scheme = "https" if secure else "http"
+        url = f"{scheme}://{authority_of(scheme, name, port)}"
+        origin = self._origins.at(url, lambda: {turns.flow.origin for turns in self._all()})
+        if origin is None:
+            self._said.once("too many servers at once:", str(ORIGINS), "; no other is recorded until one is idle")
+        return origin
+
+    def _all(self) -> list[Turns]:
+        return [turns for flows in self._flows.values() for turns in flows.values()]
+
+    def _turns(self, flow: Any) -> Turns | None:
+        return self._flows.get(flow.client_conn.id, {}).get(flow.id)
+
+    def _afterwards(self, flow: Any, record: Callable[[Flow, int], object]) -> None:
+        """Record something of a flow when what caused it has been forwarded; `record` gets the time of now."""
+        if self._turns(flow):
+            self._later(flow.client_conn.id, flow.id, record)
+
+    def _later(self, client: str, flow: str, record: Callable[[Flow, int], object]) -> None:
+        flows = self._flows[client]
+
+        def run(recording: Flow, t: int) -> None:
+            record(recording, t)
+            if recording.over:
+                del flows[flow]
+                if not flows:
+                    del self._flows[client]
+
+        flows[flow].add(run)
+
+
+def _tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
+    """Passes chunks on, and has them recorded when they are gone."""
+
+    def pass_on(chunk: bytes) -> bytes:
+        turns.feed(chunk, by_client=by_client)
+        return chunk
+
+    return pass_on

@@ -1,0 +1,86 @@
+"""Which hosts an interceptor may look into: those that the user names, and no other (M-04).
+
+A name is a glob over host names, `*.example.com`, on any port unless it has one of its own. What no name matches is not
+decrypted and not recorded. Names are compared as clients send them: in lower case, in ASCII (UTS 46; a label in other
+letters stands for its `xn--` form), without the dot that may end them (RFC 1034, 3.1).
+"""
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from ipaddress import ip_address
+
+import idna
+
+from mcpspy.errors import UsageError
+from mcpspy.secrets.redactor import shown
+
+_PORT = re.compile(r"(?:\]|^[^:]*):[0-9*?]+$")  # of `host:port` and `[v6]:port`, not of a bare IPv6 address
+_GLOB = re.compile(
+    r"(?!\.*(?::|$)|.*\.\.)[\w.*?-]+(?::[0-9*?]+)?|\[[0-9a-f:.*?]+\](?::[0-9*?]+)?|[0-9a-f.*?]*:[0-9a-f.*?]*:[0-9a-f:.*?]*"
+)
+
+
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*|[0-9a-f]*:[0-9a-f.:]*(?:%[\w.-]+)?", re.ASCII)
+_UNNAMED = ("socks5", "local")  # modes in which what is dialled may be an address that the client did not name
+
+
+def names(mode: str, address: str, sni: str | None, spoken: str) -> list[str]:
+    """What a client calls the server that it dialled at `address`, best first; of several, none is sure.
+
+    `spoken` is the Host of a request. A client may say anything there, so it counts only where there is no other name.
+    """
+    if mode == "reverse":
+        return [address]
+    if sni:
+        return [sni]
+    return [spoken, address] if mode in _UNNAMED and _is_ip(address) else [address]
+
+
+class Hosts:
+    """The hosts that `globs` name. Raises UsageError for what can name none, such as a URL."""
+
+    def __init__(self, globs: Iterable[str]) -> None:
+        self.patterns = [_pattern(glob) for glob in globs]
+        """Regular expressions to be searched in `host:port`, whatever the case."""
+        self._compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
+
+    def named(self, *names: str, port: int) -> str | None:
+        """The first of the names of a server on `port` that is among them, as it is compared; None if none is."""
+        for name in names:
+            try:
+                plain = _plain(name)
+            except ValueError:
+                continue
+            if _NAME.fullmatch(plain) and any(it.search(f"{plain}:{port}") for it in self._compiled):
+                return plain
+        return None
+
+
+def _plain(name: str) -> str:
+    """A host name, or a glob of one, as it is compared. Raises ValueError where a label has no form in ASCII."""
+    labels = name.lower().split(".")
+    return ".".join(it if it.isascii() else idna.encode(it, uts46=True).decode() for it in labels).removesuffix(".")
+
+
+def _pattern(name: str) -> str:
+    host, colon, port = name.partition(":")
+    try:
+        glob = name.lower() if name.isascii() else _plain(host) + colon + port
+        if not _GLOB.fullmatch(glob):
+            raise ValueError
+    except ValueError:
+        raise UsageError(
+            f"--allow takes one host, such as mcp.example.com, '*.example.com' or host:8443, not {shown(name)!r}"
+        ) from None
+    place = glob if _PORT.search(glob) else f"{glob}:*"
+    host, _, port = place.replace("[", "").replace("]", "").rpartition(":")
+    host = host.removesuffix(".")
+    return rf"\A(?:{translate(f'{host}:{port}')}|{translate(f'{host}.:{port}')})"
+
+
+def _is_ip(address: str) -> bool:
+    try:
+        return bool(ip_address(address))
+    except ValueError:
+        return False

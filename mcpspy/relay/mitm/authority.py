@@ -1,0 +1,193 @@
+"""The certificate authority of `mitm`: where it lies, who may read it, and what makes clients trust it (M-05, M-07).
+
+Whoever has its key can speak for any server to the clients that trust it: so it lies in a directory of the user's own,
+and trust is given to single processes, through their environment. Nothing is put into the system's store.
+
+Python's variables *replace* the certificates that a client trusts, so they name a bundle: the ones that it trusts
+anyhow, and ours. A bundle is named by what is in it and never changes, so that a client may read its own at any time,
+whatever others are started with. `mitm` makes the authority itself; nothing here needs mitmproxy.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mcpspy.capture.location import home, make_directory
+from mcpspy.errors import UsageError
+
+BASENAME = "mitmproxy"
+"""How mitmproxy begins the names of its files."""
+REPLACING = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+ADDING = "NODE_EXTRA_CA_CERTS"
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """The files of one authority, in `folder`, whether they exist or not."""
+
+    folder: str
+
+    @property
+    def key(self) -> str:
+        """The private key, and the certificate."""
+        return os.path.join(self.folder, f"{BASENAME}-ca.pem")
+
+    @property
+    def certificate(self) -> str:
+        """The certificate that clients have to trust, as PEM."""
+        return os.path.join(self.folder, f"{BASENAME}-ca-cert.pem")
+
+    def exists(self) -> bool:
+        """Whether it has been made."""
+        return os.path.isfile(self.key) and os.path.isfile(self.certificate)
+
+    def adopt(self, draft: str) -> None:
+        """Take the files of the directory `draft` for its own; the key of a process that was first stays.
+
+        Each appears whole, so that neither two processes nor one that is killed leave halves that do not match.
+        """
+        for name in (os.path.basename(self.key), f"{BASENAME}-dhparam.pem"):
+            with contextlib.suppress(FileExistsError):
+                os.link(os.path.join(draft, name), os.path.join(self.folder, name))
+        (certificate, *_) = certificates(self.key)
+        derived = os.path.join(draft, "certificate")
+        with open(derived, "w", encoding="ascii") as out:
+            out.write(certificate + "\n")
+        os.replace(derived, self.certificate)
+
+    def protect(self) -> None:
+        """Make the directory, and let nobody else read it or the key."""
+        make_directory(self.folder)
+        for path, mode in ((self.folder, 0o700), (self.key, 0o600)):
+            if os.path.exists(path) and os.stat(path).st_mode & 0o077:
+                os.chmod(path, mode)
+
+    def exposed(self) -> list[str]:
+        """What of it others than the user can reach."""
+        paths = [path for path in (self.folder, self.key) if os.path.exists(path)]
+        return [path for path in paths if os.name == "posix" and os.stat(path).st_mode & 0o077]
+
+    def pem(self) -> str:
+        """The certificate. Raises UsageError where it or the key is damaged, or one is not the other's."""
+        try:
+            (certificate, *_), (own, *_) = certificates(self.certificate), certificates(self.key)
+            if certificate != own:
+                raise UsageError(f"{self.certificate} is not the certificate of {self.key}")
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.key, password="")  # which would be asked for
+        except (UsageError, ssl.SSLError) as error:
+            why = str(error) if isinstance(error, UsageError) else f"{self.key} holds no key of its certificate"
+            raise UsageError(
+                f"the authority in {self.folder} cannot be used: {why}; move it away, and a new one is made"
+            ) from None
+        return certificate
+
+    def trust(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The variables that make Python, Node and curl trust it, and all that `environ` makes them trust.
+
+        Writes the bundle that they name.
+        """
+        named = [environ[name] for name in (*REPLACING, ADDING) if os.path.isfile(environ.get(name, ""))]
+        text = _bundle(named, self.pem())
+        path = os.path.join(self.folder, f"bundle-{hashlib.sha256(text.encode()).hexdigest()[:16]}.pem")
+        _write(path, text)
+        return dict.fromkeys((*REPLACING, ADDING), path)
+
+    @staticmethod
+    def left_out(environ: Mapping[str, str]) -> list[str]:
+        """The variables whose certificates `trust` cannot take over, because they name no file."""
+        return [name for name in (*REPLACING, ADDING) if environ.get(name) and not os.path.isfile(environ[name])]
+
+    def is_trusted_by(self, path: str) -> bool:
+        """Whether the certificates in a file include it."""
+        try:
+            return self.pem() in certificates(path)
+        except UsageError:
+            return False
+
+    def describe(self) -> tuple[str, str]:
+        """The SHA-256 fingerprint of the certificate, and until when it is valid. UsageError as of `pem`."""
+        certificate = self.pem()
+        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest().upper()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cadata=certificate)
+        return ":".join(re.findall("..", digest)), str(context.get_ca_certs()[0]["notAfter"])
+
+
+def default() -> Authority:
+    """The user's own."""
+    return Authority(os.path.join(home(), "ca"))
+
+
+def through(proxy: str) -> dict[str, str]:
+    """The variables that lead Python, Node and curl through the proxy at a URL; an empty one is to be unset."""
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+    return dict.fromkeys(names, proxy) | {"NODE_USE_ENV_PROXY": "1", "NO_PROXY": "", "no_proxy": ""}
+
+
+def write_bundle(path: str, files: Iterable[str]) -> None:
+    """Write the certificates that this machine trusts, and those in `files`, to `path` as PEM.
+
+    Raises UsageError for a file that holds none or damaged ones, and where nothing can be written.
+    """
+    _write(path, _bundle(files))
+
+
+def certificates(path: str) -> list[str]:
+    """The certificates in a PEM file. Raises UsageError if there is none, or one that is damaged."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            found = _CERTIFICATE.findall(file.read().replace("\r\n", "\n"))
+    except OSError as error:
+        raise UsageError(f"cannot read certificates from {path}: {error.strerror or error}") from None
+    if not found:
+        raise UsageError(f"cannot read certificates from {path}: it holds none in PEM form")
+    for number, certificate in enumerate(found, 1):
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificate)
+        except (TypeError, ssl.SSLError):  # the former for what is not ASCII
+            raise UsageError(f"cannot read certificates from {path}: number {number} in it is damaged") from None
+    return found
+
+
+def _bundle(files: Iterable[str], *more: str) -> str:
+    """The certificates in `files`, those that this machine trusts, and `more`, each once."""
+    found: dict[str, None] = {}
+    for file in files:
+        found |= dict.fromkeys(certificates(file))
+    return "".join(certificate + "\n" for certificate in found | dict.fromkeys(_roots()) | dict.fromkeys(more))
+
+
+def _write(path: str, text: str) -> None:
+    """Put a file there as a whole; others may read it at the same time."""
+    draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        with open(draft, "w", encoding="ascii") as out:
+            out.write(text)
+        os.replace(draft, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _roots() -> list[str]:
+    """What this machine trusts, whatever our own environment names: the system's store, else certifi's list."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    store = ssl.get_default_verify_paths().openssl_cafile
+    if os.path.isfile(store):
+        context.load_verify_locations(store)
+    else:
+        context.load_default_certs()
+    found = [ssl.DER_cert_to_PEM_cert(der).strip() for der in context.get_ca_certs(True)]
+    if not found:  # a store that is a directory is not listed
+        try:
+            from certifi import where  # type: ignore[import-not-found]
+        except ImportError:
+            return []
+        found = certificates(where())
+    return found

@@ -1,0 +1,69 @@
+"""What the user of an interceptor is told of peers and of bugs: each thing once, and no kind of thing without end.
+
+Peers choose what such sentences are about (a name, a status, a malformed line), so without a bound they could fill
+stderr and memory; and what a library quotes of them may hold a secret, so quotations are withheld.
+"""
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Callable
+
+from mcpspy.secrets.redactor import unquoted
+
+MOST = 20
+"""Sentences of a kind."""
+_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the words of OpenSSL
+_REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
+
+
+class Said:
+    """Says sentences by `say`, unless it has."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._known: defaultdict[str, set[str]] = defaultdict(set)
+
+    def once(self, what: str, which: str, details: str = "") -> None:
+        """Say that `what`, a kind of thing, has come about with `which`."""
+        known = self._known[what]
+        if which in known or len(known) > MOST:
+            return
+        known.add(which)
+        enough = len(known) > MOST
+        self._say(f"{what} yet another; no more of these are mentioned" if enough else f"{what} {which}{details}")
+
+
+class Bugs(logging.Handler):
+    """Tells the user once of each kind of bug, in recording or in mitmproxy; what peers do wrong is in the capture."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(logging.ERROR)
+        self._said = said
+        self.silent = True
+        """Before it listens, and while it ends: then it is no bug."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """As a handler of `logging` does."""
+        error = record.exc_info[1] if record.exc_info else None
+        what = f"{type(error).__name__}: {error}" if error else record.getMessage().partition("\n")[0]
+        if not self.silent:
+            self._said.once("a bug in recording or in mitmproxy", f"({unquoted(what)})", "; other traffic goes on")
+
+
+def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None:
+    """Why no TLS came about with a client that dialled `host`, for `Said.once`; None if that is no news.
+
+    `why` is the error of OpenSSL, or of mitmproxy; `greeted` tells whether the client's first words have been read.
+    """
+    advice = (
+        ": it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca env'); or it"
+        f" insists on the server's own certificate, and then it cannot be intercepted: leave {host} out of --allow"
+    )
+    if refusal := _REFUSAL.search(why):
+        return "a client refused our certificate for", host, f" ({refusal[1]}){advice}"
+    if "disconnected" in why or "closed early" in why:
+        left = greeted and "early" not in why  # else it left before it had one
+        return ("a client hung up when it had our certificate for", host, advice) if left else None
+    reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
+    return "no TLS with a client for", host, f" ({reason}): its bytes are none, or of an old version"

@@ -1,0 +1,32 @@
+from dataclasses import FrozenInstanceError, fields
+from typing import get_args
+
+import pytest
+
+from mcpspy.capture import records as record
+from mcpspy.capture.records import FORMAT, Close, End, Frame, Gap, Open, Record
+
+
+def test_the_format_number_is_an_integer_of_its_own():
+    assert type(FORMAT) is int
+    assert FORMAT == 1
+
+
+def test_every_record_has_a_line_number_and_a_time():
+    assert set(get_args(Record)) == {Open, Frame, Close, Gap, End}
+    for kind in get_args(Record):
+        assert {"n", "t"} <= {field.name for field in fields(kind)}
+
+
+@pytest.mark.parametrize("kind", [record.Header, *get_args(Record)])
+def test_records_are_frozen_and_slotted(kind):
+    values = {field.name: 0 for field in fields(kind)}
+    instance = kind(**values)
+    assert not hasattr(instance, "__dict__")
+    with pytest.raises(FrozenInstanceError):
+        setattr(instance, next(iter(values)), 1)
+
+
+def test_a_frame_is_whole_and_was_forwarded_as_it_came_unless_it_says_otherwise():
+    frame = Frame(5, 1, 0, b"{}")
+    assert (frame.cut, frame.op, frame.sender, frame.sent, frame.by) == (False, None, None, None, None)

@@ -1,0 +1,91 @@
+import io
+import json
+
+import pytest
+
+from mcpspy.importers import text
+from mcpspy.importers.order import Torn
+from mcpspy.importers.text import elements, lines, members, sound
+
+ARCHIVE = {
+    "note": {"entries": [{"no": 0}]},
+    "log": {
+        "creator": {"entries": [{"no": 1}], "name": 'quo"ted \\ [{'},
+        "pages": [{"entries": [{"no": 2}]}],
+        "entries": [{"yes": 1, "list": [{"x": "}]"}]}, 7, "no", {"yes": 'a\\"b' * 40}, [{"no": 3}], {}],
+        "after": [{"no": 4}],
+    },
+}
+
+
+def spanned(raw, *path):
+    file = io.BytesIO(raw)
+    return [raw[offset : offset + size] for offset, size in elements(file, path)]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64, 1 << 20])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_the_objects_of_the_array_are_found_whatever_the_portions(monkeypatch, chunk, indent):
+    monkeypatch.setattr(text, "_CHUNK", chunk)
+    raw = json.dumps(ARCHIVE, indent=indent).encode()
+    found = [json.loads(element) for element in spanned(raw, "log", "entries")]
+    assert found == [element for element in ARCHIVE["log"]["entries"] if isinstance(element, dict)]
+
+
+def test_brackets_that_were_never_opened_are_passed_over():
+    assert spanned(b'}]}}}"x"{"log":{"entries":[{"a":1}]}}', "log", "entries") == [b'{"a":1}']
+
+
+def test_an_array_may_be_all_there_is():
+    assert spanned(b' [ {"a":1} , {"b":[2]}]', *()) == [b'{"a":1}', b'{"b":[2]}']
+
+
+@pytest.mark.parametrize(
+    ("cut", "count", "where"),
+    [
+        (0, 0, "what precedes its entries"),
+        (10, 0, "what precedes"),
+        (22, 0, "an entry"),
+        (44, 1, "its list of entries"),
+    ],
+)
+def test_what_stands_before_the_end_of_a_torn_file_is_found(cut, count, where):
+    raw = b'{"log":{"entries":[{"a":"................"},{"b":2}]}}'[:cut]
+    found = []
+    with pytest.raises(Torn, match=where):
+        found.extend(elements(io.BytesIO(raw), ("log", "entries")))
+    file = io.BytesIO(raw)
+    spans = elements(file, ("log", "entries"))
+    for _ in range(count):
+        assert next(spans) == (19, 24)
+
+
+def test_members_are_given_as_they_are_written():
+    """F-05."""
+    written = '{"id": 1.0, "big":123456789012345678901234567890 ,"raw":{"a" : [1e0, "\\u003c"]},"s":"x" }'
+    assert members(written) == {
+        "id": "1.0",
+        "big": "123456789012345678901234567890",
+        "raw": '{"a" : [1e0, "\\u003c"]}',
+        "s": '"x"',
+    }
+    assert members(" {} ") == {}
+
+
+@pytest.mark.parametrize("broken", ["", "[]", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a" 1}', "{1:2}", "{,}"])
+def test_what_is_no_object_is_refused(broken):
+    with pytest.raises(ValueError):  # noqa: PT011 (the reader counts, and says no more)
+        members(broken)
+
+
+def test_a_line_that_is_too_long_is_passed_over(monkeypatch):
+    monkeypatch.setattr(text, "LONGEST", 8)
+    file = io.BytesIO(b"\xef\xbb\xbf12345678\r\n" + b"123\r\n" + b"x" * 30 + b"\n\nlast")
+    assert list(lines(file)) == [None, b"123", None, b"", b"last"]
+
+
+def test_text_that_cannot_be_written_is_not_sound():
+    assert sound(["\U0001f30d", {"a": 1}]) == ["\U0001f30d", {"a": 1}]
+    for bad in ("\ud800", ["a\udfff"], {"\ud800": 1}, {"a": [("b", "\ud83c")]}):
+        with pytest.raises(ValueError, match="surrogates not allowed"):
+            sound(bad)

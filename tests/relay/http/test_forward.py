@@ -1,0 +1,395 @@
+"""One request and its response: forwarded as they came, ended as they ended (REQUIREMENTS section 2)."""
+
+import asyncio
+import hashlib
+import time
+
+import pytest
+
+from mcpspy.capture.records import Frame
+from tests.relay.stage import scripted, stage
+
+POST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+GET = b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nMcp-Session-Id: s\r\nAccept: text/event-stream\r\n\r\n"
+CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call"}'
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+LAST = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")  # and the next exchange needs a connection of its own
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunk(payload):
+    return b"%x\r\n%b\r\n" % (len(payload), payload)
+
+
+@scripted
+async def test_heads_go_on_in_order_case_and_number_and_nothing_is_added(tmp_path):
+    """H-03, H-09: Mcp-*, Last-Event-ID, Authorization, unknown Mcp-Param-*; hop-by-hop fields stay behind."""
+    async with stage(tmp_path) as there:
+        fields = (
+            b"hOsT: localhost:99\r\nX-B: 1\r\nx-b:   2  \r\nMcp-Param-Foo: =?base64?eA==?=\r\nLast-Event-ID: 1-2\r\n"
+            b"Authorization: Bearer secret\r\nCookie: a=b\r\nCookie: c=d\r\nX-Latin: caf\xc3\xa9\r\n"
+        )
+        hop = b"Connection: keep-alive, X-Private\r\nX-Private: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nUpgrade: h2c\r\n"
+        client, server, head = await there.both(
+            b"GET /a%7e/%2F;x?q=%20+&&=#f HTTP/1.1\r\n" + fields.replace(b"#f", b"") + hop + b"\r\n"
+        )
+        assert (
+            head
+            == b"GET /a%7e/%2F;x?q=%20+&&=#f HTTP/1.1\r\n"
+            + fields.replace(b"localhost:99", b"127.0.0.1:%d" % there.upstream).replace(b":   2  ", b": 2")
+            + b"\r\n"
+        )
+        answer = b"HTTP/1.1 299 As it is\r\nSet-Cookie: a=1\r\nx-One: 1\r\nset-cookie: b=2\r\nContent-Length: 0\r\n\r\n"
+        await server.send(answer.replace(b"\r\n\r\n", b"\r\nConnection: X-Up\r\nX-Up: 1\r\nKeep-Alive: 7\r\n\r\n"))
+        assert await client.head() == answer
+    request, response = there.opens()
+    assert request.by == "host"
+    assert request.sent == {"headers": [["hOsT", f"127.0.0.1:{there.upstream}"]]}
+    assert ["Mcp-Param-Foo", "=?base64?eA==?="] in request.head["headers"]
+    assert ["X-Private", "1"] in request.head["headers"]
+    assert (response.head["status"], response.head["reason"], response.answers) == (299, "As it is", request.ch)
+    assert request.peer.startswith("127.0.0.1:")
+
+
+@scripted
+async def test_the_host_is_the_upstreams_and_the_origin_where_it_was_ours(tmp_path):
+    """H-01."""
+    async with stage(tmp_path) as there:
+        ours = b"http://127.0.0.1:%d" % there.port
+        for sent, forwarded in ((ours, b"http://127.0.0.1:%d" % there.upstream), (b"http://localhost:5173",) * 2):
+            client, server, head = await there.both(
+                b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nOrigin: %b\r\n\r\n" % (there.port, sent)
+            )
+            assert b"\r\nOrigin: %b\r\n" % forwarded in head
+            assert b"\r\nHost: 127.0.0.1:%d\r\n" % there.upstream in head
+            await server.send(LAST)
+            await client.until(b"{}")
+    assert there.opens()[0].by == "host,origin"
+
+
+@scripted
+async def test_the_host_is_forwarded_where_the_user_says_so(tmp_path):
+    """H-01: --preserve-host."""
+    async with stage(tmp_path, "--preserve-host") as there:
+        fields = b"Host: localhost:1\r\nOrigin: http://localhost:1\r\n\r\n"
+        client, server, head = await there.both(b"GET / HTTP/1.1\r\n" + fields)
+        assert head.endswith(fields)
+        await server.send(OK)
+        await client.until(b"{}")
+    assert there.opens()[0].by is None
+
+
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+@scripted
+async def test_a_request_body_arrives_in_any_segments(tmp_path, size):
+    """H-04."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: %d\r\n\r\n" % len(CALL))
+        for start in range(0, len(CALL), size):
+            await client.send(CALL[start : start + size])
+            await asyncio.sleep(0)
+        assert await server.read(len(CALL)) == CALL
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    assert there.frames(1) == [CALL]
+    assert there.frames(2) == [b"{}"]
+    assert there.how() == {1: "eof", 2: "eof"}
+
+
+@scripted
+async def test_a_chunked_request_stays_chunked(tmp_path):
+    """H-04."""
+    async with stage(tmp_path) as there:
+        client, server, head = await there.both(POST + b"Transfer-Encoding: chunked\r\nX-After: 1\r\n\r\n")
+        assert b"json\r\nTransfer-Encoding: chunked\r\nX-After: 1\r\n\r\n" in head
+        for part in (CALL[:10], CALL[10:]):
+            await client.send(chunk(part))
+            assert await server.read(len(chunk(part))) == chunk(part)
+        await client.send(b"0\r\n\r\n")
+        assert await server.read(5) == b"0\r\n\r\n"
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    assert there.frames(1) == [CALL]
+
+
+@scripted
+async def test_an_idle_connection_to_the_upstream_is_used_again(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+        for _ in range(3):
+            await server.read(46)
+            await server.send(OK)
+            await client.until(b"{}")
+            await client.send(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+            await server.head()
+        assert there.arrived.empty()
+        await server.read(46)
+        await server.send(OK)
+        await client.until(b"{}")
+
+
+@pytest.mark.parametrize("when", ["before the head", "idle in the stream", "in the request's body"])
+@scripted
+async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, when):
+    """H-05, H-13; REQUIREMENTS 6, case 9: within 100 ms, however idle."""
+    delays = []
+    async with stage(tmp_path) as there:
+        for _ in range(5):
+            if when == "in the request's body":
+                client, server, _ = await there.both(POST + b"Content-Length: 100\r\n\r\n" + CALL)
+                await server.read(len(CALL))
+            else:
+                client, server, _ = await there.both(GET)
+            if when == "idle in the stream":
+                await server.send(STREAM)
+                await client.head()
+            before = time.monotonic()
+            client.close()
+            await server.gone()
+            delays.append(time.monotonic() - before)
+    assert sorted(delays)[2] < 0.1  # the median: one may meet a busy machine
+    hows = list(there.how().values())
+    if when == "in the request's body":
+        assert hows == ["reset"] * 5
+        assert all(record.cut for record in there.records(Frame))
+    else:
+        assert hows == (["eof"] * 5 if when == "before the head" else ["eof", "abort"] * 5)
+
+
+@pytest.mark.parametrize("close", [False, True])
+@scripted
+async def test_an_answer_may_come_before_the_request_has_ended(tmp_path, close):
+    """H-04: a 413 is not held back; whether the rest of the request will be read is the upstream's to say."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 1000000\r\n\r\n" + CALL)
+        await server.read(len(CALL))
+        refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"
+        closing = refusal.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        await server.send(closing if close else refusal)
+        assert await client.head() == (closing if close else refusal)
+        if not close:
+            client.close()
+        await server.gone()
+    assert there.how() == {1: "abort" if close else "reset", 2: "eof"}
+
+
+@scripted
+async def test_a_client_that_is_answered_early_ends_its_request_and_asks_again(tmp_path):
+    """H-04: a 401 before the body, which HTTP clients of Python send after the head; the connection stays."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n")
+        refusal = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+        await server.send(refusal)
+        assert await client.head() == refusal
+        await client.send(CALL)
+        assert await server.read(46) == CALL
+        await client.send(POST + b"Authorization: x\r\nContent-Length: 46\r\n\r\n" + CALL)
+        assert b"Authorization: x\r\n" in await server.head()
+        assert await server.read(46) == CALL
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    assert there.frames(1) == there.frames(3) == [CALL]
+    assert set(there.how().values()) == {"eof"}
+
+
+@scripted
+async def test_100_continue_passes_both_ways(tmp_path):
+    """H-14: the expectation is the upstream's to answer."""
+    async with stage(tmp_path) as there:
+        client, server, head = await there.both(POST + b"Content-Length: 46\r\nExpect: 100-continue\r\n\r\n")
+        assert b"\r\nExpect: 100-continue\r\n" in head
+        await server.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        assert await client.head() == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await client.send(CALL)
+        assert await server.read(46) == CALL
+        await server.send(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", OK)
+        assert await client.head() == b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+        assert await client.until(b"{}") == OK
+    assert there.frames(1) == [CALL]
+
+
+@scripted
+async def test_an_expectation_that_is_refused_leaves_the_body_unsent(tmp_path):
+    """H-14."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\nExpect: 100-continue\r\n\r\n")
+        refusal = b"HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        await server.send(refusal)
+        assert await client.head() == refusal
+
+
+@scripted
+async def test_64_mib_pass_in_flat_memory(tmp_path):
+    """H-14, F-04: with Expect: 100-continue, each way."""
+    total, piece = 64 << 20, b"0123456789abcdef" * 4096
+    async with stage(tmp_path) as there:
+        before = memory(there.process.pid)
+        client, server, _ = await there.both(POST + b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % total)
+        await server.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        await client.head()
+        digests = [hashlib.sha256(), hashlib.sha256()]
+
+        async def send(peer):
+            for _ in range(total // len(piece)):
+                await peer.send(piece)
+
+        async def receive(peer, digest):
+            left = total
+            while left:
+                part = await peer.reader.read(min(left, 1 << 20))
+                assert part
+                digest.update(part)
+                left -= len(part)
+
+        await asyncio.gather(send(client), receive(server, digests[0]))
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % total)
+        await client.head()
+        await asyncio.gather(send(server), receive(client, digests[1]))
+        expected = hashlib.sha256(piece * (total // len(piece))).hexdigest()
+        assert [digest.hexdigest() for digest in digests] == [expected] * 2
+        assert memory(there.process.pid) - before < 10 << 20
+    assert [hashlib.sha256(record.raw).hexdigest() for record in there.records(Frame)] == [expected] * 2
+
+
+def memory(pid):
+    """Bytes that a process has resident."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+@scripted
+async def test_large_headers_pass(tmp_path):
+    """H-14."""
+    async with stage(tmp_path) as there:
+        value = b"x" * 100_000
+        client, server, head = await there.both(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Large: %b\r\n\r\n" % value)
+        assert b"X-Large: %b\r\n" % value in head
+        answer = OK.replace(b"\r\n\r\n", b"\r\nX-Large: %b\r\n\r\n" % value)
+        await server.send(answer)
+        assert await client.until(b"{}") == answer
+
+
+@scripted
+async def test_100_streams_at_once_and_calls_beside_them(tmp_path):
+    """H-06: no limit on connections."""
+    async with stage(tmp_path) as there:
+        streams = []
+        for number in range(100):
+            client, server, _ = await there.both(GET.replace(b"/mcp", b"/%d" % number))
+            await server.send(STREAM)
+            await client.head()
+            streams.append((client, server))
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+        for number, (client, server) in enumerate(streams):
+            await server.send(chunk(b"data: %d\n\n" % number))
+            assert (await client.until(b"\n\n\r\n")).endswith(b"data: %d\n\n\r\n" % number)
+    assert sorted(record.raw for record in there.records(Frame) if record.raw.startswith(b"data")) == sorted(
+        b"data: %d\n" % number for number in range(100)
+    )
+    assert list(there.how().values()).count("shutdown") == 100
+
+
+@scripted
+async def test_secrets_of_heads_are_not_in_the_capture(tmp_path):
+    """O-02: in headers, queries and Location; forwarded they are."""
+    async with stage(tmp_path) as there:
+        head = (
+            b"GET /mcp?api_key=hunter2&code=hunter2&x=1 HTTP/1.1\r\nHost: localhost\r\n"
+            b"Authorization: Bearer hunter2\r\n"
+            b"Cookie: a=hunter2\r\nX-Api-Key: hunter2\r\nMcp-Session-Id: stays\r\n\r\n"
+        )
+        client, server, got = await there.both(head)
+        assert got.count(b"hunter2") == 5
+        await server.send(
+            b"HTTP/1.1 302 Found\r\nSet-Cookie: s=hunter2\r\nLocation: http://h/cb?state=x&code=hunter2\r\n"
+            b"Content-Length: 0\r\n\r\n"
+        )
+        assert (await client.head()).count(b"hunter2") == 2
+    text = there.path.read_bytes()
+    assert b"hunter2" not in text
+    assert text.count("«redacted:".encode()) == 7
+    assert b"stays" in text
+
+
+OAUTH = {
+    "form": (
+        b"/oauth/token",
+        b"application/x-www-form-urlencoded",
+        b"grant_type=authorization_code&code=hunter2&code_verifier=hunter2&client_secret=hunter2",
+    ),
+    "JSON": (
+        b"/register",
+        b"application/json",
+        b'{"client_name":"x","software_statement":"a","client_secret":"hunter2"}',
+    ),
+    "form elsewhere": (
+        b"/connect/go",
+        b"application/x-www-form-urlencoded",
+        b"assertion=hunter2&refresh_token=hunter2",
+    ),
+    "form in parts": (
+        b"/upload",
+        b"multipart/form-data; boundary=b",
+        b'--b\r\nContent-Disposition: form-data; name="client_secret"\r\n\r\nhunter2\r\n--b--\r\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OAUTH)
+@scripted
+async def test_secrets_of_oauth_bodies_are_not_in_the_capture(tmp_path, name):
+    """O-02: in the form or JSON of the request, and in the JSON of the answer."""
+    target, kind, body = OAUTH[name]
+    answer = b'{"access_token":"hunter2","refresh_token":"hunter2","token_type":"Bearer","expires_in":3600}'
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(
+            b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b"
+            % (target, kind, len(body), body)
+        )
+        assert await server.read(len(body)) == body
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(answer), answer))
+        assert (await client.until(b"}")).endswith(answer)
+    assert b"hunter2" not in there.path.read_bytes()
+    assert b'"expires_in": 3600' in there.frames(2)[0]
+    assert ("«withheld: " if name == "form in parts" else "«redacted:").encode() in there.frames(1)[0]
+
+
+@scripted
+async def test_an_event_stream_of_an_oauth_endpoint_is_withheld_and_forwarded(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        event = b'data: {"access_token":"hunter2"}\n\n'
+        length = b"Content-Length: %d\r\n\r\n" % len(event)
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + length + event)
+        assert (await client.until(b"\n\n")).endswith(event)
+    assert there.frames(2) == [f"«withheld: {len(event)} bytes»".encode()]
+
+
+@scripted
+async def test_a_large_oauth_body_is_withheld_whole(tmp_path):
+    """DESIGN section 3, "Secrets"."""
+    body = b'{"client_secret":"hunter2","x":"%b"}' % (b"a" * 70_000)
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(
+            b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        assert await server.read(len(body)) == body
+        await server.send(OK)
+        await client.until(b"{}")
+    assert b"hunter2" not in there.path.read_bytes()
+    assert there.frames(1) == [f"«withheld: {len(body)} bytes»".encode()]
+
+
+@scripted
+async def test_a_capture_that_cannot_be_written_changes_nothing(tmp_path):
+    """S-01 for HTTP: said once."""
+    (tmp_path / "capture.jsonl").mkdir()
+    async with stage(tmp_path) as there:
+        for _ in range(2):
+            client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+            assert await server.read(46) == CALL
+            await server.send(LAST)
+            assert await client.until(b"{}") == OK
+    assert there.stderr.count(b"cannot write a capture") == 1

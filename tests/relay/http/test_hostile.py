@@ -1,0 +1,421 @@
+"""Peers that mean harm, or know no better: nothing is smuggled, nothing waits for ever, the proxy lives on."""
+
+import asyncio
+import json
+import signal
+import socket
+
+import pytest
+
+from mcpspy.capture.records import Frame
+from mcpspy.relay.http.upstream import FIELDS, LARGEST
+from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk, memory
+from tests.relay.http.test_tunnel import ASK, GRANT
+from tests.relay.stage import scripted, stage
+
+PLAIN = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = PLAIN + b"Transfer-Encoding: chunked\r\n"
+ONE = b"2\r\n{}\r\n0\r\n\r\n"
+
+
+async def lives_on(there):
+    """An exchange like any other, over connections of its own."""
+    client, server, _ = await there.both(b"GET /next HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await server.send(LAST)
+    assert await client.until(b"{}") == OK
+
+
+AMBIGUOUS = {
+    "a length and chunks": PLAIN
+    + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n",
+    "chunks and a length": CHUNKED + b"Content-Length: 5\r\n\r\n0\r\n\r\n",
+    "two lengths": PLAIN + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}1",
+    "a list of lengths": PLAIN + b"Content-Length: 2, 2\r\n\r\n{}",
+    "a signed length": PLAIN + b"Content-Length: +2\r\n\r\n{}",
+    "chunks twice": CHUNKED + b"Transfer-Encoding: chunked\r\n\r\n" + ONE,
+    "chunks that are not last": PLAIN + b"Transfer-Encoding: chunked, identity\r\n\r\n" + ONE,
+    "almost chunks": PLAIN + b"Transfer-Encoding: xchunked\r\n\r\n" + ONE,
+    "a space before the colon": PLAIN + b"Transfer-Encoding : chunked\r\n\r\n" + ONE,
+    "a folded line": PLAIN + b"X: 1\r\n Transfer-Encoding: chunked\r\n\r\n" + ONE,
+    "bare line feeds": b"GET / HTTP/1.1\nHost: localhost\n\n",
+    "a bare line feed in a field": PLAIN + b"X: a\nTransfer-Encoding: chunked\r\n\r\n" + ONE,
+    "a bare carriage return": PLAIN + b"X: a\rContent-Length: 2\r\n\r\n{}",
+    "a null": PLAIN + b"X: a\0b\r\n\r\n",
+    "two hosts": PLAIN + b"Host: localhost\r\n\r\n",
+    "no host": b"GET / HTTP/1.1\r\n\r\n",
+    "a chunk without a size": CHUNKED + b"\r\nzz\r\n{}\r\n0\r\n\r\n",
+    "a chunk of endless size": CHUNKED + b"\r\n" + b"f" * 17 + b"\r\n{}",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+@scripted
+async def test_what_two_servers_could_read_in_two_ways_is_refused(tmp_path, name):
+    """RFC 9112, 11.2: request smuggling."""
+    async with stage(tmp_path) as there:
+        client = await there.client()
+        await client.send(AMBIGUOUS[name])
+        assert b" 400 Bad Request\r\n" in await client.rest()
+        assert there.arrived.empty()
+        await lives_on(there)
+    assert [record.head["target"] for record in there.opens() if record.role == "request"] == ["/next"]
+
+
+@pytest.mark.parametrize("protocol", [b"websocket", b"h2c"])
+@pytest.mark.parametrize("framing", [b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n" + ONE])
+@scripted
+async def test_a_request_with_a_body_does_not_become_a_tunnel_and_keeps_its_framing(tmp_path, protocol, framing):
+    """RFC 9110, 7.8: an Upgrade may be ignored; without its framing the body would be the next request."""
+    async with stage(tmp_path) as there:
+        ask = PLAIN + b"Connection: Upgrade\r\nUpgrade: " + protocol + b"\r\n" + framing
+        client, server, head = await there.both(ask)
+        assert head.split(b"\r\n")[2:] == [framing.split(b"\r\n")[0], b"", b""]
+        assert await server.read(len(framing.partition(b"\r\n\r\n")[2])) == framing.partition(b"\r\n\r\n")[2]
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    assert there.frames(1) == [b"{}"]
+
+
+@scripted
+async def test_an_upgrade_to_another_protocol_than_websocket_is_not_asked_for(tmp_path):
+    """HTTP clients of Java ask for h2c by default; what came then could not be recorded."""
+    async with stage(tmp_path) as there:
+        ask = GET.replace(
+            b"\r\n\r\n", b"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n\r\n"
+        )
+        _, _, head = await there.both(ask)
+        assert b"pgrade" not in head
+        assert b"Settings" not in head
+
+
+@pytest.mark.parametrize("rest", [b"zz\r\n", b"2\r\n[]X", b"-1\r\n"])
+@scripted
+async def test_a_request_whose_chunks_break_ends_on_both_sides(tmp_path, rest):
+    """H-05: what came before went on; nobody waits for the rest."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(CHUNKED + b"Content-Type: application/json\r\n\r\n" + chunk(b"[1,"))
+        assert await server.read(8) == chunk(b"[1,")
+        await client.send(rest)
+        assert await server.gone() == "eof"
+        head = await client.head()
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert "does not keep to HTTP/1.1" in json.loads(await client.rest())["error"]["message"]
+        await lives_on(there)
+    assert there.how()[1] == "reset"
+    assert there.opens()[1].sender == "mcpspy"
+    assert there.records(Frame)[0].cut
+
+
+@scripted
+async def test_a_request_that_waits_behind_another_may_break_too(tmp_path):
+    """Pipelined (RFC 9112, 9.3.2): the first is answered, the second ends."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(
+            b"GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\n" + CHUNKED + b"\r\n" + chunk(b"{}")
+        )
+        await client.send(b"zz\r\n")
+        await server.send(LAST)
+        assert await client.until(b"{}") == OK
+        second = await there.server()
+        assert (await second.head()).startswith(b"POST /mcp ")
+        assert b" 400 Bad Request\r\n" in await client.rest()
+        await second.gone()
+
+
+@scripted
+async def test_pipelined_requests_are_answered_in_order(tmp_path):
+    """RFC 9112, 9.3.2."""
+    async with stage(tmp_path) as there:
+        client = await there.client()
+        await client.send(*(b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % number for number in range(50)))
+        server = await there.server()
+        for number in range(50):
+            assert (await server.head()).startswith(b"GET /%d " % number)
+            await server.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n[%02d]" % number)
+            assert (await client.until(b"[%02d]" % number)).count(b"HTTP/1.1 200 OK") == 1
+    assert len(there.opens()) == 100
+
+
+@scripted
+async def test_a_head_that_comes_byte_by_byte_holds_up_nobody(tmp_path):
+    """Slowloris: others are served meanwhile, and it is served when it is whole."""
+    async with stage(tmp_path) as there:
+        slow = await there.client()
+        await slow.send(GET[:1])
+        for byte in GET[1:-1]:
+            await slow.send(bytes([byte]))
+        await lives_on(there)
+        await slow.send(GET[-1:])
+        server = await there.server()
+        assert (await server.head()).startswith(b"GET /mcp HTTP/1.1\r\n")
+        await server.send(OK)
+        assert await slow.until(b"{}") == OK
+
+
+ENDLESS = {
+    "a field": (b"X: ", b"x" * 65536, LARGEST),
+    "fields": (b"", b"X: y\r\n" * 1000, FIELDS * 6),
+}
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+@pytest.mark.parametrize("what", ENDLESS)
+@scripted
+async def test_a_head_without_end_is_not_kept(tmp_path, what, who):
+    begin, more, limit = ENDLESS[what]
+    async with stage(tmp_path) as there:
+        if who == "client":
+            peer = await there.client()
+            await peer.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + begin)
+        else:
+            client, peer, _ = await there.both(GET)
+            await peer.send(b"HTTP/1.1 200 OK\r\n" + begin)
+        before, sent = memory(there.process.pid), 0
+        try:
+            while sent < 64 << 20:
+                await peer.send(more)
+                sent += len(more)
+        except ConnectionError:
+            pass
+        assert sent < limit + (16 << 20)  # buffers of the kernel
+        assert memory(there.process.pid) - before < 16 << 20
+        if who == "server":
+            assert (await client.head()).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+        await lives_on(there)
+
+
+@scripted
+async def test_informational_responses_without_end_are_an_end(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        reading = asyncio.create_task(client.until(b"without end\n"))
+        try:
+            while not reading.done():
+                await server.send(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 100)
+        except ConnectionError:
+            pass
+        assert b"HTTP/1.1 502 Bad Gateway\r\n" in await reading
+        await lives_on(there)
+
+
+@pytest.mark.parametrize("how", ["with the head", "with the last event", "alone"])
+@scripted
+async def test_a_response_whose_chunks_break_ends_on_both_sides(tmp_path, how):
+    """H-05: whatever the segments, what came before the fault arrives, and then the client is left as we were."""
+    first, last, fault = chunk(b"data: 1\n\n"), chunk(b"data: 2\n\n"), b"zz\r\n"
+    parts = {
+        "with the head": [STREAM + first + last + fault],
+        "with the last event": [STREAM, first, last + fault],
+        "alone": [STREAM, first, last, fault],
+    }[how]
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        got = b""
+        for part in parts:
+            await server.send(part)
+            if part is not parts[-1]:
+                got += await client.read(len(part))
+        got += await client.rest()
+        assert got.startswith(STREAM)
+        assert got.endswith(b"data: 2\n\n\r\n")  # and no last chunk
+        await server.gone()
+        await lives_on(there)
+    assert there.how()[2] == "reset"
+    assert there.frames(2) == [b"data: 1\n", b"data: 2\n"]
+
+
+BODIES = {
+    "204": (b"GET", b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n", b"{}"),
+    "204 in chunks": (b"DELETE", b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n"),
+    "304": (b"GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n", b"{}"),
+    "HEAD": (b"HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", b"{}"),
+    "two answers": (b"GET", OK, OK.replace(b"{}", b"[]")),
+}
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+@pytest.mark.parametrize("name", BODIES)
+@scripted
+async def test_what_an_upstream_sends_unasked_answers_no_other_request(tmp_path, name, when):
+    """RFC 9112, 9.2: the answer passes, and the connection is not used again."""
+    method, answer, more = BODIES[name]
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(method + b" /1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await server.send(answer + more if when == "at once" else answer)
+        assert await client.read(len(answer)) == answer
+        if when == "later":
+            await server.send(more)
+            other, beside, _ = await there.both(GET)  # when this is answered, the rest has arrived
+            await beside.send(LAST)
+            await other.until(b"{}")
+        await client.send(b"GET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        second = await there.server()
+        assert (await second.head()).startswith(b"GET /2 ")
+        await second.send(LAST)
+        assert await client.until(b"{}") == OK
+        await server.gone()
+
+
+BROKEN = {
+    "two lengths": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}1",
+        "Duplicate Content-Length",
+    ),
+    "a length and chunks": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n" + ONE,
+        "Transfer-Encoding can't be present with Content-Length",
+    ),
+    "101 unasked": (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x02{}", "changed unasked"),
+    "a bare carriage return": (b"HTTP/1.1 200 OK\r\nX: a\rY: b\r\n\r\n", "HTTP/1.1"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+@scripted
+async def test_an_answer_that_is_broken_is_a_502_that_says_how(tmp_path, name):
+    """Issue 7: honest; no word of https:// where HTTP is spoken, if badly."""
+    sent, words = BROKEN[name]
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(sent)
+        assert (await client.head()).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+        text = (await client.until(b"\n")).decode()
+        assert words in text
+        assert "https" not in text
+        await server.gone()
+        await lives_on(there)
+
+
+@scripted
+async def test_trailers_stay_behind_and_folded_fields_become_one_line(tmp_path):
+    """RFC 9110, 6.5.1; RFC 9112, 5.2 and 7.1.1: what an intermediary may do, and no more."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(CHUNKED + b"Trailer: X-T\r\n\r\n2;a=b\r\n{}\r\n0\r\nX-T: 1\r\n\r\n")
+        assert await server.read(len(ONE)) == ONE
+        await server.send(
+            b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nTransfer-Encoding: chunked\r\n\r\n2;c\r\n[]\r\n0\r\nX-T: 1\r\n\r\n"
+        )
+        assert await client.until(b"0\r\n\r\n") == (
+            b"HTTP/1.1 200 OK\r\nX: a b\r\nTransfer-Encoding: chunked\r\n\r\n" + ONE.replace(b"{}", b"[]")
+        )
+    assert [record.raw for record in there.records(Frame)] == [b"{}", b"[]"]
+
+
+@scripted
+async def test_a_large_call_that_an_upstream_breaks_off_is_not_sent_again(tmp_path):
+    """RFC 9110, 9.2.2: not even over a connection that was idle before."""
+    body = b'{"jsonrpc":"2.0","id":7,"method":"x","params":"%b"}' % (b"x" * 60_000)
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(OK)
+        await client.until(b"{}")
+        await client.send(POST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        await server.head()
+        server.abort()
+        assert (await client.head()).startswith(b"HTTP/1.1 502 ")
+        assert json.loads(await client.until(b"}}"))["id"] == 7
+        assert there.arrived.empty()
+
+
+@pytest.mark.parametrize("when", ["after the body", "before the body"])
+@scripted
+async def test_an_error_has_the_id_of_a_request_whose_body_came_after_its_head(tmp_path, when):
+    """Issue 7: HTTP clients of Python send the two one after the other."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n")
+        if when == "before the body":
+            server.close()
+        await client.send(CALL)
+        if when == "after the body":
+            assert await server.read(46) == CALL
+            server.close()
+        assert (await client.head()).startswith(b"HTTP/1.1 502 ")
+        assert json.loads(await client.until(b"}}"))["id"] == 7
+    assert there.frames(1) == [CALL]
+
+
+@scripted
+async def test_an_error_has_that_id_also_where_nobody_listens(tmp_path):
+    async with stage(tmp_path, url="http://127.0.0.1:1/mcp") as there:
+        client = await there.client()
+        await client.send(POST + b"Content-Length: 46\r\n\r\n")
+        await asyncio.sleep(0.05)  # until it has been refused; without, the test tells less
+        await client.send(CALL)
+        assert (await client.head()).startswith(b"HTTP/1.1 502 ")
+        assert json.loads(await client.until(b"}}"))["id"] == 7
+    assert there.frames(1) == [CALL]
+
+
+@scripted
+async def test_an_answer_is_heard_though_the_upstream_took_no_more_of_the_request(tmp_path):
+    """H-04: a 413 that comes with a reset."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 100000000\r\n\r\n" + CALL)
+        refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        await server.send(refusal)
+        assert await client.head() == refusal
+        server.abort()
+        await lives_on(there)
+
+
+@scripted
+async def test_a_request_is_recorded_though_there_never_was_a_connection(tmp_path):
+    """A client that gives up while the upstream is dialled: the capture has what it wanted."""
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        with socket.create_connection(deaf.getsockname()):  # takes the one place in the queue
+            async with stage(tmp_path, url=f"http://127.0.0.1:{deaf.getsockname()[1]}/mcp") as there:
+                client = await there.client()
+                await client.send(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+                other = await there.client()  # when this has its answer, the call has been read
+                await other.send(b"GET http://x/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                await other.head()
+                client.close()
+    (request,) = (record for record in there.opens() if record.role == "request" and record.head["method"] == "POST")
+    assert there.frames(request.ch) == [CALL]
+    assert there.how()[request.ch] == "eof"
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+@scripted
+async def test_a_peer_that_closes_one_half_has_left(tmp_path, who):
+    """A FIN is all that a process that died sends; H-05 does not wait for more."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        if who == "client":
+            client.writer.write_eof()
+            assert await server.gone() == "eof"
+        else:
+            server.writer.write_eof()
+            assert (await client.head()).startswith(b"HTTP/1.1 502 ")
+            assert b"closed the connection without an answer" in await client.until(b"\n")
+        await lives_on(there)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@scripted
+async def test_a_signal_ends_everything_that_is_open_in_order(tmp_path, how):
+    """A stream, an upload, a question and a connection that is idle; also when the signal comes twice."""
+    async with stage(tmp_path) as there:
+        listener, server, _ = await there.both(GET)
+        await server.send(STREAM, chunk(b"data: 1\n\n"))
+        await listener.until(b"\n\n\r\n")
+        uploader, server, _ = await there.both(POST + b"Content-Length: 100\r\n\r\n" + CALL)
+        await server.read(len(CALL))
+        asker, _, _ = await there.both(GET)
+        talker, server, _ = await there.both(ASK)
+        await server.send(GRANT)
+        await talker.head()
+        idle = await there.client()
+        there.process.send_signal(how)
+        there.process.send_signal(how)
+        for client in (listener, uploader, asker, talker, idle):
+            await client.gone()
+        assert await there.process.wait() == 0
+    assert there.ended()
+    hows = there.how()
+    assert set(hows) == {record.ch for record in there.opens()}
+    assert list(hows.values()).count("shutdown") == 4  # the stream, the upload, both directions of the socket
+    assert there.stderr == b""

@@ -1,0 +1,178 @@
+"""What listens: routes and their captures, and how it ends."""
+
+import asyncio
+import json
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Open
+from mcpspy.recording.stream import Tap
+from mcpspy.relay.http.heads import Address
+from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.listener import Relay, Route
+from mcpspy.relay.http.upstream import Upstream
+from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk, memory
+from tests.relay.stage import scripted, stage
+
+HOST = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/one", "/one"),
+        ("/one/", "/one"),
+        ("/one?x", "/one"),
+        ("/one/two/mcp", "/one"),
+        ("/two/mcp", "/two"),
+        ("/oneself", ""),
+        ("/", ""),
+        ("/three", ""),
+    ],
+)
+def test_a_route_is_found_by_its_prefix(target, expected):
+    """H-09."""
+    routes = [
+        Route(address, Upstream(address), Tap(None, print), 0)
+        for address in (Address("http://h/", prefix) for prefix in ("/one", "/two", ""))
+    ]
+    assert Relay(routes, Guard("", []), print)._route(target).address.prefix == expected
+
+
+@scripted
+async def test_each_route_has_its_upstream_and_its_capture(tmp_path):
+    """H-09: several upstreams on one listener; one capture is one server."""
+    folder = tmp_path / "captures"
+    routes = ("--route", "one=http://127.0.0.1:{port}/mcp", "--route", "two=http://localhost:{port}/sse?a=1")
+    async with stage(tmp_path, *routes, "--capture-dir", str(folder)) as there:
+        assert [url.split()[0] for url in there.urls] == ["one", "two"]
+        assert there.urls[0].endswith(f"http://127.0.0.1:{there.port}/one/mcp")
+        assert there.urls[1].endswith("/two/sse?a=1")
+        for target, forwarded, host in (
+            (b"/one/mcp?x=%7e", b"/mcp?x=%7e", b"127.0.0.1"),
+            (b"/two", b"/", b"localhost"),
+        ):
+            client, server, head = await there.both(b"GET " + target + HOST)
+            assert head.startswith(b"GET " + forwarded + b" HTTP/1.1\r\nHost: %b:%d\r\n" % (host, there.upstream))
+            await server.send(LAST)
+            await client.until(b"{}")
+        client = await there.client()
+        await client.send(b"GET /three/mcp" + HOST)
+        assert (await client.head()).startswith(b"HTTP/1.1 404 Not Found\r\n")
+        assert there.arrived.empty()
+    captures = {Capture(str(path)).header.name: Capture(str(path)) for path in folder.iterdir()}
+    assert sorted(captures) == ["one", "two"]
+    assert captures["two"].header.url == f"http://localhost:{there.upstream}/sse?a=1"
+    for name, target, forwarded in (("one", "/one/mcp?x=%7e", "/mcp?x=%7e"), ("two", "/two", "/")):
+        asked, answer = (record for record in captures[name].records() if isinstance(record, Open))
+        assert (asked.head["target"], asked.sent["target"], asked.by) == (target, forwarded, "host")
+        assert answer.answers == asked.ch
+
+
+@scripted
+async def test_whoever_may_not_use_the_port_does_not_learn_what_stands_there(tmp_path):
+    """H-02: the routes are named to those alone who may use them."""
+    routes = ("--route", "secret-project=http://127.0.0.1:{port}/mcp", "--capture-dir", str(tmp_path / "captures"))
+    async with stage(tmp_path, *routes) as there:
+        for host, status in ((b"evil.example", b"403 Forbidden"), (b"localhost", b"404 Not Found")):
+            client = await there.client()
+            await client.send(b"GET / HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % host)
+            answer = await client.rest()
+            assert answer.startswith(b"HTTP/1.1 " + status)
+            assert (b"secret-project" in answer) is (host == b"localhost")
+
+
+@scripted
+async def test_no_time_ends_a_stream_that_is_open():
+    """H-06: asserted on the objects of aiohttp, whose one limit is for connections that nobody uses."""
+    address = Address("http://127.0.0.1:1/")
+    entered, left = asyncio.Event(), asyncio.Event()
+
+    class Waits(Relay):
+        async def handle(self, request):
+            entered.set()
+            await left.wait()
+            return await super().handle(request)
+
+    relay = Waits([Route(address, Upstream(address), Tap(None, print), 0)], Guard("", []), print)
+    factory = relay.server()
+    server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b"GET /" + HOST)
+    await entered.wait()
+    (connection,) = factory.connections
+    connection._next_keepalive_close_time = 0
+    connection._process_keepalive()  # as it would after an hour
+    left.set()
+    assert (await reader.readline()).startswith(b"HTTP/1.1 502 ")
+    writer.close()
+    server.close()
+    await relay.end()
+
+
+@scripted
+async def test_memory_is_flat_after_many_exchanges(tmp_path):
+    """Issue 7, in small: 10,000 exchanges and 100 open streams are for the benchmark."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+
+        async def exchange():
+            await server.read(46)
+            await server.send(OK)
+            await client.until(b"{}")
+            await client.send(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+            await server.head()
+
+        for _ in range(500):
+            await exchange()
+        before = memory(there.process.pid)
+        for _ in range(2000):
+            await exchange()
+        assert memory(there.process.pid) - before < 1 << 20
+    assert len(there.opens()) == 2 * 2500 + 1
+
+
+@scripted
+async def test_ctrl_c_ends_every_stream_and_every_capture_in_order(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(STREAM, chunk(b"data: 1\n\ndata: 2"))
+        await client.until(b"data: 2\r\n")
+        idle = await there.client()
+        assert await there.end() == 0
+        assert await client.gone() == "eof"
+        assert await idle.gone() == "eof"
+        await server.gone()
+    assert there.how() == {1: "eof", 2: "shutdown"}
+    assert there.frames(2) == [b"data: 1\n", b"data: 2"]
+    assert there.ended()
+    assert not Capture(str(there.path)).live
+
+
+@scripted
+async def test_the_capture_says_which_server_it_is_and_is_live_meanwhile(tmp_path):
+    """DESIGN section 3."""
+    async with stage(tmp_path, "--name", "weather", path="/mcp?token=hunter2") as there:
+        header = Capture(str(there.path)).header
+        assert (header.transport, header.name, header.argv) == ("http", "weather", ())
+        assert header.url.startswith(f"http://127.0.0.1:{there.upstream}/mcp?token=«redacted:")
+        assert header.pid == there.process.pid
+        assert Capture(str(there.path)).live
+    assert b"hunter2" not in there.path.read_bytes()
+    assert json.loads(there.path.read_bytes().splitlines()[-1])["kind"] == "end"
+
+
+@pytest.mark.parametrize(
+    "junk", [b"\x16\x03\x01\x02\x00\x01\x00", b"SSH-2.0\r\n\r\n", b"GET / HTTP/1.1\r\nA B: c\r\n\r\n"]
+)
+@scripted
+async def test_what_is_no_http_gets_a_400_and_the_proxy_lives_on(tmp_path, junk):
+    async with stage(tmp_path) as there:
+        client = await there.client()
+        await client.send(junk)
+        assert b" 400 Bad Request\r\n" in (await client.rest()) or junk.startswith(b"\x16")
+        client, server, _ = await there.both(b"GET /" + HOST)
+        await server.send(LAST)
+        await client.until(b"{}")
+    assert there.stderr == b""

@@ -1,0 +1,258 @@
+"""Responses: streamed as they come, recorded event by event, and not finished when they broke off."""
+
+import asyncio
+import time
+
+import pytest
+
+from mcpspy.capture.records import Close, Frame
+from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk
+from tests.relay.stage import scripted, stage
+
+
+@scripted
+async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
+    """H-04, H-10."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(STREAM)
+        assert await client.head() == STREAM
+        events = [b"id: 1\r\ndata: \r\n\r\n", b": ping\n\n", b"data: {}\r\r", b"retry: 5\ndata: a\n\n"]
+        delays = []
+        for event in events:
+            before = time.monotonic()
+            await server.send(chunk(event))
+            assert await client.read(len(chunk(event))) == chunk(event)
+            delays.append(time.monotonic() - before)
+        assert sorted(delays)[1] < 0.1  # a bound that a busy machine keeps; H-04 asks for 10 ms
+        await server.send(chunk(b"data: cu"), b"0\r\n\r\n")
+        assert (await client.until(b"0\r\n\r\n")).endswith(b"data: cu\r\n0\r\n\r\n")
+    assert [record.raw for record in there.records(Frame)] == [
+        b"id: 1\r\ndata: \r\n",
+        b": ping\n",
+        b"data: {}\r",
+        b"retry: 5\ndata: a\n",
+        b"data: cu",
+    ]
+    assert [record.cut for record in there.records(Frame)] == [False] * 4 + [True]
+    assert there.opens()[1].framing == "sse"
+
+
+@scripted
+async def test_events_in_segments_of_one_byte_are_whole_frames(tmp_path):
+    """H-10; REQUIREMENTS 6, case 10: also divided inside a character."""
+    event = 'event: message\r\ndata: {"é🌍":"\u2028"}\r\n\r\n'.encode()
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for i in range(len(event)):
+            await server.send(event[i : i + 1])
+            await asyncio.sleep(0.001)
+        server.close()
+        head = await client.head()
+        assert head.endswith(b"Content-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        assert await client.rest() == event
+    assert there.frames(2) == [event[:-2]]
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "raw", "br", "zstd"])
+@scripted
+async def test_a_compressed_stream_passes_as_it_is_and_is_recorded_decoded(tmp_path, name):
+    """H-04, H-11; REQUIREMENTS 6, case 10."""
+    from tests.wire.test_content_coding import flushed
+
+    events = [b'data: {"id":%d}\n\n' % number for number in range(4)]
+    coding = b"deflate" if name == "raw" else name.encode()
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: %b\r\n\r\n" % coding))
+        await client.head()
+        for coded in flushed(name, events):
+            await server.send(chunk(coded))
+            assert await client.read(len(chunk(coded))) == chunk(coded)
+        await server.send(b"0\r\n\r\n")
+        await client.read(5)
+    assert there.frames(2) == [event[:-1] for event in events]
+
+
+@scripted
+async def test_what_cannot_be_decoded_is_recorded_as_it_came_and_the_close_says_why(tmp_path):
+    """H-11."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        answer = OK.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
+        await server.send(answer)
+        assert await client.until(b"{}") == answer
+    assert there.frames(2) == [b"{}"]
+    assert there.records(Close)[1].reason.startswith("the coded body is damaged")
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@scripted
+async def test_a_body_that_ends_with_the_connection_does_so_on_our_side(tmp_path, version):
+    """H-04: also from an HTTP/1.0 upstream."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(b"HTTP/%b 200 OK\r\nContent-Type: text/plain\r\n\r\npart" % version)
+        assert await client.head() == b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+        assert await client.read(4) == b"part"
+        await server.send(b"s")
+        server.close()
+        assert await client.rest() == b"s"
+    assert there.frames(2) == [b"parts"]
+    assert there.how()[2] == "eof"
+
+
+@scripted
+async def test_an_http_1_0_client_gets_no_chunks(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        await server.send(STREAM, chunk(b"data: 1\n\n"), chunk(b"data: 2\n\n"), b"0\r\n\r\n")
+        head = await client.head()
+        assert b"chunked" not in head
+        assert await client.rest() == b"data: 1\n\ndata: 2\n\n"
+
+
+BODILESS = {
+    "HEAD": (b"HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\nContent-Type: application/json\r\n\r\n"),
+    "OPTIONS": (b"OPTIONS", b"HTTP/1.1 204 No Content\r\nAllow: GET, POST\r\n\r\n"),
+    "304": (b"GET", b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\nContent-Length: 99\r\n\r\n'),
+    "202": (b"DELETE", b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"),
+    "405": (b"GET", b"HTTP/1.1 405 Method Not Allowed\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", BODILESS)
+@scripted
+async def test_responses_without_a_body_pass_and_the_connection_lives_on(tmp_path, name):
+    """H-04."""
+    method, answer = BODILESS[name]
+    async with stage(tmp_path) as there:
+        client = await there.client()
+        for _ in range(2):
+            await client.send(method + b" /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            server = await there.server()
+            assert (await server.head()).startswith(method + b" /mcp HTTP/1.1\r\n")
+            await server.send(answer.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            assert await client.head() == answer
+    assert there.records(Frame) == []
+    assert set(there.how().values()) == {"eof"}
+
+
+@pytest.mark.parametrize("framing", ["chunked", "length", "close"])
+@pytest.mark.parametrize("end", ["close", "abort"])
+@scripted
+async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, framing, end):
+    """H-05: the client sees that the body is incomplete, and the capture says so."""
+    field = {"chunked": b"Transfer-Encoding: chunked", "length": b"Content-Length: 100", "close": b"X: y"}[framing]
+    delays = []
+    async with stage(tmp_path) as there:
+        part = chunk(b"part") if framing == "chunked" else b"part"
+        for _ in range(3):
+            client, server, _ = await there.both(GET)
+            await server.send(b"HTTP/1.1 200 OK\r\n" + field + b"\r\n\r\n" + part)
+            await client.head()
+            assert await client.read(len(part)) == part
+            before = time.monotonic()
+            getattr(server, end)()
+            gone = await client.gone()
+            delays.append(time.monotonic() - before)
+            # eof: before its length was reached
+            assert gone == ("reset" if (framing, end) == ("close", "abort") else "eof")
+        other, server, _ = await there.both(GET)
+        await server.send(LAST)
+        assert await other.until(b"{}") == OK  # the proxy lives on
+    assert sorted(delays)[1] < 0.1
+    finished = (framing, end) == ("close", "close")
+    assert there.how()[2] == ("eof" if finished else "reset")
+    assert there.records(Frame)[0].cut is not finished
+
+
+@scripted
+async def test_what_was_held_of_a_stream_that_breaks_off_is_not_lost(tmp_path):
+    """H-08: half an endpoint event."""
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET.replace(b"Mcp-Session-Id: s\r\n", b""))
+        await server.send(STREAM, chunk(b"event: endpoint\ndata: /mess"))
+        await client.head()
+        server.close()
+        assert await client.rest() == chunk(b"event: endpoint\ndata: /mess")
+    assert there.frames(2) == [b"event: endpoint\ndata: /mess"]
+    assert there.how()[2] == "reset"
+
+
+@pytest.mark.parametrize("name", ["identity", "gzip", "raw", "br", "zstd"])
+@scripted
+async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, name):
+    """H-04, H-10, H-11; REQUIREMENTS 6, case 10: CR alone, one byte a segment, no end; each event within 10 ms."""
+    from tests.wire.test_content_coding import flushed
+
+    events = [f'data: {{"é🌍":{number}}}\r\r'.encode() for number in range(5)]
+    parts = [*events, b"data: cut"]
+    coded = parts if name == "identity" else flushed(name, parts)
+    coding = b"deflate" if name == "raw" else name.encode()
+    delays = []
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(GET)
+        fields = b"Content-Type: text/event-stream\r\nContent-Encoding: %b\r\nConnection: close\r\n\r\n" % coding
+        await server.send(b"HTTP/1.1 200 OK\r\n" + fields)
+        assert (await client.head()).endswith(fields)
+        for part in coded:
+            for byte in part:
+                begun = time.monotonic()
+                await server.send(bytes([byte]))
+                assert await client.read(1) == bytes([byte])
+                delays.append(time.monotonic() - begun)
+        server.close()
+        assert await client.gone() == "eof"
+    assert sorted(delays)[len(delays) // 2] < 0.01
+    assert there.frames(2) == [*(event[:-1] for event in events), b"data: cut"]
+    assert there.records(Frame)[-1].cut
+
+
+@scripted
+async def test_redirects_are_not_followed_and_lead_back_to_us(tmp_path):
+    """H-07."""
+    async with stage(tmp_path) as there:
+        ours, theirs = b"127.0.0.1:%d" % there.port, b"127.0.0.1:%d" % there.upstream
+        for sent, forwarded in (
+            (b"http://%b/mcp/?a=%%20" % theirs, b"http://%b/mcp/?a=%%20" % ours),
+            (b"/mcp/", b"/mcp/"),
+            (b"https://elsewhere.example/x", b"https://elsewhere.example/x"),
+        ):
+            client, server, _ = await there.both(b"POST /mcp HTTP/1.1\r\nHost: %b\r\nContent-Length: 0\r\n\r\n" % ours)
+            answer = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: %b\r\nContent-Length: 0\r\n\r\n"
+            await server.send(answer.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") % sent)
+            assert await client.head() == answer % forwarded
+        assert there.arrived.empty()
+    response = there.opens()[1]
+    assert (response.by, response.sent["headers"]) == (
+        "location",
+        [["Location", f"http://127.0.0.1:{there.port}/mcp/?a=%20"]],
+    )
+
+
+@scripted
+async def test_small_calls_pass_beside_a_large_compressed_body(tmp_path):
+    """PERFORMANCE: recording a large body lets others have their turn."""
+    import gzip
+
+    body = gzip.compress(b'{"text":"%b"}' % (b"0123456789 lorem ipsum" * 400_000))
+    async with stage(tmp_path) as there:
+        big, big_server, _ = await there.both(GET)
+        small, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+        await server.read(46)
+        await server.send(OK)
+        await small.until(b"{}")
+        head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+        sending = asyncio.create_task(big_server.send(head, body))
+        receiving = asyncio.create_task(big.read(len(head) + len(body)))
+        while not receiving.done():
+            await small.send(POST + b"Content-Length: 46\r\n\r\n" + CALL)
+            await server.head()
+            await server.read(46)
+            await server.send(OK)
+            assert await small.until(b"{}") == OK
+        await sending
+        assert receiving.result().endswith(body)
+    assert gzip.decompress(body) in [record.raw for record in there.records(Frame)]

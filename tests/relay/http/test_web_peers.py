@@ -1,0 +1,97 @@
+"""Real SDK clients and servers give the same results with `mcpspy proxy` between them, and everything is recorded.
+
+SDK client ── mcpspy proxy ── SDK server        Streamable HTTP of both eras, legacy HTTP+SSE, and WebSocket
+"""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, Frame, Open
+from mcpspy.report.checked import check
+from mcpspy.wire.jsonrpc import Error, Request, Result, parse
+from mcpspy.wire.sse import parse_event
+from tests.peers import prepare
+from tests.peers.serving import LIMIT, PATHS, running, serving
+
+# What every client's program does wrong, to see what comes of it.
+ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}
+SESSIONS = [
+    *(
+        (client, server, transport)
+        for client in prepare.SDKS
+        for server in ("python1", "python2")
+        for transport in ("http", "sse")
+    ),
+    ("python1", "python1", "ws"),
+    ("node", "everything", "http"),
+    ("node", "everything", "sse"),
+]
+
+
+def session(client, transport, url, scenario):
+    """What a client's program reports."""
+    command = prepare.client(client, "--scenario", scenario, f"--{transport}", url)
+    done = subprocess.run(command, capture_output=True, timeout=2 * LIMIT, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("client", "server", "transport"), SESSIONS)
+def test_a_session_is_the_same_through_the_proxy(tmp_path, client, server, transport):
+    """H-01, H-03, H-04, H-06, H-08 with real peers; REQUIREMENTS 6, case 8: the SDKs check the Host."""
+    for name in {client, server.replace("everything", "node")}:
+        if not prepare.ready(name):
+            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    scenario = "everything" if server == "everything" else "full"
+    with serving(server, transport) as url:
+        bare = session(client, transport, url, scenario)
+    capture = tmp_path / "capture.jsonl"
+    with serving(server, transport) as url:
+        proxy = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "-o", str(capture), url]
+        with running(proxy) as process:
+            ours = process.stdout.readline().strip()
+            assert re.fullmatch(rf"http://127\.0\.0\.1:\d+{PATHS[transport]}", ours)
+            through = session(client, transport, ours, scenario)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(LIMIT) == 0
+    assert through == bare
+    assert bare["steps"][0]["result"]["revision"] == ("2026-07-28" if client == server == "python2" else "2025-11-25")
+    judge(capture, transport)
+
+
+def judge(path, transport):
+    """Every message of both peers is in the capture, whole; every response answers a request of the client's."""
+    opens, closes, asked, answered = {}, {}, 0, 0
+    for record in Capture(str(path)).records():
+        if isinstance(record, Open):
+            opens[record.ch] = record
+        elif isinstance(record, Close):
+            closes[record.ch] = record.how
+        elif isinstance(record, Frame):
+            assert not record.cut or closes.get(record.ch) != "eof"
+            channel = opens[record.ch]
+            raw = parse_event(record.raw).data if channel.framing == "sse" else record.raw
+            if raw in (None, b"", b"Accepted") or raw.startswith(b"/mess"):
+                continue
+            for message in parse(raw):
+                assert isinstance(message.value, dict), raw
+                asked += isinstance(message, Request) and channel.sender == "client"
+                answered += isinstance(message, Result | Error) and channel.sender == "server"
+    assert asked >= 10
+    assert asked - 3 <= answered <= asked  # what was cancelled, and a listen
+    for channel in opens.values():
+        if channel.role == "response":
+            assert opens[channel.answers].role == "request"
+        assert channel.ch in closes
+    wrong = {finding.rule for finding in check(str(path)).findings if finding.severity != "info"}
+    assert wrong <= ON_PURPOSE
+    framing = "message" if transport == "ws" else "sse"
+    assert [channel for channel in opens.values() if channel.framing == framing]
+    if transport == "sse":
+        assert [it.head["method"] for it in opens.values() if it.role == "request"].count("GET") == 1

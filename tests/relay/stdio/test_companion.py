@@ -1,0 +1,267 @@
+"""`wrap --check`: errors are said while they happen, and whatever becomes of who says them, traffic does not notice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcpspy.relay.stdio import companion
+from mcpspy.relay.stdio.companion import Companion
+from tests.relay.harness import LIMIT, python, running, until
+from tests.test_layers import LIGHT, imported
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
+
+FAULTY = """
+import sys
+for line in sys.stdin:
+    print("not a message", flush=True)
+    print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
+"""
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+END = 0.3  # seconds that `wrap` may take for its own end
+SLACK = 1.2  # seconds for a machine that is busy with other tests
+
+
+@pytest.fixture
+def checked(wrap, tmp_path):
+    """Starts a server behind `wrap --check`."""
+
+    def start(*command, **popen):
+        return wrap(*command, options=("-o", str(tmp_path / "capture-0.jsonl"), "--check"), **popen)
+
+    return start
+
+
+def companion_of(wrapped):
+    """The pid of the companion, once it is there."""
+
+    def found():
+        for task in Path(f"/proc/{wrapped.pid}/task").iterdir():
+            for pid in (task / "children").read_text().split():
+                if b"mcpspy.report.companion" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return int(pid)
+        return None
+
+    return until(found, "the companion")
+
+
+def following(pid, path):
+    """Whether the companion has opened the capture."""
+    return any(os.path.realpath(f"/proc/{pid}/fd/{fd}") == str(path) for fd in os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_an_error_is_said_while_the_session_goes_on(checked):
+    """DESIGN section 5: one line for each finding of severity error, prefixed; stdout is the server's alone."""
+    wrapped = checked(*python(FAULTY))
+    assert wrapped.ask(PING) == b"not a message"
+    line = wrapped.stderr.readline()
+    assert line.startswith(b"mcpspy: #")
+    assert line.endswith(b" server: this line is not JSON at character 0 [framing/not-json]\n")
+    assert wrapped.poll() is None
+    assert wrapped.finish() == (b'{"jsonrpc":"2.0","id":1,"result":{}}\n', b"", 0)
+
+
+def test_the_end_waits_a_moment_for_what_only_the_end_can_tell(checked):
+    """The answer belongs to no request. How far the companion gets in that moment is for the machine to say."""
+    wrapped = checked(*python(FAULTY))
+    assert wrapped.ask(PING.replace(b'"id":1', b'"id":2')) == b"not a message"
+    assert wrapped.stderr.readline().endswith(b"[framing/not-json]\n")
+    before = time.monotonic()
+    _, err, code = wrapped.finish()
+    assert time.monotonic() - before < END + SLACK
+    assert code == 0
+    assert [line.rpartition(b"[")[2] for line in err.splitlines()] in ([], [b"pairing/orphan-response]"])
+
+
+def test_a_session_without_an_error_says_nothing(checked):
+    wrapped = checked("cat")
+    assert wrapped.ask(PING.replace(b"ping", b"x/y")) == PING.replace(b"ping", b"x/y")  # a warning at most
+    assert following_soon(wrapped)
+    assert wrapped.finish() == (b"", b"", 0)
+
+
+def following_soon(wrapped):
+    pid = companion_of(wrapped)
+    return until(lambda: following(pid, wrapped.path), "the look at the capture")
+
+
+def test_nobody_is_started_before_the_first_frame(checked):
+    wrapped = checked("cat")
+    until(wrapped.recording, "the capture")
+    children = [
+        pid for task in Path(f"/proc/{wrapped.pid}/task").iterdir() for pid in (task / "children").read_text().split()
+    ]
+    assert len(children) == 1
+    assert wrapped.finish() == (b"", b"", 0)
+
+
+def test_the_companion_gives_way_to_everybody(checked):
+    wrapped = checked("cat")
+    wrapped.ask(PING)
+    pid = companion_of(wrapped)
+    until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == companion._LOWEST, "the lowest priority")
+    until(lambda: following(pid, wrapped.path), "the look at the capture")
+    held = {int(fd): os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    assert held[0] == held[1] == os.devnull
+    assert {path for fd, path in held.items() if fd > 2} == {str(wrapped.path)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_companion_that_hangs_or_dies_changes_nothing(checked, number):
+    """And `wrap` ends in its own time, with nobody left who holds stderr."""
+    wrapped = checked("sh", "-c", "cat; exit 7")
+    assert wrapped.ask(PING) == PING
+    pid = companion_of(wrapped)
+    os.kill(pid, number)
+    for n in range(200):
+        line = b"%d not a message" % n
+        assert wrapped.ask(line) == line
+    wrapped.stdin.close()
+    before = time.monotonic()
+    wrapped.stderr.read()  # to its end: every holder is gone
+    assert wrapped.wait(LIMIT) == 7
+    assert time.monotonic() - before < END + SLACK
+    assert not running(pid)
+    assert len(wrapped.frames(1)) == len(wrapped.frames(2)) == 201
+
+
+def test_a_client_that_does_not_read_stderr_is_not_held_up(checked):
+    """The pipe must not be filled: the server's own stderr would block, and with it the server."""
+    source = """
+import sys
+for line in sys.stdin:
+    print("not a message", flush=True)
+    sys.stderr.write("." * 20_000 if line.startswith("last") else "")
+    sys.stderr.flush()
+    print("done", flush=True) if line.startswith("last") else None
+"""
+    wrapped = checked(*python(source))
+    for n in range(3000):
+        assert wrapped.ask(b"%d" % n) == b"not a message"
+    pid = companion_of(wrapped)
+    until(lambda: following(pid, wrapped.path), "the look at the capture")
+    until(lambda: companion_waits(pid), "errors that nobody reads")
+    assert wrapped.ask(b"last") == b"not a message"
+    assert wrapped.readline() == b"done"
+    before = time.monotonic()
+    wrapped.stdin.close()
+    assert wrapped.stderr.read().count(b"." * 1000) >= 1
+    assert wrapped.wait(LIMIT) == 0
+    assert time.monotonic() - before < END + SLACK
+
+
+def companion_waits(pid):
+    """It has written, and stands in a sleep."""
+    written = Path(f"/proc/{pid}/io").read_text().split("syscw: ")[1].split()[0]
+    return int(written) > 10 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_companion_does_not_outlive_wrap(checked, number):
+    wrapped = checked("cat")
+    wrapped.ask(PING)
+    pid = companion_of(wrapped)
+    until(lambda: following(pid, wrapped.path), "the look at the capture")
+    wrapped.send_signal(number)
+    wrapped.stderr.read()
+    assert wrapped.wait(LIMIT) == -number
+    until(lambda: not running(pid), "the end of the companion")
+
+
+def test_a_signal_to_the_group_is_not_for_the_companion(checked):
+    """It would end before it has said what it knows, or with a traceback."""
+    wrapped = checked(
+        *python(FAULTY.replace("import sys", "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"))
+    )
+    wrapped.ask(PING)
+    pid = companion_of(wrapped)
+    os.killpg(wrapped.pid, signal.SIGINT)
+    assert b"[framing/not-json]" in wrapped.stderr.readline()
+    assert running(pid)
+    assert b"Traceback" not in wrapped.finish()[1]
+
+
+def test_a_command_that_cannot_start_is_one_line_as_ever(checked):
+    out, err, code = checked("no-such-command").finish()
+    assert (out, code, err.count(b"\n")) == (b"", 127, 1)
+
+
+def test_without_a_capture_there_is_nothing_to_check(wrap, tmp_path):
+    wrapped = wrap("cat", options=("-o", str(tmp_path / "no" / "such" / "file"), "--check"))
+    assert wrapped.ask(b"not a message") == b"not a message"
+    _, err, code = wrapped.finish()
+    assert (code, err.count(b"\n")) == (0, 1)
+    assert b"cannot write a capture" in err
+
+
+def test_a_slip_of_the_option_is_named(wrap):
+    _, err, code = wrap("cat", options=("--chek",)).finish()
+    assert code == 2
+    assert b"did you mean '--check'?" in err
+
+
+def test_the_wrap_path_stays_light_with_a_companion(tmp_path):
+    """S-13."""
+    found = imported(str(tmp_path), "wrap", "--check", "--", "true")
+    assert "mcpspy.relay.stdio.companion" in found
+    assert {name for name in found if not name.startswith("mcpspy")} <= LIGHT
+    assert "mcpspy.relay.stdio.companion" not in imported(str(tmp_path), "wrap", "--", "true")
+
+
+# Without a process
+
+
+def test_a_companion_that_cannot_start_is_said_once_and_waited_for_by_nobody(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no room")
+
+    said = []
+    monkeypatch.setattr(companion.os, "posix_spawn", refuse)
+    started = Companion("capture.jsonl", said.append)
+    started.wake()
+    started.wake()
+    until(lambda: said, "the sentence")
+    before = time.monotonic()
+    started.end(5)
+    assert time.monotonic() - before < 1
+    assert said == ["cannot check what passes (OSError: no room); traffic goes on"]
+
+
+def test_a_companion_that_was_never_woken_is_ended_at_once():
+    started = Companion("capture.jsonl", print)
+    before = time.monotonic()
+    started.end(5)
+    assert time.monotonic() - before < 1
+    started._path = os.devnull  # lest its thread, which has to end, starts anything of use
+    started.wake()
+    until(lambda: started._pid, "the process")
+    started.end(0)
+    os.waitpid(started._pid, 0)
+
+
+def test_the_capture_of_a_checked_session_is_like_any_other(checked):
+    wrapped = checked("cat")
+    wrapped.ask(PING)
+    wrapped.finish()
+    lines = wrapped.path.read_text().splitlines()
+    assert json.loads(lines[0])["argv"] == ["cat"]
+    assert json.loads(lines[-1])["exit"] == {"code": 0}
+
+
+def test_the_package_that_wrap_belongs_to_is_run_whatever_else_is_installed(tmp_path):
+    for name in ("ours", "theirs"):
+        folder = tmp_path / name / "mcpspy" / "report"
+        folder.mkdir(parents=True)
+        for package in (folder, folder.parent):
+            (package / "__init__.py").touch()
+        (folder / "companion.py").write_text(f"def main(): print({name!r})")
+    command = [sys.executable, "-P", "-c", companion._PROGRAM, "capture", "1", str(tmp_path / "ours")]
+    environ = os.environ | {"PYTHONPATH": str(tmp_path / "theirs")}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=LIMIT)
+    assert done.stdout == "ours\n"

@@ -1,0 +1,105 @@
+"""Real SDK clients and servers behave the same with `wrap` between them, and the capture is what passed.
+
+A byte tap of its own stands on either side of mcpspy:
+
+    SDK client -- tap -- mcpspy wrap -- tap -- SDK server
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import End, Frame
+from mcpspy.timeline import final_rows
+from tests.peers import prepare
+from tests.relay.harness import LIMIT
+
+FIELD = Path(prepare.HERE) / "field"
+SESSIONS = [
+    *((client, server, "full") for client in prepare.SDKS for server in prepare.SDKS),
+    ("node", "everything", "everything"),
+]
+
+
+def session(command: list[str], client: str, scenario: str) -> dict:
+    """What a client's program reports of its session with the server that `command` starts."""
+    done = subprocess.run(
+        [*prepare.client(client, "--scenario", scenario), "--", *command],
+        capture_output=True,
+        timeout=2 * LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("client", "server", "scenario"), SESSIONS)
+def test_a_session_is_the_same_through_wrap_and_the_capture_is_what_passed(tmp_path, client, server, scenario):
+    """S-01, S-02, F-02, with every SDK on either side."""
+    for name in {client, server.replace("everything", "node")}:
+        if not prepare.ready(name):
+            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    command = prepare.everything() if server == "everything" else prepare.server(server)
+    capture = tmp_path / "capture.jsonl"
+    wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]
+    outer, inner = tmp_path / "outer", tmp_path / "inner"
+    wrapped = [*prepare.tap(outer), "--", *wrap, *prepare.tap(inner), "--", *command]
+    bare = session(command, client, scenario)
+    assert session(wrapped, client, scenario) == bare
+    assert bare["steps"][0]["result"]["revision"] == ("2026-07-28" if client == server == "python2" else "2025-11-25")
+    judge_bytes(capture, outer, inner)
+    _judge_pairs(capture)
+
+
+def test_a_scripted_session_with_faults_passes_as_it_is(tmp_path):
+    """S-01, F-02: frames that are no JSON-RPC are recorded like all others, and either side checks what it hears."""
+    capture, outer, inner = tmp_path / "capture.jsonl", tmp_path / "outer", tmp_path / "inner"
+    wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]
+    command = [*prepare.tap(outer), "--", *wrap, *prepare.tap(inner), "--", sys.executable, str(FIELD / "server.py")]
+    client = [sys.executable, str(FIELD / "client.py"), "--", *command]
+    done = subprocess.run(client, capture_output=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    judge_bytes(capture, outer, inner)
+    script = (FIELD / "session.txt").read_bytes().splitlines(keepends=True)
+    for mark, stream in ((b"> ", "stdin"), (b"< ", "stdout"), (b"! ", "stderr")):
+        said = b"".join(line[2:] for line in script if line.startswith(mark))
+        assert (outer / f"{stream}.bin").read_bytes() == said
+
+
+def judge_bytes(capture, outer, inner) -> None:
+    """On either side of mcpspy the same bytes have passed, and the capture holds them; it was closed in order."""
+    for ch, stream in ((1, "stdin"), (2, "stdout"), (3, "stderr")):
+        assert hashes(outer / f"{stream}.bin") == hashes(inner / f"{stream}.bin") == _recorded(capture, ch)
+    assert any(isinstance(record, End) for record in Capture(str(capture)).records())
+
+
+def hashes(path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _recorded(path, ch: int) -> str:
+    digest = hashlib.sha256()
+    for record in Capture(str(path)).records():
+        if isinstance(record, Frame) and record.ch == ch:
+            digest.update(record.raw + (b"" if record.cut else b"\n"))
+    return digest.hexdigest()
+
+
+def _judge_pairs(path) -> None:
+    """Every answer has its request and every request its answer, but for cancelled ones and a listen."""
+    rows = list(final_rows(Capture(str(path)).records, live=False))
+    assert sum(row.kind == "request" for row in rows) >= 10
+    for row in rows:
+        assert row.kind != "invalid"
+        if row.kind in ("result", "error"):
+            assert row.request is not None
+            assert row.latency >= 0
+        elif row.kind == "request":
+            assert row.revision is not None
+            assert row.status in ("ok", "error", "tool-error", "cancelled")
+            assert row.status == "cancelled" or row.response

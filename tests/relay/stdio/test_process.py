@@ -1,0 +1,274 @@
+"""Neither peer can tell us from the other: S-02, S-04 to S-07, S-12."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.relay.harness import LIMIT, PROBE, end_group, python, running, until
+
+SLEEPER = "import signal; signal.pause()"
+COUNTER = """
+import os, signal, sys
+counts = {}
+def count(number, frame):
+    os.write(1, signal.Signals(number).name.encode() + b"\\n")
+for name in sys.argv[1:]: signal.signal(getattr(signal, name), count)
+os.write(1, b"ready\\n")
+while os.read(0, 1): pass
+"""
+
+
+def test_the_server_sees_the_process_that_it_would_see_without_us(wrap, tmp_path):
+    """Case 7; S-02, S-12: environment, cwd, umask, signals, descriptors, limits; under a filtered environment."""
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(Path.cwd()),
+        "MCPSPY_CAPTURE_DIR": "x",
+    }
+    direct = json.loads(subprocess.run(python(PROBE), env=environ, cwd="/", capture_output=True, check=True).stdout)
+    wrapped = wrap(*python(PROBE), env=environ, cwd="/", start_new_session=False)
+    out, err, code = wrapped.finish()
+    through = json.loads(out)
+    assert (err, code) == (b"", 0)
+    assert "MCPSPY_CAPTURE_DIR=x" in direct["environ"]
+    direct["environ"].remove("MCPSPY_CAPTURE_DIR=x")
+    assert through == direct
+    assert not any(entry.startswith("LC_CTYPE") for entry in through["environ"])
+
+
+def test_a_tool_runner_leaves_no_trace_in_the_servers_environment(wrap, tmp_path):
+    """S-12: `uvx mcpspy wrap -- python server.py` must run the user's python."""
+    environ = {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "UV": "/somewhere/uv", "HOME": str(tmp_path)}
+    environ["PYTHONPATH"] = str(Path.cwd())
+    out, _, _ = wrap("env", env=environ).finish()
+    assert b"PATH=/usr/bin:/bin\n" in out
+    assert b"\nUV=" not in b"\n" + out
+    del environ["UV"]
+    out, _, _ = wrap("env", env=environ).finish()
+    assert f"PATH={environ['PATH']}\n".encode() in out
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 255])
+def test_the_exit_code_is_the_servers(wrap, code):
+    """S-05."""
+    wrapped = wrap("sh", "-c", f"exit {code}")
+    assert wrapped.finish() == (b"", b"", code)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGINT", "SIGPIPE"])
+def test_a_death_by_signal_is_repeated(wrap, name):
+    """S-05: also for signals that Python ignores; and no core of ours."""
+    number = getattr(signal, name)
+    wrapped = wrap("sh", "-c", f"kill -{int(number)} $$")
+    assert wrapped.finish() == (b"", b"", -number)
+    assert not list(wrapped.path.parent.glob("core*"))
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("no-such-command", 127, b"cannot start 'no-such-command': not found on PATH ("),
+        ("./no/such/file", 127, b"cannot start './no/such/file': not found"),
+        ("/etc/passwd", 126, b"cannot start '/etc/passwd': Permission denied"),
+        ("/", 126, b"cannot start '/': Permission denied"),
+    ],
+)
+def test_a_command_that_cannot_start_is_named_in_one_line(wrap, command, code, words):
+    """S-05, S-14."""
+    wrapped = wrap(command)
+    out, err, status = wrapped.finish()
+    assert (out, status, err.count(b"\n")) == (b"", code, 1)
+    assert err.startswith(b"mcpspy: " + words)
+
+
+def test_a_script_without_a_first_line_runs_as_under_execvp(wrap, tmp_path):
+    """S-02: Node starts servers by execvp, which gives such scripts to sh."""
+    script = tmp_path / "server"
+    script.write_text("echo from sh $1\n")
+    script.chmod(0o755)
+    assert wrap(str(script), "x y").finish()[0] == b"from sh x y\n"
+
+
+def test_a_grandchild_that_keeps_the_pipes_does_not_keep_us(wrap):
+    """Case 1; S-04, S-05: the server exits 7 at EOF, its grandchild holds stdout for ever."""
+    source = """
+import os, signal
+if os.fork() == 0:
+    os.close(0); signal.pause()
+os.write(1, b"x" * 50_000)
+while os.read(0, 1): pass
+os.write(1, b"last words")
+os._exit(7)
+"""
+    wrapped = wrap(*python(source))
+    before = time.monotonic()
+    out, err, code = wrapped.finish()
+    assert (out, err, code) == (b"x" * 50_000 + b"last words", b"", 7)
+    assert time.monotonic() - before < 1  # 0.1 s is usual; a wrapper that waits for the pipe never comes back
+
+
+def test_a_grandchild_that_goes_on_writing_does_not_keep_us(wrap):
+    """S-04: in drops, which never leave the pipe idle, and in floods, which never leave it empty."""
+    for source in ("os.write(1, b'.'); time.sleep(0.01)", "os.write(1, b'.' * 65536)"):
+        wrapped = wrap(*python(f"import os, time\nif os.fork(): os._exit(7)\nwhile True: {source}"))
+        out, _, code = wrapped.finish()
+        assert code == 7
+        assert set(out) == {ord(".")}
+
+
+def test_what_the_server_left_in_the_pipe_reaches_a_slow_client_whole(wrap):
+    """S-04: a write to the client is never cut short."""
+    wrapped = wrap(*python("import os\nfor _ in range(3): os.write(1, b'x' * 60_000)\nos._exit(3)"))
+    child = wrapped.child()
+    wrapped.stdout.read(1)
+    until(lambda: not running(child))
+    time.sleep(0.6)  # longer than the wrapper would wait for an idle pipe
+    out, err, code = wrapped.finish()
+    assert (len(out), err, code) == (179_999, b"", 3)
+
+
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"]
+)
+def test_a_signal_to_us_reaches_the_server_once(wrap, name):
+    """S-06."""
+    wrapped = wrap(*python(COUNTER), name)
+    assert wrapped.readline() == b"ready"
+    wrapped.send_signal(getattr(signal, name))
+    assert wrapped.readline() == name.encode()
+    time.sleep(0.3)  # twice the time by which a signal is passed on late
+    assert wrapped.finish() == (b"", b"", 0)
+
+
+def test_a_signal_to_the_group_reaches_the_server_at_most_twice(wrap):
+    """S-06, case 2: the Python SDK signals the group, and the server is in it."""
+    wrapped = wrap(*python(COUNTER), "SIGTERM")
+    assert wrapped.readline() == b"ready"
+    os.killpg(wrapped.pid, signal.SIGTERM)
+    assert wrapped.readline() == b"SIGTERM"
+    time.sleep(0.3)
+    out, err, code = wrapped.finish()
+    assert out in (b"", b"SIGTERM\n")
+    assert (err, code) == (b"", 0)
+
+
+def test_a_server_that_ends_at_a_signal_to_the_group_is_not_signalled_again(wrap):
+    """S-06: "second signal means hard exit" is common."""
+    source = """
+import os, signal
+def stop(n, f):
+    signal.signal(signal.SIGTERM, lambda n, f: os._exit(99))
+    os.write(1, b"stopping\\n"); os._exit(0)
+signal.signal(signal.SIGTERM, stop)
+os.write(1, b"ready\\n"); signal.pause()
+"""
+    wrapped = wrap(*python(source))
+    assert wrapped.readline() == b"ready"
+    os.killpg(wrapped.pid, signal.SIGTERM)
+    assert wrapped.finish() == (b"stopping\n", b"", 0)
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
+    """S-06: the terminal signals the group itself."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [*python(COUNTER), "SIGINT"]
+        os.execv(sys.executable, [sys.executable, "-m", "mcpspy", "wrap", "-o", str(tmp_path / "c"), "--", *command])
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 100)
+    os.write(terminal, b"\x03")
+    while b"SIGINT" not in seen:
+        seen += os.read(terminal, 100)
+    time.sleep(0.3)
+    os.write(terminal, b"\x04")
+    try:
+        while chunk := os.read(terminal, 100):
+            seen += chunk
+    except OSError:  # how a terminal ends
+        pass
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert seen.count(b"SIGINT") == 1
+
+
+def test_a_signal_that_we_were_started_to_ignore_stays_ignored(wrap):
+    """S-02: as under nohup."""
+    wrapped = wrap(
+        "sh", "-c", "kill -HUP $PPID; kill -HUP $$; echo alive", preexec_fn=lambda: signal.signal(1, signal.SIG_IGN)
+    )
+    assert wrapped.finish() == (b"alive\n", b"", 0)
+
+
+def test_sigchld_ignored_by_the_client_does_not_lose_the_exit_status(wrap):
+    """S-05."""
+    wrapped = wrap("sh", "-c", "exit 7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert wrapped.finish()[2] == 7
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_the_server_never_outlives_us(wrap, deaf):
+    """Case 2; S-07: SIGKILL of the wrapper, with a server that ignores EOF and TERM, and with one that does not."""
+    ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)" if deaf else "pass"
+    wrapped = wrap(*python(f"import os, signal\n{ignore}\nos.write(1, b'r')\nwhile True: signal.pause()"))
+    assert wrapped.stdout.read(1) == b"r"
+    until(wrapped.recording, "the capture")
+    child = wrapped.child()
+    wrapped.kill()
+    until(lambda: not running(child), "the end of the server")
+    until(lambda: not wrapped.capture.live, "the release of the lock")
+
+
+def test_a_grandchild_sees_the_end_of_stdin_when_we_are_killed(wrap, tmp_path):
+    """S-07: its descendants see what they would see without us."""
+    mark = tmp_path / "mark"
+    script = f"""
+import os
+if os.fork(): os.waitpid(-1, 0)
+os.write(1, b"r"); os.read(0, 1); open({str(mark)!r}, "w")
+"""
+    wrapped = wrap(*python(script))
+    assert wrapped.stdout.read(1) == b"r"
+    wrapped.kill()
+    until(mark.exists, "the grandchild's end of stdin")
+
+
+@pytest.mark.parametrize("end", ["killed", "exits"])
+def test_the_watchdog_stands_in_where_the_kernel_cannot_help(tmp_path, end):
+    """S-07 as on macOS."""
+    source = f"""
+import sys
+from mcpspy.process import child
+child._death_signal = lambda: None
+sys.argv = ["mcpspy", "wrap", "-o", {str(tmp_path / "c")!r}, "--", *sys.argv[1:]]
+from mcpspy.cli import main
+main()
+"""
+    script = (
+        "import os, signal\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)\nif {wait}: signal.pause()\nos._exit(7)"
+    )
+    command = python(script.format(wait=end == "killed"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", source, *command], stdin=-1, stdout=-1, start_new_session=True, bufsize=0
+    )
+    try:
+        server = int(process.stdout.readline())
+        helpers = set(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()) - {str(server)}
+        assert len(helpers) == 1
+        process.stdin.write(b"x")
+        if end == "killed":
+            process.kill()
+            until(lambda: not running(server), "the end of the server")
+        else:
+            assert process.wait(LIMIT) == 7
+        until(lambda: not running(int(*helpers)), "the end of the watchdog")
+    finally:
+        end_group(process)

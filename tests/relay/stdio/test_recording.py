@@ -1,0 +1,295 @@
+"""Whatever happens to the capture, traffic goes on and the user is told once: S-01, S-15, S-16; and live captures."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame, Gap, Open
+from mcpspy.timeline import final_rows
+from tests.relay.harness import LIMIT, end_group, python, running, until
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+LINES = [b"x" * 1000 + b" %d" % number for number in range(200)]
+
+
+def limited(size: int, *command: str) -> tuple[str, ...]:
+    """A shell that keeps files under `size` blocks of 512 bytes and becomes mcpspy, so that the limit is ours too."""
+    return ("sh", "-c", f'ulimit -f {size}; exec "$@"', "sh", *command)
+
+
+def test_a_full_disk_changes_nothing_for_the_client(tmp_path):
+    """Case 15; S-01: RLIMIT_FSIZE stands for the full disk."""
+    path = tmp_path / "capture.jsonl"
+    command = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(path), "--", "cat"]
+    sent = b"\n".join(LINES) + b"\n"
+    done = subprocess.run(limited(100, *command), input=sent, capture_output=True, timeout=LIMIT, check=False)
+    assert (done.stdout, done.returncode) == (sent, 0)
+    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.startswith(b"mcpspy: cannot write the capture " + bytes(path))
+    kept = {ch: [r.raw for r in Capture(str(path)).records() if isinstance(r, Frame) and r.ch == ch] for ch in (1, 2)}
+    assert 10 < len(kept[1] + kept[2]) < len(LINES)
+    assert kept[1] == LINES[: len(kept[1])]
+    assert kept[2] == LINES[: len(kept[2])]
+
+
+@ROOT_ONLY
+def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
+    """S-01: on a real small file system, filled and emptied while the server runs."""
+    with small_disk(tmp_path / "disk", "size=256k") as disk:
+        path = disk / "capture.jsonl"
+        wrapped = wrap("cat", options=("-o", str(path)))
+        assert wrapped.ask(b"before") == b"before"
+        until(lambda: path.exists() and path.read_bytes().count(b"before") == 2, "the recording of what has passed")
+        ballast = _fill(disk)
+        for line in LINES[:20]:
+            assert wrapped.ask(line) == line
+        ballast.unlink()
+        big = b"z" * 100_000
+        assert wrapped.ask(big) == big
+        out, err, code = wrapped.finish()
+        assert (out, code, err.count(b"\n")) == (b"", 0, 1)
+        records = list(Capture(str(path)).records())
+        frames = {ch: [r.raw for r in records if isinstance(r, Frame) and r.ch == ch] for ch in (1, 2)}
+        lost = sum(record.lost for record in records if isinstance(record, Gap))
+        for told in frames.values():
+            assert (told[0], told[-1]) == (b"before", big)
+        assert lost == 2 * 22 - len(frames[1] + frames[2]) > 0
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, options: str):
+    """A file system of its own at `place`; skips where that is not allowed."""
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=False).returncode:
+        pytest.skip("may not mount here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def _fill(disk: Path) -> Path:
+    """Write a file until there is no room left."""
+    path = disk / "ballast"
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"b" * 4096)
+    return path
+
+
+@pytest.mark.parametrize("where", ["a missing directory", "a directory", "a file under a file", "a pipe", "a device"])
+def test_an_output_that_cannot_be_written_changes_nothing_for_the_client(wrap, tmp_path, where):
+    """S-01, S-16."""
+    (tmp_path / "file").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    path = {
+        "a missing directory": tmp_path / "no" / "c.jsonl",
+        "a directory": tmp_path,
+        "a file under a file": tmp_path / "file" / "c.jsonl",
+        "a pipe": tmp_path / "pipe",
+        "a device": Path("/dev/null"),
+    }[where]
+    wrapped = wrap("cat", options=("-o", str(path)))
+    out, err, code = wrapped.finish(b"hello\n")
+    assert (out, code, err.count(b"\n")) == (b"hello\n", 0, 1)
+    assert err.startswith(f"mcpspy: cannot write a capture to {path}: ".encode())
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@ROOT_ONLY
+def test_a_read_only_directory_changes_nothing_for_the_client(wrap, tmp_path):
+    """S-16: a read-only file system, for root may write anywhere else."""
+    with small_disk(tmp_path / "disk", "ro,size=64k") as disk:
+        for options in (("--capture-dir", str(disk)), ("-o", str(disk / "c.jsonl"))):
+            out, err, code = wrap("cat", options=options).finish(b"hello\n")
+            assert (out, code, err.count(b"\n")) == (b"hello\n", 0, 1)
+            assert b"Read-only file system" in err
+
+
+def test_a_live_capture_or_a_file_of_somebody_else_is_never_overwritten(wrap, tmp_path):
+    """DESIGN section 3: a sibling, said once; a finished capture is replaced."""
+    path = tmp_path / "mine.jsonl"
+    first = wrap("cat", options=("-o", str(path)))
+    assert first.ask(b"one") == b"one"
+    until(lambda: path.exists() and b"one" in path.read_bytes(), "the capture")
+    out, err, code = wrap("cat", options=("-o", str(path))).finish(b"two\n")
+    assert (out, code, err.count(b"\n")) == (b"two\n", 0, 1)
+    assert b"is a live capture; this capture goes to " in err
+    assert first.ask(b"three") == b"three"
+    first.finish()
+    siblings = [other for other in tmp_path.glob("mine*.jsonl") if other != path]
+    assert len(siblings) == 1
+    assert _frames(siblings[0]) == [b"two"]
+    assert _frames(path) == [b"one", b"three"]
+    assert wrap("cat", options=("-o", str(path))).finish(b"four\n") == (b"four\n", b"", 0)
+    assert _frames(path) == [b"four"]
+    path.chmod(0o644)
+    wrap("cat", options=("-o", str(path))).finish()
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("a diary\n")
+    assert b"is not a capture; this capture goes to " in wrap("cat", options=("-o", str(path))).finish()[1]
+    assert path.read_text() == "a diary\n"
+
+
+def _frames(path: Path) -> list[bytes]:
+    return [record.raw for record in Capture(str(path)).records() if isinstance(record, Frame) and record.ch == 1]
+
+
+def test_copies_started_in_the_same_moment_write_captures_of_their_own(wrap, tmp_path):
+    """Case 15; S-15."""
+    folder = tmp_path / "captures"
+    copies = [wrap("cat", options=("--capture-dir", str(folder))) for _ in range(12)]
+    for number, copy in enumerate(copies):
+        copy.stdin.write(b"%d\n" % number)
+    for number, copy in enumerate(copies):
+        assert copy.finish() == (b"%d\n" % number, b"", 0)
+    assert sorted(_frames(path) for path in folder.iterdir()) == sorted([b"%d" % number] for number in range(12))
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("home", ["set", "missing"])
+def test_the_default_directory_works_in_the_environment_of_a_desktop_client(wrap, tmp_path, home):
+    """S-16: cwd `/`, no XDG_*, no LANG; without HOME the password database tells."""
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path.cwd())} | (
+        {"HOME": str(tmp_path)} if home == "set" else {}
+    )
+    if home == "missing":
+        environ["MCPSPY_CAPTURE_DIR"] = str(tmp_path / "elsewhere")  # the real home stays untouched
+    wrapped = wrap("cat", options=(), env=environ, cwd="/")
+    assert wrapped.finish(b"hi\n") == (b"hi\n", b"", 0)
+    folder = tmp_path / (".mcpspy/captures" if home == "set" else "elsewhere")
+    assert [_frames(path) for path in folder.iterdir()] == [[b"hi"]]
+
+
+def test_secrets_of_the_command_line_are_not_in_the_capture(wrap, tmp_path):
+    """DESIGN section 3, FIELD-TRAFFIC: the password in argv must never reach a capture."""
+    environ = os.environ | {"HOME": str(tmp_path), "SERVICE_TOKEN": "in-the-environment"}
+    url = "mysql://username:hunter2@localhost:3306/database"
+    wrapped = wrap("sh", "-c", "cat", "sh", url, "--api-key", "hunter2", env=environ)
+    assert wrapped.finish(b"hi\n")[0] == b"hi\n"
+    text = wrapped.path.read_bytes()
+    assert b"hunter2" not in text
+    assert b"in-the-environment" not in text
+    assert b"SERVICE_TOKEN" in text
+    assert (tmp_path / ".mcpspy" / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_capture_shows_while_it_is_live_and_after_a_kill(wrap, tmp_path):
+    """Done when: after `kill -9` the capture reads, `ls` says that it is not live, and the server is gone."""
+    folder = tmp_path / "captures"
+    wrapped = wrap("cat", options=("--capture-dir", str(folder)))
+    request, answer = b'{"jsonrpc":"2.0","id":1,"method":"ping"}', b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    assert wrapped.ask(request) == request
+    assert wrapped.ask(answer) == answer
+    until(lambda: [path for path in folder.glob("*") if path.read_bytes().count(b"result") == 2], "the capture")
+    (listed,) = _ls(folder)
+    assert (listed["live"], listed["name"], listed["exchanges"]) == (True, "cat", 2)
+    follow = subprocess.Popen(
+        [sys.executable, "-m", "mcpspy", "show", "--json", "--follow", listed["path"]], stdout=subprocess.PIPE
+    )
+    try:
+        rows = [json.loads(follow.stdout.readline()) for _ in range(4)]
+        assert [row["kind"] for row in rows].count("request") == 2
+        assert wrapped.ask(b"more") == b"more"
+        assert json.loads(follow.stdout.readline())["text"] == "more"
+        child = wrapped.child()
+        wrapped.kill()
+        until(lambda: not running(child))
+        until(lambda: not _ls(folder)[0]["live"])
+        follow.communicate(timeout=LIMIT)
+        assert follow.returncode == 0
+    finally:
+        end_group(follow)
+    shown = subprocess.run(
+        [sys.executable, "-m", "mcpspy", "show", "--json", listed["path"]], capture_output=True, check=True
+    )
+    assert len(shown.stdout.splitlines()) == 6
+
+
+def _ls(folder: Path) -> list[dict]:
+    done = subprocess.run([sys.executable, "-m", "mcpspy", "ls", "--json", folder], capture_output=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_command_that_cannot_start_leaves_a_capture_that_says_so(wrap):
+    """When nothing appears at all, the capture explains it."""
+    wrapped = wrap("no-such-command")
+    wrapped.finish()
+    *_, end = wrapped.capture.records()
+    assert (end.code, end.why) == (127, "cannot start the server: not found")
+
+
+def test_a_command_that_cannot_start_leaves_no_secret_behind(wrap):
+    """DESIGN section 3: the sentence for the user may hold the command and the PATH, the capture may not."""
+    wrapped = wrap("API_KEY=hunter2", "server")
+    assert b"hunter2" in wrapped.finish()[1]
+    assert b"hunter2" not in wrapped.path.read_bytes()
+    assert os.environ["PATH"].encode() not in wrapped.path.read_bytes()
+
+
+def test_a_hostile_name_takes_one_clean_line(wrap, tmp_path):
+    """S-14: one line, and no escape sequence in it."""
+    out, err, _ = wrap("cat", options=("-o", str(tmp_path / "no\nsuch\x1b[31m" / "x"))).finish(b"hi")
+    assert (out, err.count(b"\n")) == (b"hi", 1)
+    assert b"\x1b" not in err
+
+
+def test_no_descriptors_left_is_one_line(wrap):
+    """S-05, S-14."""
+    command = ["sh", "-c", 'ulimit -n 9; exec "$@"', "sh", sys.executable, "-m", "mcpspy", "wrap", "--", "cat"]
+    done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
+    assert (done.stdout, done.returncode, done.stderr.count(b"\n")) == (b"", 126, 1)
+
+
+def test_20_000_round_trips_on_one_core_are_paired_right(wrap):
+    """Done when: no orphan, no negative latency, every pair right."""
+    source = """
+import os, sys
+for line in sys.stdin.buffer:
+    os.write(1, line.replace(b'"method":"ping"', b'"result":{}'))
+"""
+    core = min(os.sched_getaffinity(0))
+    wrapped = wrap(*python(source), preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    count = 20_000
+    buffer = wrapped.stdout
+    for number in range(count):
+        wrapped.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % number)
+        assert buffer.read(200).endswith(b"\n")
+    assert wrapped.finish() == (b"", b"", 0)
+    requests = responses = 0
+    for row in final_rows(wrapped.capture.records, live=False):
+        if row.kind == "request":
+            requests += 1
+            assert (row.status, row.id.token) == ("ok", str(requests - 1))
+            assert row.latency >= 0
+        elif row.kind == "result":
+            responses += 1
+            assert row.request is not None
+            assert row.latency >= 0
+    assert (requests, responses) == (count, count)
+
+
+def test_channels_are_opened_and_closed_in_the_capture(wrap):
+    """DESIGN section 3."""
+    wrapped = wrap("cat")
+    wrapped.finish(b"x\n")
+    opened = {
+        record.ch: (record.role, record.sender, record.framing)
+        for record in wrapped.capture.records()
+        if isinstance(record, Open)
+    }
+    assert opened == {
+        1: ("stdin", "client", "lines"),
+        2: ("stdout", "server", "lines"),
+        3: ("stderr", "server", "lines"),
+    }
+    header = wrapped.capture.header
+    assert (header.transport, header.name, header.argv, header.pid) == ("stdio", "cat", ("cat",), wrapped.pid)
+    assert header.ppid == os.getpid()

@@ -1,0 +1,570 @@
+"""Secrets in command lines (DESIGN section 3, "Secrets"): the secret is nowhere, and equal secrets look equal."""
+
+import os
+import re
+import string
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.secrets import redactor as redact
+from mcpspy.secrets.redactor import Redactor, Withheld, is_form, is_oauth_endpoint, is_secret_name
+
+SECRET = "hunter2/Correct+Horse=="
+MARK = re.compile("«redacted:[0-9a-f]{8}»")
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl-_"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    """A home directory of its own, in which the key is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("HOME", str(folder))
+        yield folder
+
+
+def argv(*words):
+    return Redactor().argv(list(words))
+
+
+NAMES = (
+    "token secret password passwd pwd api-key apikey api_key auth credential signature access-key private-key"
+    " Authorization Proxy-Authorization Cookie Set-Cookie X-Api-Key GITHUB_TOKEN client_secret DB.PASSWORD"
+    " AWS_ACCESS_KEY github-personal-access-token MYSQL_PWD basic-auth X-Authorization"
+    " X-Forwarded-Authorization X-Auth-Key X-Secret-Key Ocp-Apim-Subscription-Key id_jwt"
+).split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_secret_is_known_by_the_end_of_its_name(name):
+    """Whatever the case and `-_.`."""
+    for spelled in (name, name.upper(), name.lower(), name.replace("-", "_"), name.replace("_", ".")):
+        assert is_secret_name(spelled)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "max-tokens tokens-per-minute author secretary key path port host pwdir password-file token_url keyboard name"
+    " oauth-callback Mcp-Session-Id session_id requestState authorize".split(),
+)
+def test_other_names_hold_no_secret(name):
+    """Session ids and `requestState` stay: pairing and replay need them."""
+    assert not is_secret_name(name)
+
+
+FORMS = {
+    "--k v": ["server", "--{name}", "{secret}", "--port", "5"],
+    "-k v": ["server", "-{name}", "{secret}"],
+    "--k=v": ["server", "--{name}={secret}"],
+    "-k=v": ["server", "-{name}={secret}", "x"],
+    "K=v": ["env", "{name}={secret}", "server"],
+    "-e K=v": ["docker", "run", "-e", "{name}={secret}", "image"],
+    "--header 'K: v'": ["npx", "mcp-remote", "https://h/mcp", "--header", "{name}: {secret}"],
+    "--header K:v": ["npx", "mcp-remote", "https://h/mcp", "--header", "{name}:{secret}"],
+    "in a query": ["npx", "mcp-remote", "https://h/mcp?a=b&{name}={secret}&c=d#e"],
+    "first in a query": ["npx", "mcp-remote", "https://h/mcp?{name}={secret}"],
+    "in JSON": ["server", '{{"a": {{"{name}" : "{secret}"}}, "b": 1}}'],
+    "in a shell's command line, K=v": ["sh", "-c", "cd /srv && {name}={secret} ./server"],
+    "in a shell's command line, --k v": ["sh", "-c", "./server --port 5 --{name} {secret} --verbose"],
+    "in a shell's command line, --k=v": ["sh", "-c", "./server --{name}={secret} --verbose"],
+}
+ANYWHERE = string.ascii_letters + string.digits + "-._~+/"
+VALUES = {
+    "--k v": st.text("aZ09-_.=:;,/\\@?&#%'\"{}[] \t\n\ré🔑", min_size=1).filter(lambda text: not text.startswith("--")),
+    "in a query": st.text(ANYWHERE + "=:;,!*'()@%", min_size=1),
+    "first in a query": st.text(ANYWHERE + "=:;,!*'()@%", min_size=1),
+    "in JSON": st.text(ANYWHERE + " =:;,!*'()@%{}[]&?#\U0001f511", min_size=1),
+    "in a shell's command line, --k v": st.text(ANYWHERE + "=:@%", min_size=1).filter(
+        lambda text: not text.startswith("-")
+    ),
+    "in a shell's command line, K=v": st.text(ANYWHERE + "=:@%", min_size=1),
+    "in a shell's command line, --k=v": st.text(ANYWHERE + "=:@%", min_size=1),
+    "--header 'K: v'": st.text(ANYWHERE + " =:;,!*'()@%", min_size=1).filter(
+        lambda text: text == text.strip() and not text.startswith("//")
+    ),
+}
+VALUES["--header K:v"] = VALUES["--header 'K: v'"]
+VALUES |= {form: VALUES["--k v"].filter(str.strip) for form in ("-k v", "--k=v", "-k=v", "K=v", "-e K=v")}
+
+
+def filled(form, name, secret):
+    return [word.format(name=name, secret=secret) for word in FORMS[form]]
+
+
+def marked(form, name, secret):
+    """What the form must look like: the mark in place of the secret, every other character as it was."""
+    return MARK.sub("<mark>", "\0".join(argv(*filled(form, name, secret))))
+
+
+@pytest.mark.parametrize("name", ["token", "GITHUB_TOKEN", "X-Api-Key", "db.password", "client-secret"])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_value_of_a_secret_name_is_replaced_and_nothing_else(form, name):
+    assert marked(form, name, SECRET) == "\0".join(filled(form, name, "<mark>"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whatever_the_secret_is_its_form_looks_the_same(form):
+    @given(VALUES[form])
+    def replaced(secret):
+        assert marked(form, "api-token", secret) == "\0".join(filled(form, "api-token", "<mark>"))
+
+    replaced()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["server", "PRIVATE_KEY=-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n"],
+        ["server", "--private-key=-----BEGIN KEY-----\nhunter2\n-----END KEY-----"],
+        ["server", "--header", "Authorization: Bearer\n hunter2"],
+        ["server", "--private-key", "-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n"],
+    ],
+)
+def test_a_secret_may_have_several_lines(words):
+    assert "hunter2" not in "".join(argv(*words))
+
+
+def test_a_variable_in_the_option_of_a_launcher_is_replaced():
+    """`docker run --env=K=v` and `-eK=v` are `-e K=v` in other words."""
+    for words in (["docker", "run", "--env=API_TOKEN=hunter2"], ["docker", "run", "-eAPI_TOKEN=hunter2"]):
+        assert "hunter2" not in "".join(argv(*words))
+
+
+def test_a_header_behind_an_equals_sign_is_replaced():
+    assert "hunter2" not in "".join(argv("mcp-remote", "--header=Authorization: Bearer hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("mysql://username:hunter2@localhost:3306/database", "mysql://username:<mark>@localhost:3306/database"),
+        ("postgres://u:p@ss:w@rd@h/db", "postgres://u:<mark>@h/db"),
+        ("redis://:hunter2@h", "redis://:<mark>@h"),
+        ("--db=mongodb+srv://u:hunter2@h/?w=1", "--db=mongodb+srv://u:<mark>@h/?w=1"),
+        ("DB=postgres://u:hunter2@h/db", "DB=postgres://u:<mark>@h/db"),
+        ("https://u:hunter2@h/?token=abc", "https://u:<mark>@h/?token=<mark>"),
+        ('{"url":"amqp://u:hunter2@h"}', '{"url":"amqp://u:<mark>@h"}'),
+        ("sh -c 'server mysql://u:hunter2@h'", "sh -c 'server mysql://u:<mark>@h'"),
+    ],
+)
+def test_the_password_of_a_url_is_replaced(url, shown):
+    """FIELD-TRAFFIC: `mysql://username:password@localhost:3306/database` in Cursor's configuration."""
+    assert MARK.sub("<mark>", argv("server", url)[1]) == shown
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "sk-proj-abcDEF123_-",
+        "ghp_0123456789abcdefABCDEF",
+        "github_pat_11ABC_defGHI",
+        "glpat-abc_DEF-123",
+        "xoxb-1234-5678-abc",
+        "xoxp-1234",
+        "AKIAIOSFODNN7EXAMPLE",
+        "AIzaSyA-0123456789_abc",
+        "eyJhbGciOiJkaXIifQ..aXY.Y2lwaGVydGV4dA.dGFn",
+        JWT,
+    ],
+)
+@pytest.mark.parametrize(
+    "around", ["{}", "--x={}", "{} ", "a {} b", '{{"x":"{}"}}', "https://h/{}/mcp", "Bearer {}", "x:{}"]
+)
+def test_a_word_in_the_shape_of_a_token_is_replaced(token, around):
+    assert MARK.sub("<mark>", argv(around.format(token))[0]) == around.format("<mark>")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--max-tokens", "5"],
+        ["--max-tokens=5"],
+        ["http://h:80/p"],
+        ["http://h:80/p?user=a@b"],
+        ["ssh://user@host:22/x"],
+        ["C:\\x", "C:\\Program Files\\node.exe"],
+        ["cmd", "/c", "npx", "-y", "@example/mcp-mysql-server"],
+        ["uv", "--directory", "/ABSOLUTE/PATH", "run", "weather.py"],
+        ["docker", "run", "-i", "--rm", "-e", "API_TOKEN", "-e", "MODE=fast", "mcp/fetch:latest"],
+        ["task-force", "risk-sk", "desk-top", "eyJ", "xox", "AKIA", "sk-", "disk-full"],
+        ["--token"],
+        ["--secret", "--port", "5"],
+        ["server", "--author", "someone", "--password-file", "/run/x"],
+        ['{"method":"x","max_tokens":5}'],
+        ["12:30", "a=b", "a:b", "a b", "", "--", "-", "="],
+        ["café=crème", "🌍"],
+        ["--no-token"],
+        ["token=", "--token=", "token:"],
+    ],
+)
+def test_what_is_no_secret_is_untouched(words):
+    assert argv(*words) == words
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0«"))))
+def test_no_command_line_raises_or_changes_its_length(words):
+    clean = argv(*words)
+    assert len(clean) == len(words)
+    for word, shown in zip(words, clean, strict=True):
+        assert shown == word or MARK.search(shown)
+
+
+@given(st.lists(st.text('a-=: /@?&{}"\\«»', max_size=40)))
+def test_words_of_punctuation_do_not_raise(words):
+    argv(*words)
+
+
+def test_a_word_that_is_no_unicode_does_not_raise():
+    assert argv("--token", os.fsdecode(b"\xff\xfe"), os.fsdecode(b"--x=\xff"))[2] == os.fsdecode(b"--x=\xff")
+
+
+def test_equal_secrets_look_equal_and_different_ones_differ():
+    marks = [MARK.findall("\0".join(argv(*filled(form, "token", SECRET)))) for form in FORMS if "query" not in form]
+    assert len({mark for found in marks for mark in found}) == 1
+    assert Redactor().mark("a") != Redactor().mark("b")
+    assert argv("--token", "same", "mysql://u:same@h")[1] in argv("--token", "same", "mysql://u:same@h")[2]
+
+
+def test_the_mark_is_eight_hex_digits_of_a_keyed_hash():
+    assert MARK.fullmatch(Redactor().mark(SECRET))
+
+
+def test_the_key_is_made_once_for_the_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    first = Redactor().mark(SECRET)
+    key = tmp_path / ".mcpspy" / "key"
+    assert len(key.read_bytes()) == 32
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert key.parent.stat().st_mode & 0o777 == 0o700
+    assert Redactor().mark(SECRET) == first
+    assert os.listdir(key.parent) == ["key"]
+    key.unlink()
+    assert Redactor().mark(SECRET) != first
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://user:pass@h/", "http://«withheld»@h/"),
+        ("http://user:pa/ss@h/", "http://«withheld»@h/"),
+        ("http://user:pa?s#s @h/", "http://«withheld»@h/"),
+        ("user:pass@h", "«withheld»@h"),
+        ("name=http://user:pass@h/", "name=http://«withheld»@h/"),
+        ("http://h:port/?api_key=pass&a=1", "http://h:port/?api_key=«withheld»&a=1"),
+        ("http://h:port/", "http://h:port/"),
+        ("localhost:8000", "localhost:8000"),
+    ],
+)
+def test_a_message_does_not_repeat_what_may_be_a_password(url, said):
+    assert redact.shown(url) == said
+
+
+def test_what_is_only_printed_needs_no_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Withheld().argv(["--token", "s", "http://u:p@h/"]) == ["--token", "«withheld»", "http://u:«withheld»@h/"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_key_is_made_where_there_is_no_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    argv("npx", "-y", "@scope/server", "--port=5")
+    assert not os.listdir(tmp_path)
+
+
+def test_another_process_that_makes_the_key_first_wins(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    link = os.link
+
+    def late(draft, path):
+        with open(path, "wb") as file:
+            file.write(bytes(32))
+        link(draft, path)
+
+    monkeypatch.setattr(redact.os, "link", late)
+    first = Redactor().mark(SECRET)
+    assert os.listdir(tmp_path / ".mcpspy") == ["key"]
+    assert (tmp_path / ".mcpspy" / "key").read_bytes() == bytes(32)
+    assert Redactor().mark(SECRET) == first
+
+
+@pytest.mark.parametrize("state", ["no directory can be made", "the key has a wrong length"])
+def test_without_a_key_secrets_are_replaced_all_the_same(tmp_path, monkeypatch, state):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if state == "no directory can be made":
+        (tmp_path / ".mcpspy").write_text("a file")
+    else:
+        (tmp_path / ".mcpspy").mkdir()
+        (tmp_path / ".mcpspy" / "key").write_bytes(b"short")
+    redactor = Redactor()
+    clean = redactor.argv(["--token", SECRET, "--secret", SECRET])
+    assert MARK.fullmatch(clean[1])
+    assert clean[1] == clean[3]
+
+
+def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
+    """DESIGN section 2: the wrap path is light."""
+    script = (
+        f"import sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(os.path.dirname(redact.__file__)))!r});"
+        "from mcpspy.secrets.redactor import Redactor;"
+        "Redactor().argv(['npx', '-y', '@scope/server', '--port', '5']); print('re' in sys.modules);"
+        "Redactor().argv(['--token=x']); print('re' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}
+    )
+    assert run.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        'cd x && TOKEN="my hunter2 pass" srv',
+        'srv --password "my hunter2" x',
+        "cd x;API_KEY=hunter2 srv",
+        "(TOKEN=hunter2 srv)",
+        'cmd="TOKEN=hunter2 run"',
+        'curl -H "Authorization: Bearer hunter2" u',
+        "-HAuthorization: Bearer hunter2",
+        "https://h/#access_token=hunter2",
+        "https://h/?a=b;password=hunter2",
+        "Server=x;Password=hunter2;X=1",
+        "A=1,API_KEY=hunter2",
+        '{"a":1,"token":"hunter2","x":1}',
+        r"srv {\"api_key\":\"hunter2\"}",
+    ],
+)
+def test_a_secret_inside_a_word_is_replaced(word):
+    """The command line of a shell, a connection string, a header, JSON."""
+    assert "hunter2" not in argv("sh", "-c", word)[2]
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "0", '"', "=", ":", "a:", "-eyJ", "sk-", '"a":', "://", "a://b:", "--token ", "&", "?a"]
+)
+def test_a_long_word_takes_time_linear_in_its_length(unit):
+    """A client waits while a command line is looked through; quadratic time would take minutes here."""
+    argv("k=" + unit * (1_000_000 // len(unit)), unit * (1_000_000 // len(unit)) + " =")
+
+
+# HTTP (O-02).
+
+
+def shown(text):
+    return MARK.sub("<mark>", text)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("/mcp?api_key=hunter2&x=1", "/mcp?api_key=<mark>&x=1"),
+        ("/cb?code=hunter2&state=s&session_id=1", "/cb?code=<mark>&state=s&session_id=1"),
+        ("/a?access%5Ftoken=hunter2", "/a?access%5Ftoken=<mark>"),
+        ("http://h/#access_token=hunter2&token_type=x", "http://h/#access_token=<mark>&token_type=x"),
+        ("http://u:hunter2@h/mcp", "http://u:<mark>@h/mcp"),
+        (f"/{JWT}/mcp", "/<mark>/mcp"),
+        (f"/x_{JWT}", "/x_<mark>"),
+        ("/?sig=hunter2&otp=hunter2&pass=hunter2&jwt=hunter2", "/?sig=<mark>&otp=<mark>&pass=<mark>&jwt=<mark>"),
+        ("/?key=AIzahunter2", "/?key=<mark>"),
+        ("/?code%5B0%5D=hunter2&login[code]=hunter2", "/?code%5B0%5D=<mark>&login[code]=<mark>"),
+        ("/?x=1;code=hunter2", "/?x=1;code=<mark>"),
+        ("/?token=hunter2;hunter2?hunter2&x", "/?token=<mark>&x"),
+        ('/?token="hunter2"', "/?token=<mark>"),
+        ("/mcp?a=1&&b=%7e+%20&c", "/mcp?a=1&&b=%7e+%20&c"),
+        ("/mcp?code=", "/mcp?code="),
+        ("*", "*"),
+    ],
+)
+def test_urls(url, expected):
+    assert shown(Redactor().url(url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://app/?a=b#/cb?code=hunter2", "https://app/?a=b#/cb?code=<mark>"),
+        ("/?next=https://b/?code=hunter2&x=1", "/?next=https://b/?code=<mark>&x=1"),
+        ("/?next=%2Fcb%3Fx%3D1%26code%3Dhunter2&x=1", "/?next=<mark>&x=1"),
+        ("/?next=%2Fcb%3Fx%3D1&x=1", "/?next=%2Fcb%3Fx%3D1&x=1"),
+        ("/?state=code%3Dhunter2", "/?state=<mark>"),
+        ("/?resource=https%3A%2F%2Fu%3Ahunter2%40h%2Fmcp", "/?resource=<mark>"),
+        ("/?q=%7B%22client_secret%22%3A%22hunter2%22%7D", "/?q=<mark>"),
+        ("/to/https%3A%2F%2Fb%2F%3Fcode%3Dhunter2/x", "/to/<mark>/x"),
+    ],
+)
+def test_urls_inside_urls(url, expected):
+    assert shown(Redactor().url(url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("Authorization", "Bearer hunter2", "Bearer <mark>"),
+        ("X-Forwarded-Authorization", "Bearer hunter2", "Bearer <mark>"),
+        ("Host", "u:hunter2@127.0.0.1:80", "<mark>@127.0.0.1:80"),
+        ("Host", "127.0.0.1:80", "127.0.0.1:80"),
+        ("Sec-WebSocket-Protocol", "mcp, hunter2,Bearer", "mcp, <mark>,Bearer"),
+        ("Link", "<http://a/?x=1>; rel=a, <http://b/?code=hunter2>", "<http://a/?x=1>; rel=a, <http://b/?code=<mark>"),
+        ("authorization", "hunter2", "<mark>"),
+        ("Proxy-Authorization", "Basic hunter2==", "Basic <mark>"),
+        ("Cookie", "a=b; c=d", "<mark>"),
+        ("X-Api-Key", "hunter2", "<mark>"),
+        ("X-Goog-Signature", "hunter2", "<mark>"),
+        ("Mcp-Param-Token", "hunter2", "<mark>"),
+        ("Location", "http://h/cb?code=hunter2&state=s", "http://h/cb?code=<mark>&state=s"),
+        ("Referer", "http://u:hunter2@h/", "http://u:<mark>@h/"),
+        ("Mcp-Session-Id", JWT, JWT),
+        ("Last-Event-ID", "sk-1", "sk-1"),
+        ("Content-Type", "application/json; charset=utf-8", "application/json; charset=utf-8"),
+        ("User-Agent", "python-httpx/0.28.1 (a=b)", "python-httpx/0.28.1 (a=b)"),
+        ("Date", "Tue, 24 Nov 2025 16:00:00 GMT", "Tue, 24 Nov 2025 16:00:00 GMT"),
+        ("WWW-Authenticate", 'Bearer resource_metadata="http://h/x"', 'Bearer resource_metadata="http://h/x"'),
+        ("Authorization", "", ""),
+    ],
+)
+def test_headers(name, value, expected):
+    """Session ids stay: pairing and replay need them."""
+    redactor = Redactor()
+    assert shown(redactor.header(name, value)) == expected
+    assert shown(redactor.header(name, value)) == expected, "and when it is remembered"
+
+
+def test_the_values_that_are_remembered_are_bounded():
+    redactor = Redactor()
+    for number in range(10_000):
+        redactor.header("X", str(number))
+    assert len(redactor._headers) <= 4096
+
+
+def test_a_head_is_cleaned_in_its_target_and_its_headers_and_not_changed_itself():
+    head = {"method": "GET", "target": "/?token=hunter2", "headers": [["Cookie", "hunter2"], ["A", "b"]]}
+    clean = Redactor().head(head)
+    assert "hunter2" not in str(clean)
+    assert head["headers"][0][1] == "hunter2"
+    assert (clean["method"], clean["headers"][1]) == ("GET", ["A", "b"])
+    assert Redactor().head({"status": 200}) == {"status": 200}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"grant_type=refresh_token&refresh_token=hunter2", "grant_type=refresh_token&refresh_token=<mark>"),
+        (b"client_secret=hunter2&code=hunter2&redirect_uri=a", "client_secret=<mark>&code=<mark>&redirect_uri=a"),
+        (b"code_verifier=h%2Bu&client_assertion=hunter2&x=", "code_verifier=<mark>&client_assertion=<mark>&x="),
+        (b"redirect_uri=http%3A%2F%2Fh%2Fcb&a=b+c&token=h==", "redirect_uri=http%3A%2F%2Fh%2Fcb&a=b+c&token=<mark>"),
+        (b'{"access_token": "hunter2", "expires_in": 5}', '{"access_token": "<mark>", "expires_in": 5}'),
+        (b'\xef\xbb\xbf{"device_code": "hunter2"}', '{"device_code": "<mark>"}'),
+        (b'{"a": [{"client_secret": "hunter2"}], "code": 401}', '{"a": [{"client_secret": "<mark>"}], "code": 401}'),
+        (b'{"token": {"a": "hunter2", "b": [2, 2.5]}}', '{"token": {"a": "<mark>", "b": ["<mark>", "<mark>"]}}'),
+        (b'{"token": [null, true, ""], "secret": 2}', '{"token": [null, true, ""], "secret": "<mark>"}'),
+        (b'{"a": "ghp_hunter2", "b": 5}', '{"a": "<mark>", "b": 5}'),
+        (b'{"to": "https://a/?code=hunter2&x=1"}', '{"to": "https://a/?code=<mark>&x=1"}'),
+        (b'{"ghp_hunter2": "x"}', '{"<mark>": "x"}'),
+    ],
+)
+def test_oauth_bodies(body, expected):
+    assert shown(Redactor().body(body).decode(errors="replace")) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"access_token":"hunter2"',
+        b')]}\'{"access_token":"hunter2"}',
+        '{"access_token":"hunter2"}'.encode("utf-16"),
+        b'"hunter2"',
+        b'["hunter2"]',
+        b"hunter2",
+        b"aHVudGVyMg==",
+        b"code: hunter2",
+        b'--b\r\nContent-Disposition: form-data; name="code"\r\n\r\nhunter2\r\n--b--',
+        b"<input name=code value=hunter2>",
+        b'<script>var token = "hunter2"</script>',
+        b"\xffhunter2",
+        b"[" * 600 + b"]" * 600,
+        b'{"a":' * 600 + b"1" + b"}" * 600,
+        b'{"a":' * 20_000,
+        b'{"a":' + b"1" * 5000 + b"}",
+        b"",
+    ],
+    ids=lambda body: repr(body[:20]),
+)
+def test_a_body_that_is_no_object_of_json_and_no_form_is_withheld_whole(body):
+    """Also what is nested more deeply than Python's stack, or holds a number that it does not read."""
+    assert Redactor().body(body) == f"«withheld: {len(body)} bytes»".encode()
+
+
+@pytest.mark.parametrize(
+    "unit", ["<", "=", "&", "&a=b", "?a=%", "%25", "/%", "?token=a;", "&token=a", "x_eyJ_", "eyJ.", "eyJ..", "a."]
+)
+def test_a_body_or_a_url_takes_time_linear_in_its_length(unit):
+    """Quadratic time would take minutes here."""
+    long = unit * (200_000 // len(unit))
+    Redactor().url(f"/?x={long}")
+    Redactor().body(f"x={long}".encode())
+    Redactor().body(f'{{"x":"{long}"}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-8", True),
+        ("Multipart/Form-Data; boundary=b", True),
+        ("application/json", False),
+        ("multipart/mixed", False),
+        ("text/html; charset=utf-8", True),
+        ("application/xhtml+xml", True),
+        ("", False),
+    ],
+)
+def test_a_form_is_known_by_its_media_type(media_type, expected):
+    assert is_form(media_type) is expected
+
+
+def test_a_token_looks_the_same_in_a_form_in_json_and_in_a_header():
+    redactor = Redactor()
+    marks = {
+        MARK.search(text)[0]
+        for text in (
+            redactor.header("Authorization", "Bearer hunt er+2"),
+            redactor.body(b"refresh_token=hunt+er%2B2").decode(),
+            redactor.body(b'{"access_token":"hunt er+2"}').decode(),
+            redactor.url("/?access_token=hunt%20er%2b2"),
+            redactor.body(b'{"location":"/?token=hunt+er%2b2"}').decode(),
+        )
+    }
+    assert len(marks) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/token", True),
+        ("/oauth2/v1/Token?x=1", True),
+        ("/register/", True),
+        ("/introspect", True),
+        ("/login/oauth/access_token", True),
+        ("/oauth2/tokens", True),
+        ("/token;v=1?x", True),
+        ("/login/device/code", True),
+        ("/device/Code;v=1", True),
+        ("/oauth2/v2.0/devicecode", True),
+        ("/code", False),
+        ("/mcp", False),
+        ("/tokens/mcp", False),
+        ("/", False),
+    ],
+)
+def test_oauth_endpoints_are_known_by_their_last_segment(target, expected):
+    assert is_oauth_endpoint(target) is expected
+
+
+@given(st.text(), st.text(), st.binary())
+def test_nothing_of_a_peer_raises(name, value, body):
+    redactor = Redactor()
+    redactor.header(name, value)
+    redactor.url(value)
+    redactor.body(body)

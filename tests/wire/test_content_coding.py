@@ -1,0 +1,222 @@
+"""Bodies and content codings on copies (H-11): every case runs whole, byte by byte and with trailing data."""
+
+import gzip
+import json
+import os
+import sys
+import tracemalloc
+import zlib
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.wire import content_coding as body
+from mcpspy.wire.content_coding import Decoder, Whole
+from mcpspy.wire.lines import PIECE
+from tests.wire.counted import copied_by
+
+TEXT = json.dumps([{"name": f"tool {number}", "description": "é🌍" * 20} for number in range(300)]).encode()
+
+
+def raw_deflate(text):
+    coder = zlib.compressobj(wbits=-15)
+    return coder.compress(text) + coder.flush()
+
+
+ENCODE = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+}
+CASES = {
+    **{name: (name, encode(TEXT)) for name, encode in ENCODE.items()},
+    "raw deflate": ("deflate", raw_deflate(TEXT)),
+    "several gzip members": ("gzip", gzip.compress(TEXT[:100]) + gzip.compress(b"") + gzip.compress(TEXT[100:])),
+    "gzip members with padding": ("gzip", gzip.compress(TEXT[:100]) + b"\0" * 9 + gzip.compress(TEXT[100:]) + b"\0"),
+    "several zstd frames": ("zstd", zstandard.compress(TEXT[:100]) + zstandard.compress(TEXT[100:])),
+    "identity": ("identity", TEXT),
+    "no coding": ("", TEXT),
+    "a stack": ("gzip, br", brotli.compress(gzip.compress(TEXT))),
+    "another": ("deflate , identity,ZSTD", zstandard.compress(zlib.compress(TEXT))),
+    "the case does not matter": ("GZip", gzip.compress(TEXT)),
+}
+
+
+def decode(encoding, *chunks):
+    """What the chunks decode to, and the fault."""
+    decoder = Decoder(encoding)
+    parts = [part for chunk in chunks for part in decoder.feed(chunk)]
+    decoder.end()
+    assert all(0 < len(part) <= PIECE for part in parts) or decoder.plain
+    return b"".join(parts), decoder.fault
+
+
+def singly(stream):
+    return [stream[i : i + 1] for i in range(len(stream))]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_coded_body_is_decoded_in_any_chunks(name):
+    """H-11."""
+    encoding, coded = CASES[name]
+    for chunks in ([coded], singly(coded), [coded[:7], b"", coded[7:]]):
+        assert decode(encoding, *chunks) == (TEXT, None)
+
+
+def test_plain_tells_whether_there_is_anything_to_decode():
+    for encoding, expected in (("", True), ("identity", True), ("gzip", False), ("identity, br", False), ("x", False)):
+        assert Decoder(encoding).plain is expected
+
+
+def flushed(name, events):
+    """Each event as the bytes that a server sends which flushes after each."""
+    if name == "br":
+        coder = brotli.Compressor()
+        return [coder.process(event) + coder.flush() for event in events]
+    if name == "zstd":
+        coder = zstandard.ZstdCompressor().compressobj()
+        return [coder.compress(event) + coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for event in events]
+    coder = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "raw": -15}[name])
+    return [coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH) for event in events]
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "raw", "br", "zstd"])
+@pytest.mark.parametrize("size", [10, 70_000])
+def test_what_the_peer_has_flushed_comes_out_at_once(name, size):
+    """H-04, H-11: an event of a compressed stream is not held back until the next one."""
+    events = [b"data: " + str(number).encode() * size + b"\n\n" for number in range(5)]
+    decoder = Decoder("deflate" if name == "raw" else name)
+    for event, coded in zip(events, flushed(name, events), strict=True):
+        assert b"".join(decoder.feed(coded)) == event
+    assert decoder.fault is None
+
+
+@pytest.mark.parametrize("name", ENCODE)
+def test_a_long_coded_body_is_not_copied_again_for_each_part(name):
+    text = bytes(65 + i * i % 23 for i in range(PIECE))
+    coded = ENCODE[name](os.urandom(20 * PIECE) + text)
+    decoder = Decoder(name)
+    copied, decoded = copied_by(lambda chunk: b"".join(decoder.feed(chunk)), coded)
+    assert decoded.endswith(text)
+    assert copied <= 4 * len(coded)
+
+
+@pytest.mark.parametrize("name", ENCODE)
+def test_a_coding_is_given_parts_however_much_comes_at_once(name, monkeypatch):
+    """zlib copies what it has not come to yet for each part that it gives out."""
+    sizes = []
+
+    class Stage(body._CODINGS[name]):
+        def feed(self, chunk):
+            sizes.append(len(chunk))
+            return super().feed(chunk)
+
+    monkeypatch.setitem(body._CODINGS, name, Stage)
+    coded = ENCODE[name](os.urandom(3 * PIECE))
+    assert decode(name, coded)[1] is None
+    assert sum(sizes) == len(coded)
+    assert max(sizes) <= PIECE
+
+
+@pytest.mark.parametrize("name", ENCODE)
+def test_a_body_that_ends_too_early_is_a_fault_and_what_came_stands(name):
+    coded = ENCODE[name](TEXT)
+    text, fault = decode(name, coded[:-20])
+    assert fault == "the coded body ends too early"
+    assert TEXT.startswith(text)
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
+def test_an_empty_body_is_complete(name):
+    """A HEAD or a 204 keeps its Content-Encoding."""
+    assert decode(name) == decode(name, b"") == (b"", None)
+
+
+@pytest.mark.parametrize("name", ["gzip", "br", "zstd", "deflate"])
+@pytest.mark.parametrize("damage", [b"not coded at all, but text", b'{"jsonrpc":"2.0"}', b"\xff" * 100])
+def test_what_is_not_coded_as_it_says_is_a_fault(name, damage):
+    text, fault = decode(name, damage)
+    assert text == b"" or name in ("br", "deflate")  # neither has a signature
+    assert fault
+
+
+def test_damage_in_the_middle_leaves_what_came_before():
+    coded = flushed("gzip", [b"data: 1\n\n", b"data: 2\n\n"])
+    assert decode("gzip", coded[0], b"\xff" * 30, coded[1])[0] == b"data: 1\n\n"
+
+
+def test_a_coding_that_is_not_known_is_a_fault():
+    assert decode("compress", b"x") == (b"", "the content coding 'compress' is not known")
+    assert decode("gzip, exi", b"x")[1] == "the content coding 'exi' is not known"
+
+
+@pytest.mark.parametrize(("name", "package"), [("br", "brotli"), ("zstd", "zstandard")])
+def test_a_coding_without_its_package_is_a_fault(monkeypatch, name, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert decode(name, b"x") == (b"", f"the package for the content coding {name!r} is not installed")
+
+
+BOMBS = {
+    "gzip": gzip.compress,
+    "br": lambda zeros: brotli.compress(zeros, quality=5),
+    "zstd": zstandard.compress,
+    "gzip, gzip": lambda zeros: gzip.compress(gzip.compress(zeros)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_body_that_expands_without_end_is_stopped(name, monkeypatch):
+    """H-11: in bounded memory."""
+    monkeypatch.setattr(body, "FREE", 8 << 20)
+    coded = BOMBS[name](bytes(100 << 20))
+    decoder = Decoder(name)
+    tracemalloc.start()
+    size = sum(
+        len(part) for start in range(0, len(coded), 65536) for part in decoder.feed(coded[start : start + 65536])
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 7 << 20 <= size <= 12 << 20
+    assert decoder.fault == "the coded body expands to more than 100 times its size"
+    assert list(decoder.feed(coded)) == []
+    assert peak < 24 << 20
+
+
+@given(st.sampled_from(sorted(ENCODE)), st.lists(st.binary(max_size=200)))
+def test_whatever_a_peer_sends_nothing_raises(name, chunks):
+    decode(name, *chunks)
+    coded = ENCODE[name](TEXT)
+    decode(name, coded[:40], *chunks)
+
+
+@given(st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd"]), max_size=3), st.binary(), st.integers(1, 50))
+def test_any_stack_of_codings_comes_undone(names, text, size):
+    coded = text
+    for name in names:
+        coded = ENCODE[name](coded)
+    assert decode(", ".join(names), *(coded[i : i + size] for i in range(0, len(coded), size))) == (text, None)
+
+
+def pieces(*chunks):
+    decoder = Whole()
+    return [triple for chunk in chunks for triple in decoder.feed(chunk)] + decoder.end()
+
+
+def test_a_body_is_one_frame():
+    assert pieces(b'{"a":', b"1}\n\n") == [(b'{"a":1}\n\n', False, False)]
+    assert pieces() == pieces(b"") == []
+
+
+@pytest.mark.parametrize("length", [PIECE, PIECE + 1, 3 * PIECE])
+def test_a_long_body_comes_in_pieces(length):
+    """F-04."""
+    text = bytes(65 + i % 23 for i in range(length))
+    for triples in (pieces(text), pieces(*singly(text)), pieces(text[:100], text[100:])):
+        assert b"".join(raw for raw, _, _ in triples) == text
+        assert [more for _, more, _ in triples] == [True] * (len(triples) - 1) + [False]
+        assert all(len(raw) <= PIECE for raw, _, _ in triples)
