@@ -155,6 +155,8 @@ IN_RELAY_TESTS = {
     "process.child_windows",
     "cli.wrap",
     "relay.stdio.pump",
+    "relay.stdio.drain",
+    "relay.stdio.relay",
 }  # a server behind a relay is how they show
 ALL_AT_ONCE = "protocol.definitions."  # tests/protocol/test_definitions.py compares them with the official schemas
 
@@ -202,7 +204,7 @@ def names(home, program):
 def test_the_wrap_path_imports_only_what_is_light(tmp_path):
     """S-13."""
     found = imported(str(tmp_path), "wrap", "--", "true")
-    assert "mcpspy.relay.stdio.pump" in found, "the list is that of a relay that ran"
+    assert "mcpspy.relay.stdio.relay" in found, "the list is that of a relay that ran"
     assert {name for name in found if not name.startswith("mcpspy")} <= LIGHT
     assert not {name.split(".")[0] for name in found} & set(HEAVY.split())
     assert os.listdir(tmp_path / ".mcpspy" / "captures")
@@ -219,4 +221,4 @@ def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}, timeout=30)
     found = set(run.stdout.splitlines()[-1].split())
     assert "mcpspy.cli.ls" in found
-    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.pump", "asyncio"} & found
+    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found

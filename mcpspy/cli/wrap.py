@@ -68,7 +68,7 @@ def wrap(arguments: list[str]) -> int:
     except SpawnError as error:  # not even a process could be had: perhaps no descriptor to import anything with
         os.write(2, f"mcpspy: {error}\n".encode())
         return error.status
-    from mcpspy.relay.stdio.pump import run  # while the server boots
+    from mcpspy.relay.stdio.relay import run  # while the server boots
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
     os._exit(run(server, argv, environ, **options, check=check))

@@ -1,48 +1,24 @@
-"""The relay of `wrap`: a server's standard streams, byte for byte.
+"""One direction of the relay of `wrap`: a blocking thread that reads what is there and writes it on.
 
-    client ── fd 0 ──▶ pump ──▶ stdin  ┐
-    client ◀── fd 1 ── pump ◀── stdout │ server
-    client ◀── fd 2 ── pump ◀── stderr ┘
-
-One blocking thread for each direction: read what is there, write it on, and only then let the tap have it. A thread
-knows nothing of frames, and nothing it does can hold up another: a server that writes without reading does not stall
-the rest. The main thread waits for the server and for signals. No descriptor that others share is ever made
-non-blocking.
+Only then does the tap get it. A pump knows nothing of frames, and nothing it does can hold up another: a server that
+writes without reading does not stall the rest. No descriptor that others share is ever made non-blocking.
 
 Interception, when it comes, is a gate between the read and the write of one pump.
 
-Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+Imported on the `wrap` path: nothing heavy here.
 """
 
 import os
-import sys
 import time
-from _thread import allocate_lock, start_new_thread
-
-from mcpspy.errors import SpawnError
-
-if sys.platform == "win32":
-    from mcpspy.process.child_windows import Child, die_by, waiting
-else:
-    from mcpspy.process.child import Child, die_by, waiting
+from _thread import allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
     from collections.abc import Callable
 
-    from mcpspy.capture.writer import Writer
-    from mcpspy.recording.stream import Channel, Tap
-    from mcpspy.relay.stdio.companion import Companion
+    from mcpspy.recording.stream import Channel
 
 CHUNK = 65536  # bytes; what a pipe holds
-
-# After the server has exited (S-04):
-_IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
-_TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
-_END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
-_ASIDE = 0.05  # seconds that the end waits for a sentence to be read
-_STEP = 0.001  # seconds between two looks
 
 
 class Pump:
@@ -155,154 +131,6 @@ class Pump:
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, fd)
             os.close(null)
-
-
-def run(
-    server: Child,
-    argv: list[str],
-    environ: dict[bytes, bytes],
-    *,
-    name: str | None,
-    output: str | None,
-    folder: str | None,
-    check: bool,
-) -> int:
-    """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
-
-    The capture's `name`, file and folder are the user's choice, or None; with `check` a companion checks it meanwhile.
-    Returns the exit status for this process; a death by signal is repeated here and now.
-    """
-    started, wall = time.monotonic_ns(), time.time_ns()
-    pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
-    for pump in pumps:
-        start_new_thread(pump.run, ())
-    tap = _recording(lambda: _writer(argv, environ, wall, name=name, output=output, folder=folder))
-    companion = _companion(tap) if check else None
-    for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
-        pump.begin(tap.open(0, sender, role), companion.wake if companion else None)
-    try:
-        server.confirm()
-        code, why = server.wait(), None
-    except SpawnError as error:
-        say(str(error))
-        code, why = error.status, error.reason
-    exited = time.monotonic_ns()
-    for pump in _drain(server, pumps[1:]) + pumps[:1]:
-        pump.channel().end(pump.now(), "exit")
-    for said in _asides:
-        said.acquire(timeout=_ASIDE)
-    tap.end(time.monotonic_ns() - started, code, why)
-    if companion:
-        companion.end((exited + _END - time.monotonic_ns()) / 1e9)
-    if code < 0:
-        die_by(-code)
-    return code if code >= 0 else 128 - code
-
-
-def _recording(create: "Callable[[], Writer | None]") -> "Tap":
-    """Create the capture; bytes pass already, and go on passing whatever happens here."""
-    from mcpspy.recording.stream import Tap
-
-    tap = Tap(None, say_aside)
-    try:
-        tap.writer = create()
-    except Exception as error:
-        tap.fail(error)
-    return tap
-
-
-def _companion(tap: "Tap") -> "Companion | None":
-    """Who checks what the tap records; nobody where nothing is recorded, or no thread can be had."""
-    from mcpspy.relay.stdio.companion import Companion
-
-    try:
-        return Companion(tap.writer.path, say_aside) if tap.writer else None
-    except RuntimeError as error:
-        say_aside(f"cannot check what passes ({error}); traffic goes on")
-        return None
-
-
-def _writer(
-    argv: list[str],
-    environ: dict[bytes, bytes],
-    wall: int,
-    *,
-    name: str | None,
-    output: str | None,
-    folder: str | None,
-) -> "Writer | None":
-    from mcpspy import __version__
-    from mcpspy.capture.location import server_name
-    from mcpspy.capture.writer import create
-    from mcpspy.secrets.redactor import Redactor
-
-    redacted = Redactor().argv(argv)
-    try:
-        cwd: str | None = os.getcwd()
-    except OSError:
-        cwd = None
-    header: dict[str, object] = {
-        "tool": f"mcpspy {__version__}",
-        "transport": "stdio",
-        "name": name or server_name(argv, redacted),
-        "argv": redacted,
-        "cwd": cwd,
-        "env": sorted(os.fsdecode(variable) for variable in environ),
-        "pid": os.getpid(),
-        "ppid": os.getppid(),
-    }
-    return create(header, output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say_aside)
-
-
-def _drain(server: Child, pumps: list[Pump]) -> list[Pump]:
-    """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
-
-    A pump is stopped when its pipe has been empty and itself at rest for `_IDLE`. Who inherited the pipe may go on
-    writing: then after `_TOTAL`, when so much has been read that nothing of the server's can be left. (Two reads more
-    than the length needs: one may have been under way, not counted yet.) Nothing is decided by a single look, for
-    between a read and its mark in `busy` a chunk is nowhere to be seen.
-    """
-    exited = pumps[0].now()
-    owed = {pump: pump.reads + waiting(pump.source) // CHUNK + 2 for pump in pumps}
-    rest = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when at rest
-    left = pumps
-    while left := [pump for pump in left if not pump.ended]:
-        for pump in left:
-            now = pump.now()
-            if pump.busy or pump.reads != rest[pump][0] or waiting(pump.source):
-                rest[pump] = pump.reads, now
-            idle = now - rest[pump][1] >= _IDLE
-            over = now - exited >= _TOTAL and pump.reads >= owed[pump]
-            pump.stop = pump.stop or idle or over
-        if all(pump.stop and not pump.busy for pump in left):
-            break
-        server.next_signal(_STEP)  # the server has exited: there is nobody to pass one on to
-    return left
-
-
-def say(sentence: str) -> None:
-    """One line on stderr, whatever state that is in and whatever names are in it."""
-    safe = "".join(character if character.isprintable() else "?" for character in sentence)
-    try:
-        os.write(2, f"mcpspy: {safe}\n".encode("utf-8", "replace"))
-    except OSError:
-        pass
-
-
-_asides: list["LockType"] = []  # each held until its sentence is out
-
-
-def say_aside(sentence: str) -> None:
-    """Say it from a thread of its own: a client that does not read stderr must not stop a pump."""
-
-    def speak() -> None:
-        say(sentence)
-        said.release()
-
-    said = allocate_lock()
-    said.acquire()
-    _asides.append(said)
-    start_new_thread(speak, ())
 
 
 def _wait(fd: int, what: str) -> None:

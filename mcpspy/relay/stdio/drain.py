@@ -1,0 +1,47 @@
+"""What the server left in its pipes, relayed after its exit (S-04).
+
+Imported on the `wrap` path: nothing heavy here.
+"""
+
+import sys
+
+from mcpspy.relay.stdio.pump import CHUNK
+
+if sys.platform == "win32":
+    from mcpspy.process.child_windows import Child, waiting
+else:
+    from mcpspy.process.child import Child, waiting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcpspy.relay.stdio.pump import Pump
+
+_IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
+_TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
+_STEP = 0.001  # seconds between two looks
+
+
+def drain(server: Child, pumps: "list[Pump]") -> "list[Pump]":
+    """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
+
+    A pump is stopped when its pipe has been empty and itself at rest for `_IDLE`. Who inherited the pipe may go on
+    writing: then after `_TOTAL`, when so much has been read that nothing of the server's can be left. (Two reads more
+    than the length needs: one may have been under way, not counted yet.) Nothing is decided by a single look, for
+    between a read and its mark in `busy` a chunk is nowhere to be seen.
+    """
+    exited = pumps[0].now()
+    owed = {pump: pump.reads + waiting(pump.source) // CHUNK + 2 for pump in pumps}
+    rest = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when at rest
+    left = pumps
+    while left := [pump for pump in left if not pump.ended]:
+        for pump in left:
+            now = pump.now()
+            if pump.busy or pump.reads != rest[pump][0] or waiting(pump.source):
+                rest[pump] = pump.reads, now
+            idle = now - rest[pump][1] >= _IDLE
+            over = now - exited >= _TOTAL and pump.reads >= owed[pump]
+            pump.stop = pump.stop or idle or over
+        if all(pump.stop and not pump.busy for pump in left):
+            break
+        server.next_signal(_STEP)  # the server has exited: there is nobody to pass one on to
+    return left
