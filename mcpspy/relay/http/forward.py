@@ -63,7 +63,7 @@ class _Written(web.StreamResponse):
         return None
 
 
-class Exchange:
+class ForwardedRequest:
     """A request and its response."""
 
     def __init__(self, relay: "Relay", route: "Route", request: web.BaseRequest) -> None:

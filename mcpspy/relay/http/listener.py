@@ -1,10 +1,10 @@
 """The relay of `proxy`: what listens, where its paths lead, and how it ends.
 
-    client ── request ──▶ Relay ─ Route, Exchange ─▶ Upstream ──▶ server
+    client ── request ──▶ Relay ─ Route, ForwardedRequest ─▶ Upstream ──▶ server
 
 aiohttp's server parses what arrives, and refuses what could be read in two ways (RFC 9112, 11.2); each request becomes
-an `Exchange` with the upstream of its route. A route has one upstream and one capture. Nothing here listens to anybody
-but clients of those routes: there is no control interface.
+a `ForwardedRequest` with the upstream of its route. A route has one upstream and one capture. Nothing here listens to
+anybody but clients of those routes: there is no control interface.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.web_protocol import _ErrInfo
 
 from mcpspy.recording.stream import Tap
-from mcpspy.relay.http.forward import Exchange
+from mcpspy.relay.http.forward import ForwardedRequest
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.upstream import FIELDS, LARGEST, Upstream
@@ -81,7 +81,7 @@ class Relay:
                     return web.Response(status=403, text=f"mcpspy: {refusal}\n")
                 there = ", ".join(f"{route.address.prefix}/" for route in self.routes)
                 return web.Response(status=404, text=f"mcpspy: no route stands at this path; there is {there}\n")
-            return await Exchange(self, route, request).run()
+            return await ForwardedRequest(self, route, request).run()
         except Exception as error:
             self.say(f"a bug ended an exchange ({type(error).__name__}: {error}); the proxy goes on")
             raise

@@ -19,11 +19,11 @@ from aiohttp.streams import StreamReader
 
 from mcpspy.recording.stream import Body
 from mcpspy.relay.http.gates import oauth
-from mcpspy.relay.http.gates.endpoint import Endpoint
+from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
 
 if TYPE_CHECKING:
-    from mcpspy.relay.http.forward import Exchange
+    from mcpspy.relay.http.forward import ForwardedRequest
 
 BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
 """What is raised of an upstream that cannot be reached, or breaks off."""
@@ -37,7 +37,11 @@ class Response:
     """What the upstream answers to an exchange."""
 
     def __init__(
-        self, exchange: "Exchange", message: RawResponseMessage, payload: StreamReader, protocol: ResponseHandler
+        self,
+        exchange: "ForwardedRequest",
+        message: RawResponseMessage,
+        payload: StreamReader,
+        protocol: ResponseHandler,
     ) -> None:
         request = exchange.request
         self._exchange = exchange
@@ -52,7 +56,7 @@ class Response:
         self._delimited = self._empty or self._chunked or length
         """Whether the client can tell that the body is whole."""
         self._events = not self._empty and "text/event-stream" in every(self._headers, b"content-type").lower()
-        self._gate: Endpoint | oauth.Document | None = None
+        self._gate: EndpointGate | oauth.MetadataGate | None = None
 
     async def forward(self) -> None:
         """Forward head and body; the exchange's channel for it is ended, unless the upstream broke off."""
@@ -76,17 +80,17 @@ class Response:
             exchange.answer.end(exchange.route.now(), "eof")
         else:
             self._break_off()
-        if isinstance(self._gate, oauth.Document) and self._gate.rewritten is None:
+        if isinstance(self._gate, oauth.MetadataGate) and self._gate.rewritten is None:
             self._diagnose(self._gate.resource)
 
     def _choose_gate(self, head: Head) -> None:
         exchange = self._exchange
         encoding = every(self._headers, b"content-encoding")
         if exchange.legacy and self._events and first(self._headers, b"content-length") is None:
-            self._gate = Endpoint(encoding, exchange.mapped)
+            self._gate = EndpointGate(encoding, exchange.mapped)
         elif exchange.metadata and self._message.code == 200 and not self._empty:
             rewrite = exchange.relay.rewrite_oauth and exchange.request.version >= HttpVersion11
-            self._gate = oauth.Document(encoding, exchange.mapped if rewrite else None)
+            self._gate = oauth.MetadataGate(encoding, exchange.mapped if rewrite else None)
             if rewrite:
                 head.chunk("oauth")
                 self._chunked = self._delimited = True

@@ -20,7 +20,7 @@ _HELD = 65536  # bytes; a first event that is longer is no endpoint
 _DATA = re.compile(rb"(?m)(?<![^\r\n])(data: ?)([^\r\n]*)")
 
 
-class Endpoint:
+class EndpointGate:
     """Stands between the chunks of one stream as they come and as they go; `mapped` as `heads.mapped_reference`."""
 
     by = "endpoint"

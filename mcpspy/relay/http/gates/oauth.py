@@ -27,8 +27,8 @@ Mapping = Callable[[str], str | None]
 """As `heads.mapped_reference` for one request: a URL at the upstream's origin as the client has to see it, or None."""
 
 
-class Document:
-    """Metadata on its way to a client; `feed` and `end` as of `legacy.Endpoint`.
+class MetadataGate:
+    """Metadata on its way to a client; `feed` and `end` as of `endpoint.EndpointGate`.
 
     Without `mapped` it passes as it comes and is only looked at; with it, it is held until it is whole.
     """

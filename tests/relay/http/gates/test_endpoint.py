@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
-from mcpspy.relay.http.gates.endpoint import Endpoint
+from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.http.test_forward import STREAM, chunk
 from tests.relay.stage import scripted, stage
@@ -26,7 +26,7 @@ def test_only_the_url_changes(end, before):
     stream = before.format(end) + f"event: endpoint{end}data: http://up:1/m/?s=%7e&t=é{end}{end}data: {{}}{end}{end}"
     expected = stream.replace("http://up:1/m/", "http://us:2/x/m/").encode()
     for size in (1, 7, 1000):
-        gate = Endpoint("", mapped)
+        gate = EndpointGate("", mapped)
         parts = [stream.encode()[i : i + size] for i in range(0, len(stream.encode()), size)]
         assert b"".join(part if gate.open else gate.feed(part) for part in parts) == expected
         raw, sent = gate.rewritten
@@ -49,7 +49,7 @@ def test_only_the_url_changes(end, before):
 )
 def test_what_needs_no_change_passes_as_it_is(stream):
     for size in (1, 1000):
-        gate = Endpoint("", mapped)
+        gate = EndpointGate("", mapped)
         parts = [stream[i : i + size] for i in range(0, len(stream), size)]
         out = b"".join(part if gate.open else gate.feed(part) for part in parts)
         assert out + (b"" if gate.open else gate.end()) == stream
@@ -59,7 +59,7 @@ def test_what_needs_no_change_passes_as_it_is(stream):
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_comments_that_keep_a_stream_alive_are_not_held(end):
     """H-04: a client that hears nothing gives up, whatever the stream is."""
-    gate = Endpoint("", mapped)
+    gate = EndpointGate("", mapped)
     ping = b": ping" + end + end
     for _ in range(3):
         assert gate.feed(ping[:3]) + gate.feed(ping[3:]) == ping
@@ -72,7 +72,7 @@ def test_a_first_event_that_comes_byte_by_byte_takes_no_longer_for_it():
     """What has been looked at is not looked at again."""
     import time
 
-    gate = Endpoint("", mapped)
+    gate = EndpointGate("", mapped)
     stream = b"data: " + b"a" * 60_000
     begun = time.process_time()
     for byte in stream:
@@ -81,7 +81,7 @@ def test_a_first_event_that_comes_byte_by_byte_takes_no_longer_for_it():
 
 
 def test_an_event_that_does_not_end_is_not_held_for_ever():
-    gate = Endpoint("", mapped)
+    gate = EndpointGate("", mapped)
     stream = b"data: " + b"a" * 70_000
     assert gate.feed(stream) == stream
     assert gate.open
@@ -91,7 +91,7 @@ def test_an_event_that_does_not_end_is_not_held_for_ever():
 def test_a_compressed_stream_is_compressed_again_event_by_event(name):
     """H-08: each chunk that goes out decodes to what came in."""
     events = [b"event: endpoint\ndata: http://up:1/m?s=1\n\n", b"data: 1\n\n", b"data: 2\n\n"]
-    gate, decoder = Endpoint(name, mapped), Decoder(name)
+    gate, decoder = EndpointGate(name, mapped), Decoder(name)
     out = [b"".join(decoder.feed(gate.feed(coded))) for coded in flushed(name, events)]
     assert out == [events[0].replace(b"up:1/", b"us:2/x/"), *events[1:]]
     assert b"".join(decoder.feed(gate.end())) == b""
@@ -100,13 +100,13 @@ def test_a_compressed_stream_is_compressed_again_event_by_event(name):
 @pytest.mark.parametrize("name", ["gzip", "br", "zstd"])
 def test_a_compressed_stream_that_needs_no_change_passes_byte_for_byte(name):
     coded = flushed(name, [b"event: endpoint\ndata: /m\n\n", b"data: 1\n\n"])
-    gate = Endpoint(name, mapped)
+    gate = EndpointGate(name, mapped)
     assert b"".join(part if gate.open else gate.feed(part) for part in coded) == b"".join(coded)
 
 
 @given(st.lists(st.binary(max_size=50)), st.sampled_from(["", "gzip", "br", "exi", "gzip, br"]))
 def test_whatever_comes_goes_out_unless_it_is_rewritten(chunks, encoding):
-    gate = Endpoint(encoding, lambda _: None)
+    gate = EndpointGate(encoding, lambda _: None)
     out = b"".join(part if gate.open else gate.feed(part) for part in chunks)
     assert out + (b"" if gate.open else gate.end()) == b"".join(chunks)
 
