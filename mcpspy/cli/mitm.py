@@ -2,19 +2,16 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from types import ModuleType
 from urllib.parse import urlsplit
 
-from mcpspy import __version__
-from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import listening_place, to_dial
+from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.relay.mitm.allowlist import Hosts
 from mcpspy.relay.mitm.authority import default
-from mcpspy.relay.mitm.queue import Origin
 from mcpspy.text import printable
 
 DEFAULT_PORT = 6279
@@ -39,17 +36,10 @@ def run(options: argparse.Namespace) -> int:
         authority.pem()  # or clients would be told to trust what cannot be used
     settings = mitm.Settings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
 
-    def capture(origin: Origin) -> Writer | None:
-        header: dict[str, object] = {
-            "tool": f"mcpspy {__version__}",
-            "transport": "mitm",
-            "name": urlsplit(origin.url).netloc,
-            "url": origin.url,
-            "pid": os.getpid(),
-            "ppid": os.getppid(),
-        }
-        environ = dict(os.environ)
-        return create(header, output=None, folder=options.folder, environ=environ, wall=origin.wall, say=_say)
+    def begin(url: str, clock: Clock) -> Recording:
+        recording = Recording(_say, clock)
+        recording.begin("mitm", urlsplit(url).netloc, url=url, folder=options.folder)
+        return recording
 
     def ready(port: int | None) -> None:
         address = _address(options.mode, host, port)
@@ -61,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
             _say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
         _say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
-    asyncio.run(mitm.run(settings, authority, capture, ready, _say))
+    asyncio.run(mitm.run(settings, authority, begin, ready, _say))
     return 0
 
 

@@ -2,25 +2,21 @@
 
 import argparse
 import asyncio
-import os
 import signal
 import socket
 import sys
-import time
 
-from mcpspy import __version__
 from mcpspy.capture.location import printable_name
-from mcpspy.capture.writer import create
 from mcpspy.clients.routes import PORT, refused, routes_of
 from mcpspy.clients.table import Machine, client, find
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import bound, listening_place, to_dial
-from mcpspy.recording.stream import Tap
+from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
 from mcpspy.relay.http.listener import Relay, Route
 from mcpspy.relay.http.upstream import Upstream
-from mcpspy.secrets.redactor import Redactor, shown
+from mcpspy.secrets.redactor import shown
 from mcpspy.text import printable
 
 
@@ -40,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         _say(f"what 'mcpspy install' wrote leads to port {PORT}, not to {port}")
     routes = []
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
-        routes.append(Route(address, upstream, *_capture(options, name, address)))
+        routes.append(Route(address, upstream, _recording(options, name, address)))
     routes.sort(key=lambda route: not route.address.prefix)
     relay = Relay(routes, Guard(host, options.allow_host), _say, options.rewrite_oauth)
     if not is_loopback(host):
@@ -115,20 +111,12 @@ def _refuse_to_relay_to_ourselves(addresses: dict[str, Address], own: str, port:
             raise UsageError(f"{upstream}:{port} is this proxy itself: choose another port with --listen")
 
 
-def _capture(options: argparse.Namespace, name: str, address: Address) -> tuple[Tap, int]:
-    """The tap of a route, and when its capture started."""
-    started, wall = time.monotonic_ns(), time.time_ns()
-    scheme, _, _ = address.origin
-    header: dict[str, object] = {
-        "tool": f"mcpspy {__version__}",
-        "transport": "http",
-        "name": name,
-        "url": Redactor().url(f"{scheme}://{address.authority}{address.target}"),
-        "pid": os.getpid(),
-        "ppid": os.getppid(),
-    }
-    writer = create(header, output=options.output, folder=options.folder, environ=dict(os.environ), wall=wall, say=_say)
-    return Tap(writer, _say), started
+def _recording(options: argparse.Namespace, name: str, address: Address) -> Recording:
+    """The recording of a route, begun."""
+    recording = Recording(_say)
+    url = f"{address.origin[0]}://{address.authority}{address.target}"
+    recording.begin("http", name, url=url, output=options.output, folder=options.folder)
+    return recording
 
 
 def _say(sentence: str) -> None:

@@ -3,7 +3,7 @@
 The theory. A foreign file knows the time of day, several servers at once, and less than a relay would have seen. So
 each server gets a capture of its own, whose clock starts with the first that is known of it; and what the file does not
 hold is said: in the header's `imported` where that is true of all of it, and by a gap where a message is missing. All
-else is as in a live capture, written by the same tap: channels, frames, secrets.
+else is as in a live capture, written by the same code: channels, frames, secrets.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from mcpspy import __version__
-from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import CaptureError
-from mcpspy.recording.stream import Channel, Tap
+from mcpspy.recording.recording import Clock, Recording
+from mcpspy.recording.stream import Channel
 
 MOST = 200
 """Captures that are written at once: a file may name any number of servers, a process has so many descriptors."""
@@ -37,37 +36,36 @@ class Account:
     """The captures, in the order in which they were begun."""
 
 
-class Recording:
-    """One capture in the making; `wall` is nanoseconds since the epoch, here and below."""
+class ImportedServer:
+    """The capture of one server in the making; `wall` is nanoseconds since the epoch, here and below."""
 
-    def __init__(self, tap: Tap, wall: int) -> None:
-        self.tap = tap
-        self._started = wall
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
         self._t = 0  # the latest time that was recorded
         self._channels: dict[str, Channel] = {}
 
     def at(self, wall: int) -> int:
         """The time in the capture of what happened at `wall`."""
-        t = max(0, wall - self._started)
+        t = max(0, wall - self.recording.clock.wall)
         self._t = max(self._t, t)
         return t
 
-    def say(self, role: str, wall: int, line: bytes) -> None:
-        """Record one line of a stdio server's channel; what stands behind another did not come before it."""
+    def line(self, role: str, wall: int, line: bytes) -> None:
+        """Record one line of a stdio server's channel; a line that stands behind another did not come before it."""
         t = max(self._t, self.at(wall))
         if role not in self._channels:
-            self._channels[role] = self.tap.open(t, _SENDERS[role], role)
+            self._channels[role] = Channel(self.recording, t, _SENDERS[role], role)
         self._channels[role].feed(line + b"\n", t)
 
     def gap(self, wall: int, lost: int, why: str) -> None:
-        """Record that the file does not hold so many frames; what other programs say of it may hold secrets."""
-        self.tap.record(Writer.gap, self.at(wall), lost, self.tap.redactor.url(why))
+        """Record that the file does not hold so many frames."""
+        self.recording.gap(self.at(wall), lost, why)
 
     def end(self) -> None:
         """End the capture."""
         for channel in self._channels.values():
             channel.end(self._t, "eof")
-        self.tap.end(self._t, None, None)
+        self.recording.end(self._t)
 
 
 class Captures:
@@ -90,13 +88,14 @@ class Captures:
         self._imported = dict(imported)
         self._environ = dict(environ)
         self._folder = folder
-        self._open: dict[str, Recording] = {}
+        self._open: dict[str, ImportedServer] = {}
         self._failures: list[str] = []
 
-    def get(self, key: str, wall: int, name: str, fields: Mapping[str, Any]) -> Recording:
-        """The capture of the server `key`, begun at `wall` with these fields in its header, unless it is open already.
+    def get(self, key: str, wall: int, name: str, fields: Mapping[str, Any]) -> ImportedServer:
+        """The capture of the server `key`, begun at `wall` unless it is open already.
 
-        Raises CaptureError where it cannot be written.
+        `fields` are arguments of `Recording.begin`: transport, argv, url. Raises CaptureError where it cannot be
+        written.
         """
         if self._failures:
             raise CaptureError(self._failures[0])
@@ -120,17 +119,13 @@ class Captures:
         if self._failures:
             raise CaptureError(self._failures[0])
 
-    def _create(self, wall: int, name: str, fields: Mapping[str, Any]) -> Recording:
-        tap = Tap(None, self._fail)
-        if "argv" in fields:
-            fields = {**fields, "argv": tap.redactor.argv(fields["argv"])}
-        header = {"tool": f"mcpspy {__version__}", **fields, "name": name, "imported": self._imported}
-        writer = create(header, output=None, folder=self._folder, environ=self._environ, wall=wall, say=self._fail)
-        if writer is None:
+    def _create(self, wall: int, name: str, fields: Mapping[str, Any]) -> ImportedServer:
+        recording = Recording(self._fail, Clock(0, wall))
+        recording.begin(name=name, folder=self._folder, environ=self._environ, imported=self._imported, **fields)
+        if recording.path is None:
             raise CaptureError(self._failures[0])
-        tap.writer = writer
-        self.account.paths.append(writer.path)
-        return Recording(tap, wall)
+        self.account.paths.append(recording.path)
+        return ImportedServer(recording)
 
     def _fail(self, sentence: str) -> None:
         self._failures.append(sentence.partition("; traffic")[0])

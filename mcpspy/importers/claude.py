@@ -51,7 +51,7 @@ def record(file: BinaryIO, captures: Captures) -> None:
         elif inside:
             inside = not line.startswith(b"}")
         elif line and wall:
-            captures.get(server, wall, server, _FIELDS).say("stderr", wall, line)
+            captures.get(server, wall, server, _FIELDS).line("stderr", wall, line)
 
 
 def _log(rest: str, captures: Captures, server: str, wall: int) -> None:
@@ -66,7 +66,7 @@ def _log(rest: str, captures: Captures, server: str, wall: int) -> None:
         except (ValueError, RecursionError):
             recording.gap(wall, 1, f"the log has a message of the {said[1]} only in part")
         else:
-            recording.say(_ROLES[said[1]], wall, rest[said.end() : end].encode())
+            recording.line(_ROLES[said[1]], wall, rest[said.end() : end].encode())
     elif _NOT_JSON.search(rest):
         why = f"Claude Desktop could not read a line of the server, which the log does not hold: {rest[:200]}"
         captures.get(server, wall, server, _FIELDS).gap(wall, 1, why)

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from mcpspy.importers import tnetstring
 from mcpspy.importers.captures import Captures, epoch
-from mcpspy.importers.exchange import Exchange, Headers, Said, Web, place
+from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, place
 from mcpspy.importers.order import play
 
 OLDEST, NEWEST = 12, 21
@@ -20,7 +20,7 @@ def record(file: BinaryIO, captures: Captures) -> None:
     """Record the HTTP flows of a file. Raises CaptureError where captures cannot be written."""
     versions: set[str] = set()
 
-    def parse(raw: bytes) -> Exchange | None:
+    def parse(raw: bytes) -> RecordedExchange | None:
         flow = tnetstring.loads(raw)
         version = flow["version"]
         if type(version) is not int or not OLDEST <= version <= NEWEST:
@@ -40,12 +40,12 @@ def _name(version: Any) -> str:
     return ".".join(str(part) for part in parts[:3])[:20]
 
 
-def _exchange(flow: dict[str, Any]) -> Exchange:
+def _exchange(flow: dict[str, Any]) -> RecordedExchange:
     request, response, error = flow["request"], flow.get("response"), flow.get("error")
     socket = flow.get("websocket") or {}
     headers = _headers(request["headers"])
     asked = epoch(request["timestamp_start"])
-    said = tuple(_said(message, asked) for message in socket.get("messages") or ())
+    messages = tuple(_message(message, asked) for message in socket.get("messages") or ())
     if response:
         answered = max(asked, _time(response["timestamp_start"], asked))
         ended = max(answered, _time(response["timestamp_end"], answered))
@@ -53,11 +53,11 @@ def _exchange(flow: dict[str, Any]) -> Exchange:
         answered = ended = max(asked, _time(error and error.get("timestamp"), asked))
     body = response["content"] if response else None
     code = socket.get("close_code")
-    return Exchange(
+    return RecordedExchange(
         origin=place(_text(request["scheme"]), _host(request, headers), int(request["port"])),
         asked=asked,
         answered=answered,
-        ended=max([_time(socket.get("timestamp_end"), ended), *(message.wall for message in said)]),
+        ended=max([_time(socket.get("timestamp_end"), ended), *(message.wall for message in messages)]),
         head={
             "method": _text(request["method"]),
             "target": _text(request["path"]),
@@ -72,14 +72,14 @@ def _exchange(flow: dict[str, Any]) -> Exchange:
         peer=_peer(flow.get("client_conn") or {}),
         coded=True,
         broken=_text(error["msg"]) if error else "",
-        said=said,
+        messages=messages,
         closed=(int(code), _text(socket.get("close_reason") or "")) if code else None,
     )
 
 
-def _said(message: list[Any], asked: int) -> Said:
+def _message(message: list[Any], asked: int) -> RecordedMessage:
     opcode, from_client, payload, wall, *_ = message
-    return Said(_time(wall, asked), bool(from_client), int(opcode), _bytes(payload) or b"")
+    return RecordedMessage(_time(wall, asked), bool(from_client), int(opcode), _bytes(payload) or b"")
 
 
 def _host(request: dict[str, Any], headers: Headers) -> str:

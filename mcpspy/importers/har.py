@@ -10,7 +10,7 @@ import json
 from typing import Any, BinaryIO
 
 from mcpspy.importers.captures import Captures, epoch, iso
-from mcpspy.importers.exchange import Exchange, Headers, Said, Web, split
+from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, split
 from mcpspy.importers.order import play
 from mcpspy.importers.text import elements
 
@@ -22,23 +22,23 @@ def record(file: BinaryIO, captures: Captures) -> None:
     play(file, elements(file, ("log", "entries")), parse, Web(captures).start, captures.account)
 
 
-def parse(raw: bytes) -> Exchange:
+def parse(raw: bytes) -> RecordedExchange:
     """One entry. Raises ValueError, KeyError, TypeError, AttributeError or RecursionError for what is none."""
     entry = json.loads(raw)
     request, response = entry["request"], entry.get("response") or {}
     asked = iso(entry["startedDateTime"])
     answered = _after(asked, sum(_positive((entry.get("timings") or {}).get(name)) for name in _BEFORE))
     ended = max(answered, _after(asked, _positive(entry.get("time"))))
-    said = tuple(_said(message, asked) for message in entry.get("_webSocketMessages") or ())
+    messages = tuple(_message(message, asked) for message in entry.get("_webSocketMessages") or ())
     origin, target = split(request["url"])
     method = str(request["method"])
     status = _positive(response.get("status"))
     version = str(request.get("httpVersion") or "").lower().removeprefix("http/").removeprefix("h")
-    return Exchange(
+    return RecordedExchange(
         origin=origin,
         asked=asked,
         answered=min(answered, ended),
-        ended=max([ended, *(message.wall for message in said)]),
+        ended=max([ended, *(message.wall for message in messages)]),
         head={"method": method, "target": target, "version": version},
         headers=_headers(request),
         body=_request_body(request),
@@ -47,7 +47,7 @@ def parse(raw: bytes) -> Exchange:
         response_headers=_headers(response),
         answer=_answer(entry, response.get("content") or {}, ended) if response else None,
         broken=str(response.get("_error") or ""),
-        said=said,
+        messages=messages,
     )
 
 
@@ -107,11 +107,11 @@ def _event(event: dict[str, Any]) -> bytes:
     return _encode("\n".join(fields) + "\n\n")
 
 
-def _said(message: dict[str, Any], asked: int) -> Said:
+def _message(message: dict[str, Any], asked: int) -> RecordedMessage:
     opcode = int(message.get("opcode", 1))
     payload = _encode(message["data"]) if opcode == 1 else base64.b64decode(message["data"])
     seconds = message.get("time")
-    return Said(epoch(seconds) if seconds else asked, message["type"] == "send", opcode, payload)
+    return RecordedMessage(epoch(seconds) if seconds else asked, message["type"] == "send", opcode, payload)
 
 
 def _encode(text: str) -> bytes:

@@ -9,7 +9,7 @@ import json
 from typing import Any, BinaryIO
 
 from mcpspy.importers.captures import Captures, iso
-from mcpspy.importers.exchange import Exchange, Headers, Web, split
+from mcpspy.importers.exchange import Headers, RecordedExchange, Web, split
 from mcpspy.importers.order import Steps, play
 from mcpspy.importers.text import elements
 
@@ -39,10 +39,10 @@ def _steps(entry: dict[str, Any], captures: Captures) -> Steps:
     message, response = _written(entry["message"]), entry.get("response") and _written(entry["response"])
     yield wall
     fields = {"transport": "stdio", "argv": []}
-    captures.get("", wall, captures.name, fields).say(role, wall, message)
+    captures.get("", wall, captures.name, fields).line(role, wall, message)
     if response:
         yield answered
-        captures.get("", answered, captures.name, fields).say(other, answered, response)
+        captures.get("", answered, captures.name, fields).line(other, answered, response)
 
 
 def _written(message: Any) -> bytes:
@@ -51,13 +51,13 @@ def _written(message: Any) -> bytes:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _exchange(raw: bytes) -> Exchange:
+def _exchange(raw: bytes) -> RecordedExchange:
     entry = json.loads(raw)
     asked = iso(entry["timestamp"])
     ended = asked + round(max(float(entry.get("duration") or 0), 0.0) * 1e6)
     origin, target = split(entry["url"])
     method, answer, status = str(entry["method"]), entry.get("responseBody"), entry.get("responseStatus")
-    return Exchange(
+    return RecordedExchange(
         origin=origin,
         asked=asked,
         answered=ended,

@@ -46,6 +46,6 @@ def _envelope(line: str, captures: Captures, commands: dict[str, dict[str, Any]]
     if number > before + 1:
         recording.gap(wall, number - before - 1, "mcpsnoop lost frames: their numbers are missing")
     said = written["raw"] if "raw" in written else json.loads(written["text"])
-    recording.say(_ROLES[direction], wall, said.encode("utf-8", "replace"))
+    recording.line(_ROLES[direction], wall, said.encode("utf-8", "replace"))
     if written.get("truncated") == "true":
         recording.gap(wall, 1, "mcpsnoop kept only the beginning of this message")

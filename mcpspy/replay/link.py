@@ -12,17 +12,14 @@ import queue
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mcpspy import __version__
-from mcpspy.capture.writer import Writer, create
 from mcpspy.errors import CaptureError
-from mcpspy.recording.stream import Channel, Tap
+from mcpspy.recording.recording import Recording
+from mcpspy.recording.stream import Channel
 from mcpspy.replay.streams import chunks, lines, room, send
-from mcpspy.secrets.redactor import Redactor
 from mcpspy.wire.jsonrpc import Id
 
 if sys.platform == "win32":
@@ -69,19 +66,24 @@ class Link:
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
         """The lines of the server, and then that it has ended."""
         self._room = room(recorded)  # bytes
+        reports: list[str] = []
+        self._recording = Recording(reports.append)
+        self._now = self._recording.clock.now
         self._server = spawn(argv, environ, apart=True)
-        self._started = time.monotonic_ns()
         self._server.confirm()
-        try:
-            writer = _writer(argv, name, path, sorted(os.fsdecode(name) for name in environ), say)
-        except CaptureError:
+        variables = [os.fsdecode(variable) for variable in environ]
+        self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables)
+        if self._recording.path is None:
             end_group(self._server, KILL)
             self._server.wait()
-            raise
-        self.path = writer.path
-        self._tap = Tap(writer, say)
+            raise CaptureError(reports[-1].partition(";")[0])
+        for sentence in reports:
+            say(sentence)
+        self._recording.report = say
+        self.path = self._recording.path
         roles = (("client", "stdin"), ("server", "stdout"), ("server", "stderr"))
-        self._stdin, self._stdout, self._stderr = (self._tap.open(0, sender, role) for sender, role in roles)
+        channels = (Channel(self._recording, 0, sender, role) for sender, role in roles)
+        self._stdin, self._stdout, self._stderr = channels
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._gone = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -110,16 +112,13 @@ class Link:
         self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
         for channel in (self._stdin, self._stdout, self._stderr):
             channel.end(self._now(), "exit")
-        self._tap.end(self._now(), code, None)
+        self._recording.end(self._now(), code)
 
     def _interrupt(self, _: int) -> None:
         if self.interrupted:  # once more: at once
             end_group(self._server, KILL)
         self.interrupted = True
         self.heard.put(Ended("was left"))
-
-    def _now(self) -> int:
-        return time.monotonic_ns() - self._started
 
     def _write(self) -> None:
         sound = True
@@ -170,26 +169,6 @@ def signals_restored() -> Iterator[None]:
             if handler is not None and signal.getsignal(number) != handler:
                 signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _writer(argv: list[str], name: str, path: str, env: list[str], say: Callable[[str], None]) -> Writer:
-    header: dict[str, object] = {
-        "tool": f"mcpspy {__version__}",
-        "transport": "stdio",
-        "name": name,
-        "argv": Redactor().argv(argv),
-        "cwd": os.getcwd(),
-        "env": env,
-        "pid": os.getpid(),
-        "ppid": os.getppid(),
-    }
-    said: list[str] = []
-    writer = create(header, output=path, folder=None, environ={}, wall=time.time_ns(), say=said.append)
-    if writer is None:
-        raise CaptureError(said[-1].partition(";")[0])
-    for sentence in said:
-        say(sentence)
-    return writer
 
 
 def end_group(server: Child, number: int) -> None:

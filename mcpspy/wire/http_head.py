@@ -43,6 +43,12 @@ def header(head: Head | None, name: str) -> str | None:
     return None
 
 
+def values(head: Head, name: str) -> str:
+    """The values of all fields of a name in lower case, joined as one list (RFC 9110, 5.3)."""
+    size = len(name)  # which tells most fields apart
+    return ", ".join([value for key, value in head["headers"] if len(key) == size and key.lower() == name])
+
+
 def status(head: Head | None) -> int:
     """The status of a response, 0 where the head has none."""
     found = head.get("status") if head else None

@@ -24,7 +24,7 @@ def captures(tmp_path, account):
 
 def test_a_server_has_one_capture_whose_lines_never_go_back_in_time(captures, account):
     for t, line in ((0, b"a"), (5_000_000, b"b"), (2_000_000, b"c")):
-        captures.get("k", WALL + t, "weather", FIELDS).say("stdin", WALL + t, line)
+        captures.get("k", WALL + t, "weather", FIELDS).line("stdin", WALL + t, line)
     captures.get("k", WALL, "weather", FIELDS).gap(WALL, 2, "why")
     captures.end()
     [path] = account.paths
@@ -62,11 +62,11 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path, account):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is always full")
 def test_a_full_disk_is_an_error(captures):
-    writer = captures.get("k", WALL, "weather", FIELDS).tap.writer
+    writer = captures.get("k", WALL, "weather", FIELDS).recording.sink
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, writer._fd)
     os.close(full)
-    captures.get("k", WALL, "weather", FIELDS).say("stdin", WALL, b"a")
+    captures.get("k", WALL, "weather", FIELDS).line("stdin", WALL, b"a")
     with pytest.raises(CaptureError, match=r"cannot write the capture .*: No space left on device$"):
         captures.get("k", WALL, "weather", FIELDS)
     with pytest.raises(CaptureError):

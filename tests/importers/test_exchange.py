@@ -5,7 +5,7 @@ import pytest
 
 from mcpspy.capture.records import Close, Gap
 from mcpspy.importers.captures import Account, Captures
-from mcpspy.importers.exchange import Exchange, Web, place, split
+from mcpspy.importers.exchange import RecordedExchange, Web, place, split
 from tests.importers.files import AT, PING, PONG, brought, dumps, entry, flow, har, told
 
 PLAIN = {
@@ -45,7 +45,7 @@ PLAIN = {
 )
 def test_what_is_mcp_is_told_by_content(tmp_path, fields, wanted):
     captures = Captures({}, {"MCPSPY_CAPTURE_DIR": str(tmp_path)}, Account(""), "file")
-    assert (Web(captures).start(Exchange(**PLAIN | fields)) is not None) == wanted
+    assert (Web(captures).start(RecordedExchange(**PLAIN | fields)) is not None) == wanted
     assert not list(tmp_path.iterdir()), "a capture is made with the first step"
 
 

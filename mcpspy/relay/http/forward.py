@@ -20,6 +20,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 
+from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.heads import (
     CHUNKED,
@@ -37,10 +39,8 @@ from mcpspy.relay.http.local_replies import REASONS, answer
 from mcpspy.relay.http.response import BROKEN, Response, chunk, record, unread
 from mcpspy.relay.http.tunnel import tunnel
 from mcpspy.relay.http.upstream import expect_response, protocol_of
-from mcpspy.secrets.redactor import is_form, is_oauth_endpoint
 
 if TYPE_CHECKING:
-    from mcpspy.recording.stream import Body
     from mcpspy.relay.http.listener import Relay, Route
 
 _SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
@@ -73,7 +73,6 @@ class ForwardedRequest:
         self.headers: RawHeaders = list(request.raw_headers)
         self._chunked: bool = request._message.chunked  # noqa: SLF001 (what the parser found; nothing else tells)
         self._upgrade = self._asks_for_a_websocket()
-        self._secret = is_form(every(self.headers, b"content-type")) or is_oauth_endpoint(request.raw_path)
         self._t = route.now()
         self.legacy = (
             request.method == "GET"
@@ -83,12 +82,11 @@ class ForwardedRequest:
         )
         """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
         self.metadata = oauth.is_metadata(request.raw_path)
-        self._asked: Body | None = None  # the channel of the request
+        self.recorded = HttpExchange(route.recording)
+        """Its channels in the capture."""
         self._whole: bytes | None = None  # the request's body, if it had arrived with its head
         self._said = b""  # the beginning of what has arrived of it
         self._fault: str | None = None  # what is wrong with its framing
-        self.answer: Body | None = None
-        """The channel of the response."""
         self.keep_alive = request.keep_alive
         """Whether the client's connection may serve another request."""
 
@@ -112,13 +110,9 @@ class ForwardedRequest:
             self.keep_alive = False
         finally:
             now = self.route.now()
-            if self._asked is None:  # it ended before there was a connection
-                self._open_request({})
-                assert self._asked
-                self._asked.feed(self._said, now)
-            self._asked.end(now, asked if self._whole is None else "eof")
-            if self.answer:
-                self.answer.end(now, answer)
+            if self.recorded.request is None:  # it ended before there was a connection
+                self._open_request({}).feed(self._said, now)
+            self.recorded.end(now, asked if self._whole is None else "eof", answer)
         return _Written(keep_alive=self.keep_alive)
 
     async def _relay_it(self) -> None:
@@ -192,23 +186,20 @@ class ForwardedRequest:
         writer = StreamWriter(protocol, asyncio.get_running_loop())
         if self._whole is None:
             await writer.write(head.encode(), drain=False)
-            self._open_request(head.fields())
-            return asyncio.create_task(self._upload(writer, connection))
+            channel = self._open_request(head.fields())
+            return asyncio.create_task(self._upload(writer, connection, channel))
         body = chunk(self._whole, last=True) if self._chunked else self._whole
         await writer.write(head.encode() + body, drain=False)  # a server that answers without reading is heard
-        self._open_request(head.fields())
-        await self._record_whole_request()
+        await self._record_whole_request(self._open_request(head.fields()))
         return None
 
-    async def _record_whole_request(self) -> None:
-        assert self._asked
+    async def _record_whole_request(self, channel: Body) -> None:
         if self._whole:
-            await record(self._asked, self._whole, self._t)
-        self._asked.end(self._t, "eof")
+            await record(channel, self._whole, self._t)
+        channel.end(self._t, "eof")
 
-    async def _upload(self, writer: StreamWriter, connection: Connection) -> None:
+    async def _upload(self, writer: StreamWriter, connection: Connection, channel: Body) -> None:
         """Forward the request's body as it comes."""
-        assert self._asked
         content = self.request.content
         try:
             while not content.at_eof():
@@ -219,15 +210,15 @@ class ForwardedRequest:
                 try:
                     await writer.write(chunk(came, last=last) if self._chunked else came)
                 except ConnectionError:  # the upstream takes no more; it may have answered all the same
-                    await record(self._asked, came, t)
-                    self._asked.end(self.route.now(), "abort")
+                    await record(channel, came, t)
+                    channel.end(self.route.now(), "abort")
                     return
-                await record(self._asked, came, t)
-            self._asked.end(self.route.now(), "eof")
+                await record(channel, came, t)
+            channel.end(self.route.now(), "eof")
         except (web.RequestPayloadError, ConnectionError) as error:  # the client broke off
             self._fault = str(error)
-            await record(self._asked, unread(content), self.route.now())
-            self._asked.end(self.route.now(), "reset")
+            await record(channel, unread(content), self.route.now())
+            channel.end(self.route.now(), "reset")
             connection.close()
 
     def _keep(self, came: bytes) -> None:
@@ -256,15 +247,9 @@ class ForwardedRequest:
         head = self._response_head(message, UPGRADE)
         await self.request.writer.write(head.encode())
         headers = list(message.raw_headers)
-        self.open_response("server", t, "body", headers, message.code, message.reason, head)
-        assert self.answer
-        assert self._asked
-        self.answer.end(t, "eof")
+        self.open_response("server", t, headers, message.code, message.reason, head).end(t, "eof")
         self.keep_alive = False
-        channels = {
-            sender: self.route.tap.open_body(t, sender, "ws", "message", {"answers": self._asked.number})
-            for sender in ("client", "server")
-        }
+        channels = self.recorded.open_socket(t)
         await tunnel(
             self.request.protocol,
             protocol,
@@ -285,10 +270,10 @@ class ForwardedRequest:
 
     async def _refuse(self, head: Head, status: int, why: str) -> None:
         """Record the request, if that has not been done, and answer it ourselves; `head` is what was to be sent."""
-        if self._asked is None:
-            self._open_request(head.fields())
+        if self.recorded.request is None:
+            channel = self._open_request(head.fields())
             if self._whole is not None:
-                await self._record_whole_request()
+                await self._record_whole_request(channel)
         await self._answer_ourselves(status, why)
 
     async def _take_request(self, upload: "asyncio.Task[None] | None") -> None:
@@ -318,11 +303,10 @@ class ForwardedRequest:
         if self.request.method == "HEAD":
             body = b""
         await self.request.writer.write(head.encode() + body)
-        self.open_response("mcpspy", t, "body", head.headers, status, REASONS[status], Head(b""))
-        assert self.answer
+        channel = self.open_response("mcpspy", t, head.headers, status, REASONS[status], Head(b""))
         if body:
-            self.answer.feed(body, t)
-        self.answer.end(t, "eof")
+            channel.feed(body, t)
+        channel.end(t, "eof")
 
     def say_whether_we_close(self, head: Head) -> None:
         """Our own hop's Connection field (RFC 9112, 9.3)."""
@@ -331,40 +315,22 @@ class ForwardedRequest:
         elif self.request.version < HttpVersion11:
             head.headers.append((b"Connection", b"keep-alive"))
 
-    def _open_request(self, changes: dict[str, Any]) -> None:
-        if self._asked:
-            return  # by the first of two attempts
+    def _open_request(self, changes: dict[str, Any]) -> Body:
+        """Begin the channel of the request; the second of two attempts finds it open."""
+        if self.recorded.request:
+            return self.recorded.request
         request = self.request
         peer = request.transport.get_extra_info("peername") if request.transport else None
+        target = request.raw_path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         version = f"{request.version.major}.{request.version.minor}"
-        fields: dict[str, Any] = {"peer": f"{peer[0]}:{peer[1]}"} if isinstance(peer, tuple) else {}
-        fields["head"] = {
-            "method": request.method,
-            "target": request.raw_path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
-            "version": version,
-            "headers": recorded(self.headers),
-        }
-        encoding = every(self.headers, b"content-encoding")
-        self._asked = self.route.tap.open_body(
-            self._t, "client", "request", "body", fields | changes, encoding=encoding, secret=self._secret
-        )
+        head = {"method": request.method, "target": target, "version": version, "headers": recorded(self.headers)}
+        address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else None
+        return self.recorded.open_request(self._t, head, address, changes)
 
-    def open_response(
-        self, sender: str, t: int, framing: str, headers: RawHeaders, status: int, reason: str, head: Head
-    ) -> None:
+    def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
         """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""
-        assert self._asked
-        fields: dict[str, Any] = {"answers": self._asked.number}
-        fields["head"] = {"status": status, "reason": reason, "headers": recorded(headers)}
-        self.answer = self.route.tap.open_body(
-            t,
-            sender,
-            "response",
-            framing,
-            fields | head.fields(),
-            encoding=every(headers, b"content-encoding"),
-            secret=self._secret and sender == "server",
-        )
+        came = {"status": status, "reason": reason, "headers": recorded(headers)}
+        return self.recorded.open_response(t, came, sender, head.fields())
 
     def mapped(self, reference: str) -> str | None:
         """A URL that the upstream named, as this client has to see it; None where it needs no change."""

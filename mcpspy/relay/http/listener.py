@@ -9,14 +9,13 @@ anybody but clients of those routes: there is no control interface.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
 from aiohttp.web_protocol import _ErrInfo
 
-from mcpspy.recording.stream import Tap
+from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.forward import ForwardedRequest
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
@@ -29,15 +28,13 @@ class Route:
 
     address: Address
     upstream: Upstream
-    tap: Tap
-    started: int
-    """On the monotonic clock, nanoseconds."""
+    recording: Recording
     diagnosed: bool = False
     """Whether the user has been told what OAuth will do here."""
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""
-        return time.monotonic_ns() - self.started
+        return self.recording.clock.now()
 
 
 @dataclass(slots=True)
@@ -97,7 +94,7 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
         for route in self.routes:
             await route.upstream.close()
-            route.tap.end(route.now(), None, None)
+            route.recording.end(route.now())
 
     def _route(self, target: str) -> Route | None:
         for route in self.routes:

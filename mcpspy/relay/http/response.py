@@ -17,7 +17,7 @@ from aiohttp.http import HttpVersion11, RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
-from mcpspy.recording.stream import Body
+from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
@@ -76,8 +76,7 @@ class Response:
         exchange.keep_alive = exchange.keep_alive and self._delimited
         exchange.say_whether_we_close(head)
         if await self._stream(head):
-            assert exchange.answer
-            exchange.answer.end(exchange.route.now(), "eof")
+            self._channel().end(exchange.route.now(), "eof")
         else:
             self._break_off()
         if isinstance(self._gate, oauth.MetadataGate) and self._gate.rewritten is None:
@@ -119,8 +118,7 @@ class Response:
             if start:
                 self._open(head)
                 start = b""
-            assert self._exchange.answer
-            await record(self._exchange.answer, came, t)
+            await record(self._channel(), came, t)
         return not broken
 
     def _passed(self, came: bytes, *, ended: bool, broken: bool) -> bytes:
@@ -131,15 +129,19 @@ class Response:
             passed = gate.feed(came)
             if (ended or broken) and not gate.open:
                 passed += gate.end()
-            if gate.rewritten and self._exchange.answer:
-                self._exchange.answer.changed(*gate.rewritten, gate.by)
+            if gate.rewritten:
+                self._channel().changed(*gate.rewritten, gate.by)
         return chunk(passed, last=ended) if self._chunked else passed
 
     def _open(self, head: Head) -> None:
-        framing = "sse" if self._events else "body"
-        self._exchange.open_response(
-            "server", self._t, framing, self._headers, self._message.code, self._message.reason, head
-        )
+        message = self._message
+        self._exchange.open_response("server", self._t, self._headers, message.code, message.reason, head)
+
+    def _channel(self) -> Body:
+        """The response's channel in the capture, which is open by now."""
+        channel = self._exchange.recorded.response
+        assert channel
+        return channel
 
     def _break_off(self) -> None:
         """Close without the length or the last chunk that the client expects; where it expects none, reset."""

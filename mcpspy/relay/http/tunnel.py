@@ -12,7 +12,7 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_writer import StreamWriter
 
-from mcpspy.recording.stream import Body
+from mcpspy.recording.http_body import Body
 
 _HIGH = 1 << 18  # bytes received and not yet written on, from which a peer has to wait
 _LAST = 1.0  # seconds for the last bytes of a peer that has left to be written on

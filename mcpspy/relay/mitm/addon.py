@@ -31,13 +31,15 @@ from mitmproxy.proxy.layers.http import ResponseProtocolError  # type: ignore[im
 from mitmproxy.proxy.layers.http._http2 import Http2Client  # type: ignore[import-not-found]
 from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
 
-from mcpspy.capture.writer import Writer
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import holder
+from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.mitm.allowlist import Hosts, names
 from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
+from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.notices import Bugs, Said, no_tls
-from mcpspy.relay.mitm.queue import ORIGINS, Flow, Origin, Origins, Turns
+from mcpspy.relay.mitm.origins import MOST, Origin, Origins
+from mcpspy.relay.mitm.queue import Turns
 from mcpspy.secrets.redactor import shown, unquoted
 from mcpspy.wire.http_head import authority_of
 
@@ -95,7 +97,7 @@ def target(mode: str) -> tuple[str, int] | None:
 async def run(
     settings: Settings,
     authority: Authority,
-    create: Callable[[Origin], Writer | None],
+    begin: Callable[[str, Clock], Recording],
     ready: Callable[[int | None], None],
     say: Callable[[str], None],
 ) -> None:
@@ -107,19 +109,19 @@ async def run(
     with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
         trusted = os.path.join(folder, "trusted.pem")
         write_bundle(trusted, [settings.ca] if settings.ca else [])
-        await _relay(settings, authority, trusted, create, ready, say)
+        await _relay(settings, authority, trusted, begin, ready, say)
 
 
 async def _relay(
     settings: Settings,
     authority: Authority,
     trusted: str,
-    create: Callable[[Origin], Writer | None],
+    begin: Callable[[str, Clock], Recording],
     ready: Callable[[int | None], None],
     say: Callable[[str], None],
 ) -> None:
     """Relay; `trusted` is a file of the certificates that servers may have."""
-    interceptor = Interceptor(settings, create, ready, say)
+    interceptor = Interceptor(settings, begin, ready, say)
     logging.getLogger().addHandler(interceptor.bugs)
     master = Master(
         Options(
@@ -179,7 +181,7 @@ class Interceptor:
     def __init__(
         self,
         settings: Settings,
-        create: Callable[[Origin], Writer | None],
+        begin: Callable[[str, Clock], Recording],
         ready: Callable[[int | None], None],
         say: Callable[[str], None],
     ) -> None:
@@ -187,7 +189,7 @@ class Interceptor:
         self._mode = settings.mode.partition(":")[0]
         self._ready = ready
         self._said = Said(say)
-        self._origins = Origins(create)
+        self._origins = Origins(begin)
         self._flows: defaultdict[str, dict[str, Turns]] = defaultdict(dict)  # by mitmproxy's ids of client and flow
         self._loop = asyncio.get_running_loop()
         self.bugs = Bugs(self._said)
@@ -225,7 +227,7 @@ class Interceptor:
         peer = "{}:{}".format(*flow.client_conn.peername)
         recording = Flow(origin, head, list(request.headers.fields), peer, self._unrecorded)
         if self._settings.everything:
-            recording.held.release()
+            recording.pending.release()
         turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
         request.stream = _tee(turns, by_client=True)
         if flow.error:  # mitmproxy refuses it
@@ -237,7 +239,7 @@ class Interceptor:
 
     def request(self, flow: Any) -> None:
         """The request has ended."""
-        self._afterwards(flow, lambda recording, t: recording.asked_all(t))
+        self._afterwards(flow, lambda recording, t: recording.request_ended(t))
 
     def responseheaders(self, flow: Any) -> None:
         """The head of a response has come."""
@@ -254,7 +256,7 @@ class Interceptor:
     def response(self, flow: Any) -> None:
         """The response has ended; a WebSocket may go on."""
         switch = flow.websocket is not None
-        self._afterwards(flow, lambda recording, t: recording.answered_all(t, switch=switch))
+        self._afterwards(flow, lambda recording, t: recording.response_ended(t, switch=switch))
 
     def error(self, flow: Any) -> None:
         """The flow broke off: the client has left, the server has, or it could not be reached."""
@@ -267,7 +269,7 @@ class Interceptor:
         def break_off(recording: Flow, t: int) -> None:
             if left:
                 recording.end(t, "reset", "abort")
-            elif recording.answer or cancelled:
+            elif recording.response or cancelled:
                 recording.end(t, "abort", "reset")
             else:
                 recording.refuse(t, 502, "Bad Gateway", unquoted(error))
@@ -294,7 +296,7 @@ class Interceptor:
         """The WebSocket was closed."""
         socket = flow.websocket
         code, reason, by_client = socket.close_code, socket.close_reason or "", bool(socket.closed_by_client)
-        self._afterwards(flow, lambda recording, t: recording.hang_up(t, code, reason, by_client=by_client))
+        self._afterwards(flow, lambda recording, t: recording.socket_ended(t, code, reason, by_client=by_client))
 
     def tls_clienthello(self, hello: Any) -> None:
         """A client begins TLS; mitmproxy would let one in by any name or address of the server."""
@@ -343,7 +345,7 @@ class Interceptor:
         url = f"{scheme}://{authority_of(scheme, name, port)}"
         origin = self._origins.at(url, lambda: {turns.flow.origin for turns in self._all()})
         if origin is None:
-            self._said.once("too many servers at once:", str(ORIGINS), "; no other is recorded until one is idle")
+            self._said.once("too many servers at once:", str(MOST), "; no other is recorded until one is idle")
         return origin
 
     def _all(self) -> list[Turns]:

@@ -26,10 +26,8 @@ else:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
-    from collections.abc import Callable
 
-    from mcpspy.capture.writer import Writer
-    from mcpspy.recording.stream import Tap
+    from mcpspy.recording.recording import Recording
     from mcpspy.relay.stdio.companion import Companion
 
 _END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
@@ -55,10 +53,15 @@ def run(
     pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
-    tap = _recording(lambda: _writer(argv, environ, wall, name=name, output=output, folder=folder))
-    companion = _companion(tap) if check else None
+    from mcpspy.recording.recording import Clock, Recording  # bytes pass already
+    from mcpspy.recording.stream import Channel
+
+    recording = Recording(say_aside, Clock(started, wall))
+    variables = [os.fsdecode(variable) for variable in environ]
+    recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables)
+    companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
-        pump.begin(tap.open(0, sender, role), companion.wake if companion else None)
+        pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
     try:
         server.confirm()
         code, why = server.wait(), None
@@ -70,7 +73,7 @@ def run(
         pump.channel().end(pump.now(), "exit")
     for said in _asides:
         said.acquire(timeout=_ASIDE)
-    tap.end(time.monotonic_ns() - started, code, why)
+    recording.end(time.monotonic_ns() - started, code, why)
     if companion:
         companion.end((exited + _END - time.monotonic_ns()) / 1e9)
     if code < 0:
@@ -78,59 +81,15 @@ def run(
     return code if code >= 0 else 128 - code
 
 
-def _recording(create: "Callable[[], Writer | None]") -> "Tap":
-    """Create the capture; bytes pass already, and go on passing whatever happens here."""
-    from mcpspy.recording.stream import Tap
-
-    tap = Tap(None, say_aside)
-    try:
-        tap.writer = create()
-    except Exception as error:
-        tap.fail(error)
-    return tap
-
-
-def _companion(tap: "Tap") -> "Companion | None":
-    """Who checks what the tap records; nobody where nothing is recorded, or no thread can be had."""
+def _companion(recording: "Recording") -> "Companion | None":
+    """Who checks what is recorded; nobody where nothing is recorded, or no thread can be had."""
     from mcpspy.relay.stdio.companion import Companion
 
     try:
-        return Companion(tap.writer.path, say_aside) if tap.writer else None
+        return Companion(recording.path, say_aside) if recording.path else None
     except RuntimeError as error:
         say_aside(f"cannot check what passes ({error}); traffic goes on")
         return None
-
-
-def _writer(
-    argv: list[str],
-    environ: dict[bytes, bytes],
-    wall: int,
-    *,
-    name: str | None,
-    output: str | None,
-    folder: str | None,
-) -> "Writer | None":
-    from mcpspy import __version__
-    from mcpspy.capture.location import server_name
-    from mcpspy.capture.writer import create
-    from mcpspy.secrets.redactor import Redactor
-
-    redacted = Redactor().argv(argv)
-    try:
-        cwd: str | None = os.getcwd()
-    except OSError:
-        cwd = None
-    header: dict[str, object] = {
-        "tool": f"mcpspy {__version__}",
-        "transport": "stdio",
-        "name": name or server_name(argv, redacted),
-        "argv": redacted,
-        "cwd": cwd,
-        "env": sorted(os.fsdecode(variable) for variable in environ),
-        "pid": os.getpid(),
-        "ppid": os.getppid(),
-    }
-    return create(header, output=output, folder=folder, environ=dict(os.environ), wall=wall, say=say_aside)
 
 
 def say(sentence: str) -> None:

@@ -1,0 +1,150 @@
+"""One channel of HTTP: a body, an event stream, or one direction of a WebSocket, with its content coding undone.
+
+Where a coding cannot be undone, the bytes from there on are recorded as they came, and the close says why. A body that
+may hold secrets is recorded as one frame without them, or withheld.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.secrets.redactor import LARGEST_BODY, withheld
+from mcpspy.wire.content_coding import Decoder, Whole
+from mcpspy.wire.sse import Events
+from mcpspy.wire.websocket import Messages
+
+if TYPE_CHECKING:
+    from mcpspy.recording.recording import Recording, Sink
+
+Fields = dict[str, Any]
+
+_KEPT = 1 << 18  # bytes that no coding holds back before it gives out the first of what they stand for
+
+
+class Body:
+    """The frames of one channel; `framing` is body, sse or message, `encoding` the value of its Content-Encoding.
+
+    `secret` is for a body whose every part may hold secrets: that of a login, a form or a page.
+    """
+
+    def __init__(self, recording: "Recording", framing: str, encoding: str = "", *, secret: bool = False) -> None:
+        self.number = recording.number()
+        self.coded = False
+        """Whether what is fed may stand for many times as much."""
+        self._recording = recording
+        self._framing = framing
+        self._encoding = encoding
+        self._secret = secret
+        self._decoder: Decoder | None = None
+        self._frames: Any = None
+        self._received = b""  # while nothing of it has been decoded
+        self._change: tuple[bytes, Fields] | None = None
+        self._ended = False
+
+    def open(self, t: int, sender: str, role: str, fields: Fields) -> None:
+        """Record that the channel begins at `t`; `fields` may be peer, answers, head, sent, by."""
+        self._recording.record(self._open, t, sender, role, fields)
+
+    def changed(self, raw: bytes, sent: bytes, by: str) -> None:
+        """Announce that of the next frame that reads `raw` it was `sent` that was forwarded."""
+        self._change = raw, {"sent": sent.decode("utf-8", "replace"), "by": by}
+
+    def feed(self, chunk: bytes, t: int) -> None:
+        """Record bytes that were read at `t` and have been forwarded."""
+        self._recording.record(self._feed, chunk, t)
+
+    def frame(
+        self, raw: bytes, t: int, *, cut: bool = False, op: str | None = None, gated: Fields | None = None
+    ) -> None:
+        """Record one whole frame that came at `t`, decoded and split already.
+
+        `op` is what kind of WebSocket message it is, None for text; `gated` is what a gate made of it: `sent`, `by`.
+        """
+        self._recording.record(self._whole_frame, t, raw, cut, op, gated)
+
+    def end(self, t: int, how: str, code: int | None = None, reason: str | None = None) -> None:
+        """Record that the stream ended; a second call does nothing.
+
+        `code` and `reason` are those of a WebSocket's close frame, where the messages of it came as whole ones.
+        """
+        if not self._ended:
+            self._recording.record(self._end, t, how, code, reason)
+
+    def _open(self, sink: "Sink", t: int, sender: str, role: str, fields: Fields) -> None:
+        redact = self._recording.redactor.head
+        heads = {key: redact(fields[key]) for key in ("head", "sent") if key in fields}
+        self._decoder = Decoder(self._encoding) if self._encoding else None
+        self.coded = self._decoder is not None and not self._decoder.plain
+        self._frames = _Guarded(self._recording, withheld=self._framing != "body") if self._secret else self._splitter()
+        sink.open(self.number, t, sender, role, "body" if self._secret else self._framing, fields | heads)
+
+    def _splitter(self) -> Any:
+        return Events() if self._framing == "sse" else Messages() if self._framing == "message" else Whole()
+
+    def _feed(self, sink: "Sink", chunk: bytes, t: int) -> None:
+        if self._ended:
+            return
+        if not (self.coded and self._decoder):
+            self._write(sink, t, self._frames.feed(chunk))
+            return
+        before = self._received
+        self._received = before + chunk if len(before) < _KEPT else before
+        for part in self._decoder.feed(chunk):
+            self._received = b""
+            self._write(sink, t, self._frames.feed(part))
+        if self._decoder.fault:
+            self.coded = False
+            self._write(sink, t, self._frames.end(), cut=True)
+            self._frames = _Guarded(self._recording, withheld=True) if self._secret else Whole()
+            self._write(sink, t, self._frames.feed(self._received or chunk))
+
+    def _whole_frame(self, sink: "Sink", t: int, raw: bytes, cut: bool, op: str | None, gated: Fields | None) -> None:
+        if self._ended:
+            return
+        whole = Whole()
+        frames = whole.feed(raw) + whole.end() or [(b"", False, False)]
+        for piece, more, _ in frames:
+            rest = ({"op": op} if op else {}) | (gated if gated and not more else {})
+            sink.frame(self.number, t, piece, more, cut and not more, rest or None)
+
+    def _end(self, sink: "Sink", t: int, how: str, code: int | None, reason: str | None) -> None:
+        self._ended = True
+        if how == "eof" and self._decoder:
+            self._decoder.end()
+        fault = self._decoder.fault if self._decoder else None
+        self._write(sink, t, self._frames.end(), cut=how != "eof" or (self.coded and fault is not None))
+        closing = getattr(self._frames, "closing", None) or (code, reason)
+        rest: Fields = {}
+        if closing[0]:
+            rest["code"] = closing[0]
+            if closing[1]:
+                rest["reason"] = self._recording.redactor.url(closing[1])
+        elif fault:
+            rest["reason"] = fault
+        sink.close(self.number, t, how, rest)
+
+    def _write(self, sink: "Sink", t: int, frames: list[Any], *, cut: bool = False) -> None:
+        for raw, more, ended, *op in frames:
+            rest: Fields | None = {"op": op[0]} if op and op[0] else None
+            if self._change and raw == self._change[0]:
+                rest, self._change = self._change[1], None
+            sink.frame(self.number, t, raw, more, ended or (cut and not more), rest)
+
+
+class _Guarded:
+    """A body that may hold secrets: one frame without them; where it cannot be parsed, its size alone."""
+
+    def __init__(self, recording: "Recording", *, withheld: bool = False) -> None:
+        self._recording = recording
+        self._raw = b""
+        self._size = 0
+        self._withheld = withheld
+
+    def feed(self, chunk: bytes) -> list[Any]:
+        self._size += len(chunk)
+        self._withheld = self._withheld or self._size > LARGEST_BODY
+        self._raw = b"" if self._withheld else self._raw + chunk
+        return []
+
+    def end(self) -> list[Any]:
+        if self._withheld and self._size:
+            return [(withheld(self._size), False, False)]
+        return [(self._recording.redactor.body(self._raw), False, False)] if self._raw else []

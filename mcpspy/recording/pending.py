@@ -1,0 +1,104 @@
+"""Keeps the records of one exchange until it is recognised as MCP, then writes them into the capture.
+
+A relay that intercepts sees everything that a client sends to a host, and only content tells what of it is MCP: a
+header that the protocol owns, or a message of JSON-RPC. Until then records are kept here; the bytes have been forwarded
+already. An exchange that has sent so much without a sign is not MCP, and its records are discarded.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.wire.http_head import SIGN_OF_MCP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcpspy.recording.recording import Recording, Sink
+
+LIMIT = 1 << 18
+"""Bytes of one exchange that are kept until it is recognised."""
+_RECORD = 64  # what an empty frame takes of that
+_SIGN = 64  # bytes that a sign of MCP may have before the border of a piece
+
+
+class Pending:
+    """Takes records in place of a capture's writer; `recording` gives the capture's recording when it is needed.
+
+    Channels of the exchange are numbered from 1; in the capture they get numbers that no other exchange has.
+    """
+
+    def __init__(self, recording: "Callable[[], Recording]", path: str) -> None:
+        self.path = path
+        """What the capture is called in a sentence for the user, before there is one."""
+        self._recording = recording
+        self._kept: list[tuple[Any, ...]] | None = []  # None once it is known what the exchange is
+        self._size = 0
+        self._tails: dict[int, bytes] = {}  # of frames whose next piece is to come, by channel
+        self._capture: Recording | None = None
+        self._numbers: dict[int, int] = {}
+
+    def release(self) -> None:
+        """It is MCP: write what was kept, and from now on what comes."""
+        if self._kept is None:
+            return
+        kept, self._kept = self._kept, None
+        self._capture = self._recording()
+        self.path = self._capture.path or self.path
+        for method, *arguments in kept:
+            method(self, *arguments)
+
+    def discard(self) -> None:
+        """It is not MCP, unless it was released."""
+        self._kept = None
+
+    @property
+    def discarded(self) -> bool:
+        """Whether nothing of it is written any more."""
+        return self._kept is None and self._sink is None
+
+    def open(self, ch: int, t: int, sender: str, role: str, framing: str, rest: dict[str, Any] | None = None) -> None:
+        """As of a writer; so below."""
+        if self._kept is not None:
+            self._kept.append((Pending.open, ch, t, sender, role, framing, rest))
+        elif self._sink and self._capture:
+            self._numbers[ch] = self._capture.number()
+            if rest and "answers" in rest:
+                rest = rest | {"answers": self._numbers[rest["answers"]]}
+            self._sink.open(self._numbers[ch], t, sender, role, framing, rest)
+
+    def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, Any] | None = None) -> None:
+        """A frame; it may be the sign that the exchange is MCP."""
+        if self._kept is not None:
+            seen = self._tails.pop(ch, b"") + raw
+            if more:
+                self._tails[ch] = seen[-_SIGN:]
+            if SIGN_OF_MCP.search(seen):
+                self.release()
+        if self._kept is not None:
+            self._size += len(raw) + _RECORD
+            if self._size > LIMIT:
+                self.discard()
+            else:
+                self._kept.append((Pending.frame, ch, t, raw, more, cut, rest))
+        elif self._sink:
+            self._sink.frame(self._numbers[ch], t, raw, more, cut, rest)
+
+    def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
+        """A channel ends."""
+        if self._kept is not None:
+            self._kept.append((Pending.close, ch, t, how, rest))
+        elif self._sink:
+            self._sink.close(self._numbers[ch], t, how, rest)
+
+    def gap(self, t: int, lost: int, why: str) -> None:
+        """Records are missing."""
+        if self._kept is not None:
+            self._kept.append((Pending.gap, t, lost, why))
+        elif self._sink:
+            self._sink.gap(t, lost, why)
+
+    def end(self, t: int, code: int | None, why: str | None) -> None:
+        """The exchange is over; the capture is not."""
+
+    @property
+    def _sink(self) -> "Sink | None":
+        return self._capture.sink if self._capture else None

@@ -1,0 +1,19 @@
+"""A sink that keeps what it is given."""
+
+
+class Recorder:
+    """A writer that keeps its calls; `fail` names the call that has a bug."""
+
+    path = "a.jsonl"
+
+    def __init__(self, fail=None):
+        self.calls = []
+        self.fail = fail
+
+    def __getattr__(self, name):
+        def call(*values):
+            if name == self.fail:
+                raise RuntimeError("a bug")
+            self.calls.append((name, *values))
+
+        return call

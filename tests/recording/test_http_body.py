@@ -1,0 +1,198 @@
+"""A channel of HTTP in a capture: framing, content codings, secrets, and bugs that must not reach the traffic."""
+
+import gzip
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, End, Frame
+from mcpspy.recording import http_body as module
+from mcpspy.recording.http_body import Body
+from mcpspy.recording.recording import Recording
+from tests.recording.recorder import Recorder
+from tests.transcript import begin
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+def opened(recording, framing="body", encoding="", *, secret=False, sender="server", role="response", **fields):
+    body = Body(recording, framing, encoding, secret=secret)
+    body.open(0, sender, role, fields)
+    return body
+
+
+def body_of(recorder, framing="body", encoding="", *, secret=False):
+    return opened(Recording([].append, sink=recorder), framing, encoding, secret=secret, answers=1)
+
+
+def test_a_channel_of_http_has_its_head_without_secrets(tmp_path, said, monkeypatch):
+    """DESIGN section 3; O-02."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    recording = Recording(said.append, sink=begin(tmp_path / "a"))
+    head = {"method": "POST", "target": "/mcp?token=hunter2", "version": "1.1", "headers": [["Cookie", "hunter2"]]}
+    sent = {"target": "/?token=hunter2", "headers": [["Host", "h"]]}
+    body = Body(recording, "body")
+    body.open(3, "client", "request", {"peer": "h:1", "head": head, "sent": sent, "by": "host"})
+    body.feed(b'{"id":', 4)
+    body.feed(b"1}", 5)
+    body.end(6, "eof")
+    body.end(7, "reset")
+    body.feed(b"late", 8)
+    recording.end(9)
+    opened, frame, close, end = Capture(str(tmp_path / "a")).records()
+    assert (opened.peer, opened.by, opened.framing, opened.t) == ("h:1", "host", "body", 3)
+    assert (frame, close, end) == (
+        Frame(3, 1, 6, b'{"id":1}'),
+        Close(4, 1, 6, "eof"),
+        End(5, 9),
+    )
+    assert b"hunter2" not in (tmp_path / "a").read_bytes()
+    assert said == []
+
+
+@pytest.mark.parametrize(("how", "cut"), [("eof", False), ("reset", True), ("abort", True)])
+def test_a_body_that_did_not_end_in_order_is_cut(how, cut):
+    recorder = Recorder()
+    body = body_of(recorder)
+    body.feed(b"part", 1)
+    body.end(2, how)
+    assert recorder.calls[1:] == [("frame", 1, 2, b"part", False, cut, None), ("close", 1, 2, how, {})]
+
+
+def test_an_event_that_was_changed_says_what_was_sent():
+    """H-08."""
+    recorder = Recorder()
+    body = body_of(recorder, "sse")
+    body.changed(b"data: 2\n", b"data: II\n", "endpoint")
+    body.feed(b"data: 1\n\ndata: 2\n\ndata: 2\n\n", 1)
+    assert [call[3:] for call in recorder.calls[1:]] == [
+        (b"data: 1\n", False, False, None),
+        (b"data: 2\n", False, False, {"sent": "data: II\n", "by": "endpoint"}),
+        (b"data: 2\n", False, False, None),
+    ]
+
+
+def test_a_coded_body_is_recorded_decoded():
+    """H-11."""
+    recorder = Recorder()
+    body = body_of(recorder, encoding="gzip")
+    for byte in gzip.compress(b"{}"):
+        body.feed(bytes([byte]), 1)
+    body.end(2, "eof")
+    assert recorder.calls[1:] == [("frame", 1, 2, b"{}", False, False, None), ("close", 1, 2, "eof", {})]
+
+
+def test_what_cannot_be_decoded_stands_as_it_came_from_its_first_byte():
+    """H-11: also what was taken before it was clear."""
+    recorder = Recorder()
+    body = body_of(recorder, encoding="gzip")
+    for byte in b"no gzip":
+        body.feed(bytes([byte]), 1)
+    body.end(2, "eof")
+    (_, *frame), (_, *close) = recorder.calls[1:]
+    assert frame == [1, 2, b"no gzip", False, False, None]
+    assert close[3]["reason"].startswith("the coded body is damaged")
+
+
+def test_a_coding_that_fails_later_leaves_what_was_decoded_as_a_cut_frame():
+    recorder = Recorder()
+    body = body_of(recorder, encoding="gzip")
+    coded = gzip.compress(b"a" * 1000)
+    body.feed(coded[:-8], 1)
+    body.feed(b"\xff" * 8, 2)
+    body.feed(b"rest", 3)
+    body.end(4, "eof")
+    frames = [call[3:6] for call in recorder.calls if call[0] == "frame"]
+    assert frames == [(b"a" * 1000, False, True), (b"\xff" * 8 + b"rest", False, False)]
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_a_secret_body_of_any_size_holds_no_secret(tmp_path, monkeypatch, encoding):
+    """O-02."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for text in (b'{"access_token":"hunter2"}', b'{"access_token":"hunter2","x":"%b"}' % (b"x" * 70_000)):
+        recorder = Recorder()
+        body = body_of(recorder, encoding=encoding, secret=True)
+        body.feed(gzip.compress(text) if encoding else text, 1)
+        body.end(2, "eof")
+        (_, _, _, raw, *_) = recorder.calls[1]
+        assert b"hunter2" not in raw
+        assert "«".encode() in raw
+
+
+def test_a_secret_body_that_cannot_be_decoded_is_withheld():
+    recorder = Recorder()
+    body = body_of(recorder, encoding="gzip", secret=True)
+    body.feed(b"access_token=hunter2", 1)
+    body.end(2, "eof")
+    assert [call[3] for call in recorder.calls if call[0] == "frame"] == ["«withheld: 20 bytes»".encode()]
+
+
+def test_a_secret_event_stream_is_withheld():
+    """Of an OAuth endpoint, which has no reason to send one."""
+    recorder = Recorder()
+    body = body_of(recorder, framing="sse", secret=True)
+    body.feed(b'data: {"access_token":"hunter2"}\n\n', 1)
+    body.end(2, "reset")
+    opened, frame, _ = recorder.calls
+    assert opened[5] == "body"
+    assert frame[3:6] == ("«withheld: 34 bytes»".encode(), False, True)
+
+
+def test_a_secret_body_that_is_nested_deeper_than_the_stack_is_no_bug(said):
+    recording = Recording(said.append, sink=Recorder())
+    body = opened(recording, secret=True)
+    body.feed(b"[" * 600 + b"]" * 600, 1)
+    body.end(2, "eof")
+    assert recording.sink.calls[1][3] == "«withheld: 1200 bytes»".encode()
+    assert said == []
+
+
+def test_the_reason_of_a_close_holds_no_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    recorder = Recorder()
+    body = body_of(recorder, "message")
+    body.feed(b"\x88\x0f\x0f\xa1token=hunter2", 1)
+    body.end(2, "eof")
+    ((*_, closing),) = recorder.calls[1:]
+    assert closing["code"] == 4001
+    assert closing["reason"].startswith("token=«redacted:")
+
+
+def test_a_socket_says_what_each_message_is_and_how_it_closed():
+    recorder = Recorder()
+    body = body_of(recorder, "message")
+    body.feed(b"\x81\x02{}\x89\x00\x88\x05\x0f\xa1bye", 1)
+    body.end(2, "eof")
+    assert recorder.calls[1:] == [
+        ("frame", 1, 1, b"{}", False, False, None),
+        ("frame", 1, 1, b"", False, False, {"op": "ping"}),
+        ("close", 1, 2, "eof", {"code": 4001, "reason": "bye"}),
+    ]
+
+
+@pytest.mark.parametrize("call", ["open", "frame", "close"])
+def test_a_bug_in_recording_http_ends_it_and_is_said_once(said, call):
+    """M-03 for the proxy: a recorder's exception never breaks a flow."""
+    recording = Recording(said.append, sink=Recorder(fail=call))
+    for _ in range(2):
+        body = opened(recording)
+        body.feed(b"a" * 70_000, 1)
+        body.end(2, "eof")
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on unrecorded"]
+
+
+@pytest.mark.parametrize("part", ["Decoder", "Whole"])
+def test_a_bug_in_what_takes_a_body_apart_ends_the_recording_and_not_the_exchange(said, monkeypatch, part):
+    def broken(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(module, part, broken)
+    recording = Recording(said.append, sink=Recorder())
+    body = opened(recording, encoding="gzip")
+    body.feed(b"a", 1)
+    body.end(2, "eof")
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on unrecorded"]

@@ -1,0 +1,83 @@
+"""Records are kept until an exchange is recognised as MCP; the bytes have passed already (M-04)."""
+
+from mcpspy.recording.pending import LIMIT, Pending
+from mcpspy.recording.recording import Recording
+from tests.recording.recorder import Recorder
+
+CALL = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+class Begun:
+    """The recording of a capture, and how often it was asked for."""
+
+    def __init__(self):
+        self.count = 0
+        self.recorder = Recorder()
+        self.recording = Recording([].append, sink=self.recorder)
+
+    def __call__(self):
+        self.count += 1
+        return self.recording
+
+
+def test_nothing_reaches_the_capture_before_the_sign():
+    begun = Begun()
+    pending = Pending(begun, "the capture of h")
+    pending.open(1, 0, "client", "request", "body", {"head": {}})
+    pending.open(2, 1, "server", "response", "body", {"answers": 1})
+    assert begun.count == 0
+    assert pending.path == "the capture of h"
+    begun.recording.number()  # another exchange has number 1
+    pending.frame(1, 2, CALL, False, False)
+    pending.close(1, 3, "eof")
+    assert begun.recorder.calls == [
+        ("open", 2, 0, "client", "request", "body", {"head": {}}),
+        ("open", 3, 1, "server", "response", "body", {"answers": 2}),
+        ("frame", 2, 2, CALL, False, False, None),
+        ("close", 2, 3, "eof", None),
+    ]
+    assert (begun.count, pending.path, pending.discarded) == (1, "a.jsonl", False)
+
+
+def test_a_sign_may_lie_across_two_pieces():
+    for cut in range(1, len(CALL)):
+        begun = Begun()
+        pending = Pending(begun, "")
+        pending.open(1, 0, "client", "request", "body")
+        pending.frame(1, 1, CALL[:cut], True, False)
+        pending.frame(1, 2, CALL[cut:], False, False)
+        assert [call[3] for call in begun.recorder.calls[1:]] == [CALL[:cut], CALL[cut:]]
+
+
+def test_what_is_kept_is_bounded():
+    begun = Begun()
+    pending = Pending(begun, "")
+    pending.open(1, 0, "client", "request", "body")
+    for _ in range(LIMIT // 1000 + 1):
+        pending.frame(1, 1, b"x" * 1000, True, False)
+    assert pending.discarded
+    pending.frame(1, 2, CALL, False, False)
+    pending.release()
+    assert begun.count == 0
+
+
+def test_what_was_discarded_stays_so_and_what_was_released_too():
+    begun = Begun()
+    pending = Pending(begun, "")
+    pending.release()
+    pending.discard()
+    pending.open(1, 0, "client", "request", "body")
+    assert len(begun.recorder.calls) == 1
+    assert not pending.discarded
+    gone = Pending(begun, "")
+    gone.discard()
+    gone.release()
+    assert gone.discarded
+
+
+def test_a_capture_that_could_not_be_begun_takes_nothing():
+    pending = Pending(lambda: Recording([].append), "")
+    pending.open(1, 0, "client", "request", "body")
+    pending.release()
+    pending.frame(1, 1, CALL, False, False)
+    assert pending.discarded

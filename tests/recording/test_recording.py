@@ -1,0 +1,89 @@
+"""Every capture has the same header and clock, whoever records it."""
+
+import json
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.recording.recording import Clock, Recording
+from mcpspy.recording.stream import Channel
+
+
+@pytest.fixture
+def reports():
+    return []
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+COMMON = {"mcpspy", "id", "started", "tool", "transport", "name"}
+
+
+@pytest.mark.parametrize(
+    ("transport", "arguments", "keys"),
+    [
+        ("stdio", {"argv": ["npx", "server"], "variables": ["PATH"]}, {"argv", "cwd", "env", "pid", "ppid"}),
+        ("http", {"name": "a", "url": "http://h/mcp"}, {"url", "pid", "ppid"}),
+        ("mitm", {"name": "a", "url": "https://h"}, {"url", "pid", "ppid"}),
+        ("stdio", {"name": "a", "argv": [], "imported": {"from": "x"}}, {"argv", "cwd", "imported"}),
+        ("http", {"name": "a", "url": "https://h", "imported": {"from": "x"}}, {"url", "imported"}),
+    ],
+    ids=["wrap or replay", "proxy", "mitm", "an imported log", "an imported HAR"],
+)
+def test_a_header_holds_what_its_transport_has(tmp_path, reports, transport, arguments, keys):
+    recording = Recording(reports.append, Clock(0, 1_500_000_000_123_456_789))
+    recording.begin(transport, output=str(tmp_path / "a"), **arguments)
+    recording.end(1)
+    header = json.loads((tmp_path / "a").read_bytes().splitlines()[0])
+    assert set(header) == COMMON | keys
+    assert header["started"] == "2017-07-14T02:40:00.123456Z", "the clock's, however late the capture is begun"
+    assert reports == []
+
+
+def test_no_secret_stands_in_a_header(tmp_path, reports):
+    """O-02."""
+    for number, arguments in enumerate(
+        ({"argv": ["server", "--token", "hunter2"]}, {"url": "http://h/?token=hunter2"})
+    ):
+        path = tmp_path / str(number)
+        recording = Recording(reports.append)
+        recording.begin("stdio", "a", output=str(path), **arguments)
+        recording.end(1)
+        assert b"hunter2" not in path.read_bytes()
+
+
+def test_the_name_is_that_of_the_server_unless_it_is_given(tmp_path, reports):
+    for name, expected in ((None, "server"), ("mine", "mine")):
+        recording = Recording(reports.append)
+        recording.begin("stdio", name, output=str(tmp_path / "a"), argv=["npx", "-y", "@scope/server"])
+        recording.end(1)
+        assert Capture(str(tmp_path / "a")).header.name == expected
+
+
+def test_a_capture_that_cannot_be_created_is_reported_once_and_nothing_is_recorded(tmp_path, reports):
+    """S-16."""
+    recording = Recording(reports.append)
+    recording.begin("http", "a", output=str(tmp_path / "missing" / "a"))
+    assert recording.path is None
+    Channel(recording, 0, "client", "stdin").feed(b"{}\n", 1)
+    recording.end(2)
+    (report,) = reports
+    assert "cannot write a capture" in report
+
+
+def test_a_header_that_cannot_be_written_is_a_bug_that_traffic_survives(tmp_path, reports):
+    """S-01."""
+    recording = Recording(reports.append)
+    recording.begin("http", "\ud800", output=str(tmp_path / "a"))
+    assert recording.path is None
+    (report,) = reports
+    assert "traffic goes on unrecorded" in report
+
+
+def test_the_clock_runs_from_its_start():
+    clock = Clock()
+    first, second = clock.now(), clock.now()
+    assert 0 <= first <= second

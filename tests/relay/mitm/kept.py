@@ -1,0 +1,45 @@
+"""An origin whose capture stands in a directory of the test, and flows that pass it."""
+
+from mcpspy.capture.reader import Capture
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.mitm.flow import Flow
+from mcpspy.relay.mitm.origins import Origin
+
+CALL = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+JSON = [(b"Content-Type", b"application/json")]
+EVENTS = [(b"Content-Type", b"text/event-stream")]
+
+
+class Kept:
+    """An origin, and the capture that its flows have opened."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.said = []
+        self.origin = Origin("https://h", self.begin)
+
+    def begin(self, url, clock):
+        recording = Recording(self.said.append, clock)
+        recording.begin("mitm", "h", url=url, folder=str(self.folder))
+        return recording
+
+    def flow(self, *headers, method="POST", target="/mcp"):
+        head = {"method": method, "target": target, "version": "1.1"}
+        return Flow(self.origin, head, list(headers), "127.0.0.1:1", self.said.append)
+
+    def records(self, kind=object):
+        found = [record for path in self.folder.glob("*.jsonl") for record in Capture(str(path)).records()]
+        return [record for record in found if isinstance(record, kind)]
+
+
+def pass_through(flow, body, headers, *chunks, status=200):
+    """A whole flow."""
+    now = flow.origin.now
+    if body:
+        flow.request.feed(body, now())
+    flow.request_ended(now())
+    answer = flow.respond(now(), status, "OK", headers)
+    for chunk in chunks:
+        answer.feed(chunk, now())
+    flow.response_ended(now(), switch=False)
+    assert flow.over

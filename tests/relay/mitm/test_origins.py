@@ -1,0 +1,26 @@
+from mcpspy.capture.records import End
+from mcpspy.relay.mitm import origins as module
+from mcpspy.relay.mitm.origins import Origins
+from tests.relay.mitm.kept import CALL, JSON, pass_through
+
+
+def test_of_many_origins_the_one_that_was_idle_for_longest_ends(kept, monkeypatch):
+    """With its capture; when it comes back, it gets another."""
+    monkeypatch.setattr(module, "MOST", 2)
+    origins = Origins(kept.begin)
+    busy = set()
+    origin = {name: origins.at(f"https://{name}", lambda: busy) for name in "ab"}
+    for name in "ab":
+        kept.origin = origin[name]
+        pass_through(kept.flow(), CALL, JSON, CALL)
+    assert origins.at("https://a", lambda: busy) is origin["a"]
+    assert origins.at("https://c", lambda: busy) is not None
+    assert len(kept.records(End)) == 1
+    busy.add(origin["a"])
+    assert origins.at("https://b", lambda: busy) is not origin["b"]
+    assert origins.at("https://a", lambda: busy) is origin["a"]
+    assert len(kept.records(End)) == 1
+    busy.add(origins.at("https://b", lambda: busy))
+    assert origins.at("https://d", lambda: busy) is None
+    origins.end()
+    assert len(kept.records(End)) == 2
