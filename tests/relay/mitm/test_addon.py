@@ -356,15 +356,15 @@ sys.exit(main())
     ("place", "sentence"),
     [
         (
-            "mcpspy.recording.stream.Body._feed",
+            "mcpspy.recording.http_body.Body._feed",
             "stopped by a bug (ZeroDivisionError: planted); traffic goes on unrecorded",
         ),
         (
-            "mcpspy.relay.mitm.queue.Held.frame",
+            "mcpspy.recording.pending.Pending.frame",
             "stopped by a bug (ZeroDivisionError: planted); traffic goes on unrecorded",
         ),
-        ("mcpspy.relay.mitm.queue.Flow.respond", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
-        ("mcpspy.relay.mitm.queue.Flow.asked_all", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
+        ("mcpspy.relay.mitm.flow.Flow.respond", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
+        ("mcpspy.relay.mitm.flow.Flow.request_ended", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
     ],
 )
 @scripted
