@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
+from mcpspy.capture.format import FORMAT
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import FORMAT, Close, Open
+from mcpspy.capture.records import Close, Open
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import ENDLESS
 from mcpspy.timeline import final_rows, to_json

@@ -1,32 +1,31 @@
 """The index of a capture: where its lines are, and any record at once, in whatever order.
 
 The theory. A viewer needs the number of rows and any one of them long before 500 MB are decoded. So `grow` looks only
-at line ends and for the beginning of a frame as our writer writes it; any other line is decoded then and there. It
+at line ends and for the beginning of a frame as our writer writes it; any other line is decoded at once. It
 keeps eight bytes a line, and four more for each line that is a row: a whole frame, an HTTP head that no message
 follows, a gap, the end. A frame in pieces is one row, that of its last piece.
 
-The same lines come out of `reader.Records` as records; the two agree on which there are (tests hold them to it).
+Which lines are records, and which of them make one frame, both this and `reader.Records` have from `scan`.
 A file that is deleted while it is open can be read to the end; one that is cut short has lost what was cut.
 """
 
 import os
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-import orjson
-
-from mcpspy.capture.reader import DAMAGED, Capture, is_live, parse_record
-from mcpspy.capture.records import Close, Frame, Gap, Open, Record
+from mcpspy.capture.format import FRAME_LINE, MORE, is_live
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, Frame, Gap, Omitted, Open, Record
+from mcpspy.capture.scan import DAMAGED, KEPT, LARGEST, LONGEST, FileLines, Joined, Scan, is_damage, parse_line
 from mcpspy.errors import CaptureError
 from mcpspy.wire.http_head import Head, stands_alone
 
-_FRAME = b'{"kind":"frame",'  # as our writer begins it
 _AT_ONCE = 1 << 15  # bytes that are read when a line is asked for
 _BEGIN = 256  # bytes that tell one capture from another: its id is among them
 _NEAR = 32  # places that a row may stand from where its line number says
-_MORE = b'"more"'  # inside a string its quotes are escaped, so this is the member
 
 
 class Index:
@@ -46,10 +45,12 @@ class Index:
         self.rows = array("I")
         """The line numbers of the records that are rows, in the order in which they are complete."""
         self._opened: dict[int, int] = {}  # by channel: the line that opened it
-        self._other = 0  # the last line that is a record and no row of its own
+        self._unread = 0  # the last record, if that is a row that was not decoded: its line
         self._starts = array("Q", (0,))  # where each line begins, and in the end where the next one will
-        self._pieces: dict[int, list[int]] = {}  # lines of the frame that a channel is in the middle of
-        self._joined: dict[int, list[int]] = {}  # by its last line: the lines of a frame in pieces
+        self._lines = FileLines()
+        self._cut = 0  # bytes that were cut into lines, or into what is pending of one
+        self._joined: dict[int, Joined] = {}  # by its last line: a frame in pieces
+        self._scan = Scan(joined=self._joined)
         self._window = (0, b"")  # where lines were read last, and what stands there
         self._begin = self.read(0, _BEGIN)
         self.state = self._look_at_file()
@@ -78,15 +79,16 @@ class Index:
         self.state = self._look_at_file()  # before the read: what was written before the end is read
         if self.state == "cut short":
             return False
-        chunk = self.read(self.indexed, limit)
-        end = chunk.rfind(b"\n")
-        if end < 0:
-            if len(chunk) == limit:
-                return self.grow(limit * 4)
-            return not self.live and self._finish(chunk)
-        for line in chunk[:end].split(b"\n"):
+        chunk = self.read(self._cut, limit)
+        if not chunk:
+            return not self.live and self._finish()
+        self._cut += len(chunk)
+        lines = self._lines.feed(chunk)
+        dropped = self._lines.dropped if lines else 0  # only the first can be so long
+        for line in lines:
             self._line(line)
-            self._starts.append(self._starts[-1] + len(line) + 1)
+            self._starts.append(self._starts[-1] + len(line) + dropped + 1)
+            dropped = 0
         return True
 
     def look(self) -> bool:
@@ -110,8 +112,10 @@ class Index:
         return "live" if self.live and status.st_nlink else "ended" if status.st_nlink else "deleted"
 
     def line(self, n: int) -> bytes:
-        """Line `n`, as it stands in the file; those that follow it are read at once."""
+        """Line `n`, as it stands in the file, empty if it is too long; those that follow it are read at once."""
         start, end = self._starts[n - 1], self._starts[n]
+        if end - start > LONGEST + 1:
+            return b""
         first, window = self._window
         if start < first or end > first + len(window):
             self._window = first, window = start, self.read(start, max(end - start, _AT_ONCE))
@@ -120,18 +124,44 @@ class Index:
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""
         last, more = self._decode(n)
-        lines = self._joined.get(n)
-        if lines is None or not isinstance(last, Frame):
-            return last or _damage(n)
-        pieces: list[Frame] = []
-        for line in lines:
-            piece = last if line == n else self._decode(line)[0]
-            if limit <= 0 or not isinstance(piece, Frame):
+        joined = self._joined.get(n)
+        if joined is None or not isinstance(last, Frame):
+            return last or Gap(n, 0, 1, DAMAGED)
+        first = self._decode(joined.lines[0])[0]
+        if not isinstance(first, Frame):
+            first = last  # the file was changed meanwhile
+        omitted = None
+        if joined.size > LARGEST:
+            limit, omitted = KEPT, Omitted(joined.size, self._tail(joined))
+        found: list[bytes] = []
+        for raw in self.pieces(n):
+            found.append(raw)
+            limit -= len(raw)
+            if limit <= 0:
                 break
-            pieces.append(piece)
-            limit -= len(piece.raw)
-        first = pieces[0] if pieces else last
-        return replace(first, n=n, t=last.t, raw=b"".join(piece.raw for piece in pieces), cut=last.cut or more)
+        raw = b"".join(found)[: KEPT if omitted else None]
+        return replace(first, n=n, t=last.t, raw=raw, cut=last.cut or more, omitted=omitted)
+
+    def pieces(self, n: int) -> Iterator[bytes]:
+        """The bytes of the frame on line `n`, piece by piece; none where there is no frame."""
+        joined = self._joined.get(n)
+        return self._frames(joined.lines if joined else (n,))
+
+    def _frames(self, lines: Iterable[int]) -> Iterator[bytes]:
+        for n in lines:
+            record = self._decode(n)[0]
+            if not isinstance(record, Frame):
+                return
+            yield record.raw
+
+    def _tail(self, joined: Joined) -> bytes:
+        """The last bytes of a frame."""
+        tail = b""
+        for raw in self._frames(reversed(joined.lines)):
+            tail = raw + tail
+            if len(tail) >= KEPT:
+                break
+        return tail[-KEPT:]
 
     def channel(self, ch: int) -> Open | None:
         """How a channel was opened, if it was so far."""
@@ -159,39 +189,33 @@ class Index:
             self.rows[first : last + 1] = self.rows[first + 1 : last + 1] + self.rows[first : first + 1]
 
     def _decode(self, n: int) -> tuple[Record | None, bool]:
-        return _parse(n, self.line(n).rstrip(b"\n"))
+        return parse_line(n, self.line(n).rstrip(b"\n"))
 
     def _line(self, line: bytes) -> None:
         n = len(self._starts)
-        if line.startswith(_FRAME) and _MORE not in line and not self._pieces:
+        if line.startswith(FRAME_LINE) and MORE not in line and self._scan.between:
             self.rows.append(n)
+            self._unread = n
         elif n > 1:
-            self._look(n, line)
+            record, more = parse_line(n, line)
+            for found in self._scan.take(record, more=more):
+                self._record(found)
+            if record:
+                self._unread = 0
 
-    def _look(self, n: int, line: bytes) -> None:
-        """Decode a line that is not just a whole frame and see what it means for the rows."""
-        record, more = _parse(n, line)
-        if isinstance(record, Frame) and (more or record.ch in self._pieces):
-            self._pieces.setdefault(record.ch, []).append(n)
-            self._other = n
-            if not more:
-                self._join(record.ch)
-        elif isinstance(record, Frame):
-            self.rows.append(n)
-        elif isinstance(record, Open | Close):
-            self._other = n
-            self._join(record.ch)
-            if isinstance(record, Open):
-                self._opened[record.ch] = n
-                if record.head and stands_alone(record.head, self._asked(record)):
-                    self.rows.append(n)
-            elif record.undecoded and record.ch in self._opened:
-                self.rows.append(n)
-        elif record is not None:
-            self._join_all()
-            if isinstance(record, Gap) and record != _damage(n) and self._ends_in_damage():
+    def _record(self, record: Record) -> None:
+        """See what a record that was decoded means for the rows."""
+        if isinstance(record, Open):
+            self._opened[record.ch] = record.n
+            is_row = bool(record.head) and stands_alone(record.head or {}, self._asked(record))
+        elif isinstance(record, Close):
+            is_row = record.undecoded and record.ch in self._opened
+        else:
+            is_row = True
+            if isinstance(record, Gap) and not is_damage(record) and self._ends_in_damage():
                 self.rows.pop()  # the gap counts the torn line that it follows
-            self.rows.append(n)
+        if is_row:
+            self.rows.append(record.n)
 
     def _asked(self, opened: Open) -> Head | None:
         """The head of the request that a channel answers."""
@@ -199,39 +223,17 @@ class Index:
         return asked.head if asked else None
 
     def _ends_in_damage(self) -> bool:
-        """Whether the last record so far is a line that does not parse."""
-        n = self.rows[-1] if self.rows else 0
-        return n > self._other and self._decode(n)[0] == _damage(n)
+        """Whether the last record so far is a line that begins as a frame and does not parse."""
+        record = self._decode(self._unread)[0] if self._unread else None
+        return record is not None and is_damage(record)
 
-    def _join(self, ch: int) -> None:
-        """The frame that channel `ch` is in the middle of, if any, is complete, or will never be."""
-        lines = self._pieces.pop(ch, None)
-        if lines:
-            self.rows.append(lines[-1])
-            self._joined[lines[-1]] = lines
-
-    def _join_all(self) -> None:
-        for ch in list(self._pieces):
-            self._join(ch)
-
-    def _finish(self, rest: bytes) -> bool:
+    def _finish(self) -> bool:
         """Nobody writes any more: index an unfinished last line and frames that will not get their last piece."""
-        if rest:
-            self._line(rest)
-            self._starts.append(self._starts[-1] + len(rest))
-        unfinished = bool(self._pieces)
-        self._join_all()
-        return bool(rest) or unfinished
-
-
-def _parse(n: int, line: bytes) -> tuple[Record | None, bool]:
-    """The record on a line, None if its kind is unknown, and whether it is a frame that goes on in a later record."""
-    try:
-        fields = orjson.loads(line)
-        return parse_record(n, fields), bool(fields.get("more"))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return _damage(n), False
-
-
-def _damage(n: int) -> Gap:
-    return Gap(n, 0, 1, DAMAGED)
+        rest, rows = self._lines, len(self.rows)
+        if rest.unfinished:
+            self._line(rest.pending)
+            self._starts.append(self._starts[-1] + len(rest.pending) + rest.dropped)
+            self._lines = FileLines()
+        for found in self._scan.end():
+            self._record(found)
+        return rest.unfinished or len(self.rows) > rows

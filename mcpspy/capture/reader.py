@@ -1,32 +1,23 @@
 """Reading a capture: bytes in, records out.
 
-The theory. A capture may be growing, may have lost its end to a SIGKILL or its middle to a full disk, and may hold what
-a later version wrote. So a reader streams, keeps at most one unfinished frame per channel, skips kinds and keys that it
-does not know, and turns what it cannot parse into a `Gap`: damage is shown, never an exception. Only a file that does
-not begin as a capture, or has a newer format number, is refused.
+The theory. A capture may be growing, so a reader streams: it keeps no more than frames that are not complete. Only a
+file that does not begin as a capture, or has a newer format number, is refused; whatever follows is shown
+(`mcpspy.capture.scan`).
 """
 
-import base64
 import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
-from mcpspy.capture.records import FORMAT, Close, End, Frame, Gap, Header, Imported, Open, Record
+from mcpspy.capture.format import FORMAT, is_live
+from mcpspy.capture.records import Frame, Header, Imported, Record
+from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
-
-try:
-    import fcntl
-except ImportError:  # Windows: no capture is ever seen as live
-    fcntl = None  # type: ignore[assignment]
-
-DAMAGED = "a damaged line"
-"""Why there is a gap where a line does not parse."""
 
 _CHUNK = 1 << 20  # bytes read at once
 _HEADER_LIMIT = 1 << 20  # bytes; a longer first line is no header
@@ -35,77 +26,41 @@ _HEADER_LIMIT = 1 << 20  # bytes; a longer first line is no header
 class Records:
     """Turns the bytes of a capture into records; `feed` in any portions, then `end`.
 
-    Frames that were written in pieces come out joined, with the line number and time of the last piece.
+    A frame of more than `largest` bytes is not joined.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int = LARGEST) -> None:
         self.header: Header | None = None
         self._n = 0  # lines so far
-        self._pending = b""
-        self._t = 0  # time of the newest record
-        self._pieces: dict[int, list[Frame]] = {}
-        self._damage: Gap | None = None
+        self._lines = FileLines()
+        self._scan = Scan(largest)
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
         """Take the next bytes and yield the records that they complete. Raises NotACapture or NewerFormat."""
-        lines = (self._pending + chunk).split(b"\n")
-        self._pending = lines.pop()
+        scan = self._scan
+        lines = self._lines.feed(chunk)
+        if not self.header:
+            if lines:
+                self.header = parse_header(lines.pop(0))
+                self._n = 1
+            elif len(self._lines.pending) > _HEADER_LIMIT:
+                raise NotACapture("does not begin with a capture's header")
         for line in lines:
             self._n += 1
-            if self.header:
-                yield from self._line(line)
+            record, more = parse_line(self._n, line)
+            if type(record) is Frame and not more and scan.between:  # as nearly always
+                scan.t = record.t
+                yield record
             else:
-                self.header = parse_header(line)
-        if not self.header and len(self._pending) > _HEADER_LIMIT:
-            raise NotACapture("does not begin with a capture's header")
+                yield from scan.take(record, more=more)
 
     def end(self) -> Iterator[Record]:
         """Yield what the file's end leaves open: a torn last line as a gap, frames without their last piece as cut."""
-        if self._pending and self.header:
+        if self._lines.unfinished and self.header:
             self._n += 1
-            yield from self._line(self._pending)
-        if self._damage:
-            yield self._damage
-        yield from self._cut_open_frames()
-
-    def _line(self, line: bytes) -> Iterator[Record]:
-        try:
-            fields = orjson.loads(line)
-            record = parse_record(self._n, fields)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            yield from self._cut_open_frames()
-            if self._damage:
-                yield self._damage
-            self._damage = Gap(self._n, self._t, 1, DAMAGED)
-            return
-        if record is None:
-            return
-        if self._damage:
-            if not isinstance(record, Gap):  # a gap counts the torn line that it follows
-                yield self._damage
-            self._damage = None
-        self._t = record.t
-        if isinstance(record, Frame):
-            if fields.get("more"):
-                self._pieces.setdefault(record.ch, []).append(record)
-                return
-            if record.ch in self._pieces:
-                self._pieces[record.ch].append(record)
-                record = self._join(record.ch, cut=record.cut)
-        elif isinstance(record, Gap | End):
-            yield from self._cut_open_frames()
-        elif record.ch in self._pieces:
-            yield self._join(record.ch, cut=True)
-        yield record
-
-    def _join(self, ch: int, *, cut: bool) -> Frame:
-        pieces = self._pieces.pop(ch)
-        raw = b"".join(piece.raw for piece in pieces)
-        return replace(pieces[0], n=pieces[-1].n, t=pieces[-1].t, raw=raw, cut=cut)
-
-    def _cut_open_frames(self) -> Iterator[Frame]:
-        for ch in list(self._pieces):
-            yield self._join(ch, cut=True)
+            record, more = parse_line(self._n, self._lines.pending)
+            yield from self._scan.take(record, more=more)
+        yield from self._scan.end()
 
 
 class Capture:
@@ -174,20 +129,6 @@ class Capture:
         return decoder.header
 
 
-def is_live(fd: int) -> bool:
-    """Whether a writer holds the lock on this file."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        fcntl.flock(fd, fcntl.LOCK_UN)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def parse_header(line: bytes) -> Header:
     """The header on the first line of a capture. Raises NotACapture or NewerFormat."""
     try:
@@ -213,79 +154,3 @@ def parse_header(line: bytes) -> Header:
 def _imported(fields: dict[str, Any]) -> Imported:
     approximate, missing = (tuple(map(str, fields.get(key, ()))) for key in ("approximate", "missing"))
     return Imported(str(fields.get("from", "")), approximate, missing)
-
-
-_MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}
-"""What an `open` record may have, in the order of `Open`."""
-
-
-def parse_record(n: int, fields: dict[str, Any]) -> Record | None:
-    """One record from its decoded line; None for a kind that this version does not know.
-
-    Raises KeyError, TypeError, ValueError or AttributeError for what is no record.
-    """
-    parse = _KINDS.get(fields["kind"])
-    if parse is None:
-        return None
-    t = fields["t"]
-    if type(t) is not int or not 0 <= t < 1 << 62 or type(fields.get("ch", 0)) is not int:
-        raise TypeError
-    if fields.get("from", "client") not in ("client", "server", "mcpspy") or type(fields.get("why", "")) is not str:
-        raise TypeError
-    return parse(n, t, fields)
-
-
-def raw_of(line: bytes) -> bytes:
-    """The bytes of the frame on a line of a capture, quicker than with all of its record; none if that has none."""
-    try:
-        fields = orjson.loads(line)
-        return fields["raw"].encode() if fields["kind"] == "frame" else b""
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return b""
-
-
-def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
-    raw = fields.get("raw")
-    body = base64.b64decode(fields["b64"]) if raw is None else raw.encode()
-    sent = fields.get("sent")
-    return Frame(
-        n,
-        fields["ch"],
-        t,
-        body,
-        fields.get("cut", False),
-        fields.get("op"),
-        fields.get("from"),
-        sent.encode() if isinstance(sent, str) else None,
-        fields.get("by"),
-    )
-
-
-def _open(n: int, t: int, fields: dict[str, Any]) -> Open:
-    found = [fields["role"], fields["framing"], *(fields.get(name) for name in _MAY_HAVE)]
-    for value, kind in zip(found, (str, str, *_MAY_HAVE.values()), strict=True):
-        if value is not None and type(value) is not kind:
-            raise TypeError
-    return Open(n, fields["ch"], t, fields["from"], *found)
-
-
-def _close(n: int, t: int, fields: dict[str, Any]) -> Close:
-    code, reason = fields.get("code"), fields.get("reason")
-    if type(code or 0) is not int or type(reason or "") is not str:
-        raise TypeError
-    return Close(n, fields["ch"], t, fields["how"], code, reason)
-
-
-def _gap(n: int, t: int, fields: dict[str, Any]) -> Gap:
-    return Gap(n, t, fields["lost"], fields["why"])
-
-
-def _end(n: int, t: int, fields: dict[str, Any]) -> End:
-    status = fields.get("exit") or {}
-    return End(n, t, status.get("code"), status.get("signal"), fields.get("why"))
-
-
-_KINDS = cast(
-    "dict[str, Callable[[int, int, dict[str, Any]], Record]]",
-    {"frame": _frame, "open": _open, "close": _close, "gap": _gap, "end": _end},
-)

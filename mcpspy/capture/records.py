@@ -10,9 +10,6 @@ being line 1: the permanent address of a record, shown as `#17`.
 from dataclasses import dataclass
 from typing import Any, Literal
 
-FORMAT = 1
-"""The format number that this version writes; it has nothing to do with the version of the program."""
-
 Sender = Literal["client", "server", "mcpspy"]
 Role = Literal["stdin", "stdout", "stderr", "request", "response", "ws"]
 Framing = Literal["lines", "sse", "body", "message"]
@@ -78,6 +75,16 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Omitted:
+    """What is left of a frame that is too large to be joined and decoded, beside its first bytes."""
+
+    size: int
+    """Bytes of the whole frame."""
+    tail: bytes
+    """Its last bytes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One delimited unit of a channel as received: a line, an SSE event, a body, a WebSocket message."""
 
@@ -92,6 +99,13 @@ class Frame:
     """Set where it differs from the channel's."""
     sent: bytes | None = None
     by: str | None = None
+    omitted: Omitted | None = None
+    """Set where `raw` is only the beginning of a frame that is too large to be decoded."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole frame."""
+        return self.omitted.size if self.omitted else len(self.raw)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,22 +15,16 @@ or after the first MiB, where it pays for itself.
 
 import errno
 import os
-import time
 from _json import encode_basestring
 
+from mcpspy.capture.format import FORMAT, MAGIC, take
 from mcpspy.capture.location import directory, file_name, iso_time, make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MAGIC = b'{"mcpspy":'  # how every capture begins
 _BIG, _MANY = 4096, 1 << 20  # bytes in one frame or in all, from which orjson, 19 ms to import, pays for itself
-
-try:
-    import fcntl
-except ImportError:  # Windows: captures are never seen as live there
-    fcntl = None  # type: ignore[assignment]
 
 
 class Writer:
@@ -222,7 +216,7 @@ def create(
     in nanoseconds since the epoch. `None`, said once, if no file can be created. Raises UnicodeEncodeError, and creates
     none, for text that cannot be written: a surrogate in it stands alone and for no byte.
     """
-    header = {"mcpspy": 1, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
+    header = {"mcpspy": FORMAT, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
     line = to_json(header) + b"\n"
     try:
         fd, path = _open_output(output, say) if output else _open_new(folder, environ, str(header["name"]), wall)
@@ -248,7 +242,7 @@ def _open_new(folder: str | None, environ: dict[str, str], name: str, wall: int)
         except FileExistsError:  # a name has 16 random bits, and an import may make hundreds of the same start
             if not tries_left:
                 raise
-    _lock(fd)
+    take(fd)
     return fd, path
 
 
@@ -264,7 +258,7 @@ def _open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
     root, extension = os.path.splitext(output)
     sibling = f"{root}-{os.getpid()}-{os.urandom(2).hex()}{extension}"
     fd = os.open(sibling, _FLAGS | os.O_EXCL, 0o600)
-    _lock(fd)
+    take(fd)
     say(f"{output} {obstacle}; this capture goes to {sibling}")
     return fd, sibling
 
@@ -274,25 +268,10 @@ def _obstacle(fd: int) -> str | None:
     if os.fstat(fd).st_mode & 0o170000 != 0o100000:
         os.close(fd)
         raise OSError(errno.EINVAL, "not a regular file")
-    if not _lock(fd):
+    if not take(fd):
         return "is a live capture"
-    head = os.read(fd, len(_MAGIC))
-    return None if head in (b"", _MAGIC) else "is not a capture"
-
-
-def _lock(fd: int) -> bool:
-    """Take the lock that marks a live capture; False if somebody holds it. Without locks all are free."""
-    if fcntl is None:
-        return True
-    for _ in range(3):  # a viewer that asks whether the file is live holds a shared lock for a moment
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(0.001)
-        except OSError:
-            return True
-    return False
+    head = os.read(fd, len(MAGIC))
+    return None if head in (b"", MAGIC) else "is not a capture"
 
 
 def to_json(value: object) -> bytes:

@@ -10,8 +10,8 @@ recorded after its response), so a search remembers what it has looked at, and l
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from mcpspy.capture.reader import raw_of
 from mcpspy.capture.records import Frame, Header, Record
+from mcpspy.capture.scan import raw_of
 from mcpspy.filters import KEYS, Filter
 from mcpspy.timeline import Row
 

@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.capture.index import Index
-from mcpspy.capture.reader import DAMAGED, Capture
+from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
+from mcpspy.capture.scan import DAMAGED
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows

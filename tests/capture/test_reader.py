@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.capture.reader import Capture, Records, parse_header, raw_of
+from mcpspy.capture.reader import Capture, Records, parse_header
 from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open
+from mcpspy.capture.scan import raw_of
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 from tests.transcript import begin, capture, finish
 

@@ -4,7 +4,8 @@ from typing import get_args
 import pytest
 
 from mcpspy.capture import records as record
-from mcpspy.capture.records import FORMAT, Close, End, Frame, Gap, Open, Record
+from mcpspy.capture.format import FORMAT
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 
 
 def test_the_format_number_is_an_integer_of_its_own():

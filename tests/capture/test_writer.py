@@ -2,6 +2,7 @@
 
 import base64
 import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -249,7 +250,7 @@ def test_other_values_are_a_mistake_of_ours():
 
 def test_each_record_is_one_write_on_a_descriptor_that_appends(tmp_path, full):
     writer, _ = make(tmp_path / "a")
-    assert module.fcntl.fcntl(writer._fd, module.fcntl.F_GETFL) & os.O_APPEND
+    assert fcntl.fcntl(writer._fd, fcntl.F_GETFL) & os.O_APPEND
     writer.open(1, 0, "client", "stdin", "lines")
     writer.frame(1, 1, b"{}", more=False, cut=False)
     writer.frame(1, 2, b"a" * 65536, more=True, cut=False)
@@ -595,15 +596,6 @@ def test_a_live_capture_is_left_alone(tmp_path):
     assert raws(tmp_path / "a") == [b"mine"]
     assert said == [f"{tmp_path / 'a'} is a live capture; this capture goes to {second.path}"]
     assert Capture(second.path).live
-
-
-def test_a_viewer_that_looks_for_a_moment_is_no_obstacle(tmp_path, monkeypatch):
-    finish(make(tmp_path / "a")[0], 1)
-    with open(tmp_path / "a", "rb") as viewer:
-        module.fcntl.flock(viewer, module.fcntl.LOCK_SH)
-        monkeypatch.setattr(module.time, "sleep", lambda _: module.fcntl.flock(viewer, module.fcntl.LOCK_UN))
-        writer, said = make(tmp_path / "a")
-    assert (writer.path, said) == (str(tmp_path / "a"), [])
 
 
 @pytest.mark.parametrize("where", ["a directory", "a FIFO", "a device", "below a file", "in no directory"])

@@ -1,0 +1,259 @@
+"""From the bytes of a capture to its records: the rules of lines, of frames in pieces, and of damage.
+
+The theory. A capture may have lost its end to a SIGKILL or its middle to a full disk, may hold what a later version
+wrote, and may be hostile. So nothing here raises once the header is read: a line that does not parse is a `Gap`, as is
+one longer than any writer makes, and kinds and keys that are not known are passed over. A frame in pieces is joined
+when its last piece comes, or when it is certain that this never will; what is larger than `LARGEST` is neither joined
+nor decoded: its first and last bytes are kept, the rest is dropped as it is read.
+
+`mcpspy.capture.reader` takes the records one after the other, `mcpspy.capture.index` their line numbers.
+"""
+
+import base64
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from mcpspy.capture.records import Close, End, Frame, Gap, Omitted, Open, Record
+
+LARGEST = 8 << 20
+"""Bytes of the largest frame that is joined and decoded: 16 MiB would take 0.8 s and 160 MB."""
+
+KEPT = 1 << 16
+"""Bytes that are kept of each end of a larger frame."""
+
+LONGEST = 8 << 20
+"""Bytes of the longest line that is read: a writer's piece of 64 KiB takes 400 KiB at most."""
+
+DAMAGED = "a damaged line"
+"""Why there is a gap where a line does not parse."""
+
+
+class FileLines:
+    """Cuts the bytes of a file into lines, without their newlines; a line over `LONGEST` comes out empty."""
+
+    def __init__(self) -> None:
+        self.pending = b""
+        """The beginning of the line that is not complete."""
+        self.dropped = 0
+        """Bytes of that line, or of the first line that `feed` returned last, that were not kept."""
+        self._dropping = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next bytes, in chunks smaller than `LONGEST`; returns the lines that they complete."""
+        if not self._dropping:
+            self.dropped = 0
+        lines = (self.pending + chunk).split(b"\n") if self.pending else chunk.split(b"\n")
+        self.pending = lines.pop()
+        if lines and (self._dropping or len(lines[0]) > LONGEST):
+            self.dropped += len(lines[0])
+            lines[0], self._dropping = b"", False
+        elif not lines and (self._dropping or len(self.pending) > LONGEST):
+            self.dropped += len(self.pending)
+            self.pending, self._dropping = b"", True
+        return lines
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the file ends inside a line."""
+        return bool(self.pending) or self._dropping
+
+
+class Joined(NamedTuple):
+    """Where a frame in pieces stands."""
+
+    lines: "array[int]"
+    """The line number of each piece."""
+    size: int
+    """Bytes of the whole frame."""
+
+
+class _Pieces:
+    """A frame in pieces, as far as it has come."""
+
+    __slots__ = ("first", "last", "lines", "parts", "size", "tail")
+
+    def __init__(self, first: Frame) -> None:
+        self.first = first
+        self.size = 0
+        self.tail = b""
+        self.parts: list[bytes] = []
+        self.lines = array("I")
+
+    def add(self, piece: Frame, largest: int) -> None:
+        """Take the next piece."""
+        raw = piece.raw
+        self.last = piece.n, piece.t
+        self.lines.append(piece.n)
+        self.size += len(raw)
+        if self.size <= largest:
+            self.parts.append(raw)
+            return
+        if not self.tail:
+            whole = b"".join([*self.parts, raw])
+            self.parts, self.tail = [whole[:KEPT]], whole[-KEPT:]
+        else:
+            self.tail = (self.tail + raw)[-KEPT:]
+
+    def frame(self, *, cut: bool) -> Frame:
+        """The frame."""
+        n, t = self.last
+        omitted = Omitted(self.size, self.tail) if self.tail else None
+        return replace(self.first, n=n, t=t, raw=b"".join(self.parts), cut=cut, omitted=omitted)
+
+
+class Scan:
+    """Turns what stands on the lines after the header into records; `take` each, then `end`.
+
+    Frames that were written in pieces come out joined, with the line number and time of the last piece. Where each of
+    them stands is entered into `joined`, if that is given, by the number of its last line.
+    """
+
+    def __init__(self, largest: int = LARGEST, joined: dict[int, Joined] | None = None) -> None:
+        self.between = True
+        """A whole frame that comes next is one record, and makes no other: it need not be given to `take`."""
+        self.t = 0
+        """The time of the newest record."""
+        self._largest = largest
+        self._joined = joined
+        self._pieces: dict[int, _Pieces] = {}  # by channel
+        self._damage: Gap | None = None
+
+    def take(self, record: Record | None, *, more: bool) -> Iterator[Record]:
+        """Take what `parse_line` made of the next line and yield the records that it completes."""
+        if record is not None:
+            yield from self._damaged(record) if is_damage(record) else self._record(record, more=more)
+            self.between = self._damage is None and not self._pieces
+
+    def end(self) -> Iterator[Record]:
+        """Yield what the end of the file leaves open: a damaged last line, and frames without their last piece, cut."""
+        if self._damage:
+            yield self._damage
+            self._damage = None
+        yield from self._cut_open_frames()
+        self.between = True
+
+    def _damaged(self, record: Record) -> Iterator[Record]:
+        yield from self._cut_open_frames()
+        if self._damage:
+            yield self._damage
+        self._damage = Gap(record.n, self.t, 1, DAMAGED)
+
+    def _record(self, record: Record, *, more: bool) -> Iterator[Record]:
+        if self._damage:
+            if not isinstance(record, Gap):  # a gap counts the torn line that it follows
+                yield self._damage
+            self._damage = None
+        self.t = record.t
+        if isinstance(record, Frame):
+            pieces = self._pieces.get(record.ch)
+            if more and not pieces:
+                pieces = self._pieces[record.ch] = _Pieces(record)
+            if pieces:
+                pieces.add(record, self._largest)
+                if more:
+                    return
+                record = self._join(record.ch, cut=record.cut)
+        elif isinstance(record, Gap | End):
+            yield from self._cut_open_frames()
+        elif record.ch in self._pieces:
+            yield self._join(record.ch, cut=True)
+        yield record
+
+    def _join(self, ch: int, *, cut: bool) -> Frame:
+        pieces = self._pieces.pop(ch)
+        if self._joined is not None:
+            self._joined[pieces.last[0]] = Joined(pieces.lines, pieces.size)
+        return pieces.frame(cut=cut)
+
+    def _cut_open_frames(self) -> Iterator[Frame]:
+        for ch in list(self._pieces):
+            yield self._join(ch, cut=True)
+
+
+def is_damage(record: Record) -> bool:
+    """Whether a record stands for a line that does not parse; a `gap` that a writer wrote never does."""
+    return isinstance(record, Gap) and record.why is DAMAGED
+
+
+def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
+    """The record on a line, None if its kind is unknown, and whether it is a frame that goes on in a later record.
+
+    A line that does not parse is a `Gap` of the reason `DAMAGED`, without a time.
+    """
+    try:
+        fields = orjson.loads(line)
+        parse = _KINDS.get(fields["kind"])
+        if parse is None:
+            return None, False
+        t = fields["t"]
+        if type(t) is not int or not 0 <= t < 1 << 62 or type(fields.get("ch", 0)) is not int:
+            raise TypeError
+        if fields.get("from", "client") not in ("client", "server", "mcpspy") or type(fields.get("why", "")) is not str:
+            raise TypeError
+        return parse(n, t, fields), bool(fields.get("more"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Gap(n, 0, 1, DAMAGED), False
+
+
+def raw_of(line: bytes) -> bytes:
+    """The bytes of the frame on a line of a capture, quicker than with all of its record; none if that has none."""
+    try:
+        fields = orjson.loads(line)
+        return fields["raw"].encode() if fields["kind"] == "frame" else b""
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return b""
+
+
+def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
+    raw = fields.get("raw")
+    body = base64.b64decode(fields["b64"]) if raw is None else raw.encode()
+    sent = fields.get("sent")
+    return Frame(
+        n,
+        fields["ch"],
+        t,
+        body,
+        fields.get("cut", False),
+        fields.get("op"),
+        fields.get("from"),
+        sent.encode() if isinstance(sent, str) else None,
+        fields.get("by"),
+    )
+
+
+_MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}
+"""What an `open` record may have, in the order of `Open`."""
+
+
+def _open(n: int, t: int, fields: dict[str, Any]) -> Open:
+    found = [fields["role"], fields["framing"], *(fields.get(name) for name in _MAY_HAVE)]
+    for value, kind in zip(found, (str, str, *_MAY_HAVE.values()), strict=True):
+        if value is not None and type(value) is not kind:
+            raise TypeError
+    return Open(n, fields["ch"], t, fields["from"], *found)
+
+
+def _close(n: int, t: int, fields: dict[str, Any]) -> Close:
+    code, reason = fields.get("code"), fields.get("reason")
+    if type(code or 0) is not int or type(reason or "") is not str:
+        raise TypeError
+    return Close(n, fields["ch"], t, fields["how"], code, reason)
+
+
+def _gap(n: int, t: int, fields: dict[str, Any]) -> Gap:
+    return Gap(n, t, fields["lost"], fields["why"])
+
+
+def _end(n: int, t: int, fields: dict[str, Any]) -> End:
+    status = fields.get("exit") or {}
+    return End(n, t, status.get("code"), status.get("signal"), fields.get("why"))
+
+
+_KINDS = cast(
+    "dict[str, Callable[[int, int, dict[str, Any]], Record]]",
+    {"frame": _frame, "open": _open, "close": _close, "gap": _gap, "end": _end},
+)
