@@ -61,6 +61,8 @@ class Row:
     refused: str | None = None
     """Why a strict parser refuses the frame."""
     exchange: Exchange | None = field(default=None, repr=False)
+    revised: tuple[Exchange, ...] = field(default=(), repr=False)
+    """Exchanges without an answer that it may have changed: an agreement their revision, a cancellation the status."""
     session: str | None = None
     """The session id, where the transport has one."""
     http: dict[str, Any] | None = None
@@ -271,6 +273,7 @@ def _message_row(message: Message) -> Row:
         row.text = body.reason
     if isinstance(body, Notification):
         row.method, row.name = body.method, subject(body.method, body.params)
+        row.revised = message.session.with_id_of(message.cancels) if message.cancels else ()
     if exchange:
         row.method, row.name = exchange.method, exchange.name
         row.exchange = exchange
@@ -279,6 +282,7 @@ def _message_row(message: Message) -> Row:
             row.status = "pending"
         else:
             row.status, row.response, row.latency = exchange.status, message.n, exchange.latency
+            row.revised = tuple(message.session.exchanges()) if exchange.method == "initialize" else ()
     return row
 
 

@@ -6,8 +6,11 @@ HTTP there is more to know (`mcpspy.protocol.web`). Messages then belong to a se
 """
 
 from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
+from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Place, Remark, Web
 from mcpspy.wire.jsonrpc import Request, parse
@@ -22,14 +25,17 @@ class Conversation:
     def __init__(self) -> None:
         self._channels: dict[int, Open] = {}
         self._stdio = Session()
-        self._web = Web()
+        self._asked: dict[Session, None] = {}  # those with requests since the last gap
+        self._web = Web(self._drop)
         self._requests = 0
+        self._held: list[tuple[int, int, Session]] = []  # a heap: when to look, and in the order of entry
+        self._numbers = count()
+        self._holding: set[Session] = set()  # those in the heap
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record and yield what it completes."""
-        if self._web.sessions or self._stdio.waiting:
-            for session in self._sessions():
-                yield from session.release(record.t)
+        if self._held and self._held[0][0] < record.t:
+            yield from self._release(record.t)
         if isinstance(record, Frame):
             yield from self._frame(record)
         elif isinstance(record, Open):
@@ -42,13 +48,15 @@ class Conversation:
                 yield from self._web.close(record)
         else:
             if isinstance(record, Gap):
-                for exchange in self.pending():
-                    exchange.in_doubt = True
+                for session in self._asked:
+                    for exchange in session.exchanges():
+                        exchange.in_doubt = True
+                self._asked.clear()
             yield record
 
     def end(self) -> Iterator[Event]:
         """Yield what was held for what did not come."""
-        for session in self._sessions():
+        for session in dict.fromkeys([*self._sessions(), *(session for _, _, session in sorted(self._held))]):
             yield from session.end()
 
     def pending(self) -> Iterator[Exchange]:
@@ -57,8 +65,36 @@ class Conversation:
             yield from session.exchanges()
             yield from session.refused
 
-    def _sessions(self) -> tuple[Session, ...]:
-        return (self._stdio, *self._web.sessions) if self._web.sessions else (self._stdio,)
+    def _sessions(self) -> list[Session]:
+        return [self._stdio, *self._web.sessions()]
+
+    def _drop(self, session: Session) -> None:
+        """Nothing more is known of a session."""
+        self._asked.pop(session, None)
+
+    def _release(self, t: int) -> Iterator[Message]:
+        """What the sessions held whose time has come by `t`; no other session is looked at."""
+        while self._held and self._held[0][0] < t:
+            _, _, session = heappop(self._held)
+            self._holding.discard(session)
+            yield from session.release(t)
+            self._hold(session)
+
+    def _hold(self, session: Session) -> None:
+        """Look at a session again when its time has come, if it holds something."""
+        due = session.due
+        if due is not None and session not in self._holding:
+            self._holding.add(session)
+            heappush(self._held, (due, next(self._numbers), session))
+
+    def _take(self, message: Message, fallback: Revision | None, carrier: int | None) -> Iterator[Message]:
+        """Hand a message to its session; yields what that completes."""
+        session = message.session
+        yield from session.feed(message, ordinal=self._requests, fallback=fallback, carrier=carrier)
+        if isinstance(message.body, Request):
+            self._requests += 1
+            self._asked[session] = None
+        self._hold(session)
 
     def _frame(self, frame: Frame) -> Iterator[Message | Remark | Frame]:
         place = self._web.place(frame.ch)
@@ -76,8 +112,7 @@ class Conversation:
             sender = frame.sender or (channel.sender if channel else "client")
             for part, body in enumerate(parse(frame.raw)):
                 message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, self._stdio)
-                yield from self._stdio.feed(message, ordinal=self._requests, fallback=None, carrier=None)
-                self._requests += isinstance(body, Request)
+                yield from self._take(message, None, None)
 
     def _messages(self, frame: Frame, place: Place) -> Iterator[Message]:
         """The messages of a frame that came over HTTP."""
@@ -88,5 +123,4 @@ class Conversation:
             message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, session, place)
             if place.asked is None:
                 place.carried.append(message)
-            yield from session.feed(message, ordinal=self._requests, fallback=fallback, carrier=place.answers)
-            self._requests += isinstance(body, Request)
+            yield from self._take(message, fallback, place.answers)

@@ -2,7 +2,8 @@
 
 The theory. Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method,
 revision and sender, and on the aspects in which it is plain (`mcpspy.protocol.rules.plain`), so each such combination
-has its own short list. A rule that would need what is recorded next has its question asked a second later.
+has its own short list. A rule that would need what is recorded next has its question asked a second later. What the
+rules remember of a session is kept in full for the sessions that were used last (`mcpspy.protocol.recent`).
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
 
@@ -16,11 +17,12 @@ from mcpspy.capture.records import Gap, Record
 from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.foreign import Budget
 from mcpspy.protocol.methods import revisions_with_method
+from mcpspy.protocol.recent import Recent
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import RULES, Finding, Rule, plain, streams
 from mcpspy.protocol.rules.learning import learn
 from mcpspy.protocol.rules.rule import Aspect
-from mcpspy.protocol.rules.state import REMEMBERED, State, keep
+from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Remark
 from mcpspy.wire.jsonrpc import Notification, Request
@@ -41,9 +43,11 @@ class Judge:
         self._as = as_revision
         self._lists = _lists[as_revision is not None]
         self._conversation = Conversation()
-        self._states: dict[Session, State] = {}
+        self._states: Recent[Session, State] = Recent(self._rest, self._drop)
+        self._asked_late: list[Finding] = []  # of sessions that went to rest
         self._budget = Budget()
-        self._lossy = False
+        self._t = 0  # of the latest message
+        self._gaps = 0
         self._forgetful = False
         """States were dropped: what seems to be a new session may be one of those."""
 
@@ -57,8 +61,7 @@ class Judge:
                     yield from found
             else:
                 yield event
-                if isinstance(event, Gap):
-                    self._lose()
+                self._gaps += isinstance(event, Gap)
 
     def end(self) -> Iterator[Event | Finding]:
         """Yield what was waiting for more, when there is no more."""
@@ -67,6 +70,7 @@ class Judge:
             yield event
             yield from found
         for state in self._states.values():
+            state.lose(self._gaps)
             yield from _late(state, None)
         unanswered = RULES["pairing/unanswered"]
         for exchange in self.pending():
@@ -82,14 +86,18 @@ class Judge:
         found: list[Finding] = []
         if self._as:
             message.revision = self._as
-        state = self._states.get(message.session)
+        self._t = message.t
+        state = self._states.use(message.session)
         if state is None:
-            state = State(lossy=self._lossy or self._forgetful, budget=self._budget)
-            self._forgetful = len(self._states) >= REMEMBERED
-            keep(self._states, message.session, state)
+            lossy = self._gaps > 0 or self._forgetful
+            state = State(lossy=lossy, gaps=self._gaps, budget=self._budget)
+            self._states.add(message.session, state)
+        state.lose(self._gaps)
         place = message.place
         if place:  # whether a client can be told from others may come to light later
-            state.lossy = self._lossy or self._forgetful or message.session.partial
+            state.lossy = self._gaps > 0 or self._forgetful or message.session.partial
+        if self._asked_late:
+            found, self._asked_late = self._asked_late, []
         if state.later:
             found += _late(state, message.t)
         try:
@@ -100,6 +108,8 @@ class Judge:
                 streams.learn(message, place, state)
             if isinstance(message, Message):
                 learn(message, state)
+            if state.over:
+                self._states.finish(message.session)
         except RecursionError:  # nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond
             pass
         return found
@@ -118,13 +128,18 @@ class Judge:
             self._lists[key] = rules
         return rules
 
-    def _lose(self) -> None:
-        self._lossy = True
-        for state in self._states.values():
-            state.lossy = True
-            state.later.clear()
-            state.early.clear()
-            state.listing.complete = False
+    def _rest(self, session: Session, state: State) -> None:
+        """Ask what is due of a session that was idle for long; it keeps all it has while a question is not due."""
+        state.lose(self._gaps)
+        self._asked_late += _late(state, self._t)
+        if not state.later:
+            state.rest()
+            session.partial = True
+
+    def _drop(self, _: Session, state: State) -> None:
+        state.lose(self._gaps)
+        self._asked_late += _late(state, self._t)
+        self._forgetful = True
 
 
 def _key(message: Message, state: State) -> _Key:

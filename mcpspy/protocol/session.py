@@ -10,7 +10,7 @@ comes. Messages come out in an order in which each request precedes its response
 to the HTTP request that carried its request, and then that decides.
 
 The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
-else what the transport tells, else unknown (DESIGN section 4).
+else what the transport tells, else unknown.
 """
 
 from collections import deque
@@ -29,16 +29,14 @@ HOLD = 1_000_000_000
 """Nanoseconds that a response waits for its request to be recorded."""
 
 REMEMBERED = 8192
-"""Answered exchanges that a session remembers: 4096 a direction (DESIGN section 4), if both ask as much."""
+"""Answered exchanges that a session remembers: 4096 a direction, if both ask as much."""
 
 ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: unanswered, it is as it should be (2026-07-28)."""
 
 _PROBE = "server/discover"
-_WITH_TASKS = Revision.R2025_11_25
 
 _FORGOTTEN = 1024  # at once: the oldest entry of a dict is found quickly only after it has been written anew
-_RESPONSES = (Result, Error)
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
 
 
@@ -142,6 +140,8 @@ class Session:
         """By the sender and id of the request."""
         self.completed: dict[tuple[str, Id], tuple[int, int]] = {}
         """The last exchanges that were answered: the line numbers of request and response."""
+        self.last_answered = 0
+        """The line number of the last request that was answered."""
         self.refused: deque[Exchange] = deque(maxlen=REMEMBERED)
         """Over HTTP: those that only a status answered."""
         self.events: dict[str, Delivery] = {}
@@ -158,9 +158,12 @@ class Session:
         return self.negotiated is not None or self._initialize is not None
 
     @property
-    def waiting(self) -> bool:
-        """Whether something is held that time may release."""
-        return bool(self._held or self._early)
+    def due(self) -> int | None:
+        """The time after which `release` gives up on something that is held; None where nothing is."""
+        if not (self._early or self._held):
+            return None
+        first = self._early[:1] + next(iter(self._held.values()), [])[:1]  # nearly those that have waited longest
+        return min(message.t for message in first) + HOLD
 
     def feed(
         self, message: Message, *, ordinal: int, fallback: Revision | None, carrier: int | None
@@ -174,9 +177,9 @@ class Session:
         message.revision = fallback
         if isinstance(body, Request):
             yield from self._request(message, body, ordinal, fallback)
-        elif isinstance(body, _RESPONSES):
+        elif isinstance(body, Result | Error):
             key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
-            if self._answer(message, key, carrier) or self._refusal(message, carrier) or key[1].kind == "null":
+            if self._answer(message, key, carrier) or self._refusal(message) or key[1].kind == "null":
                 yield message
             else:
                 self._held.setdefault(key, []).append(message)
@@ -212,9 +215,23 @@ class Session:
         for exchanges in self.pending.values():
             yield from exchanges
 
-    def refuse(self, carrier: int) -> None:
+    def with_id_of(self, exchange: Exchange) -> tuple[Exchange, ...]:
+        """The exchanges without an answer that have the sender and id of one, itself among them."""
+        return tuple(self.pending.get(_key(exchange), ()))
+
+    def rest(self) -> None:
+        """Forget what is over, of a session that was idle for long: what comes may repeat or answer what was before."""
+        self.partial = True
+        self.completed, self.events, self.tasks = {}, {}, {}
+
+    def asked_by(self, carried: list[Message]) -> list[Exchange]:
+        """The exchanges without an answer that an HTTP request has begun by the messages that it carried."""
+        found = [it.exchange for it in carried if it.session is self and isinstance(it.body, Request)]
+        return [it for it in found if it and it.response is None and not it.refused]
+
+    def refuse(self, carried: list[Message]) -> None:
         """Take it that what an HTTP request has asked was refused by a status alone."""
-        for exchange in [it for it in self.exchanges() if it.request.ch == carrier]:
+        for exchange in self.asked_by(carried):
             exchange.refused = True
             self.refused.append(exchange)
             self._settle(exchange)
@@ -257,11 +274,11 @@ class Session:
         self._join(message, key, exchange)
         return True
 
-    def _refusal(self, message: Message, carrier: int | None) -> bool:
+    def _refusal(self, message: Message) -> bool:
         """Join an error with another id, or none, to the one request of the POST that it refuses by its status."""
-        if not (isinstance(message.body, Error) and message.place and message.place.failed):
+        if not (isinstance(message.body, Error) and message.place and message.place.failed and message.place.asked):
             return False
-        asked = [exchange for exchange in self.exchanges() if exchange.request.ch == carrier]
+        asked = self.asked_by(message.place.asked.carried)
         if len(asked) != 1:
             return False
         self._join(message, _key(asked[0]), asked[0])
@@ -281,10 +298,14 @@ class Session:
         exchange.response, exchange.answered = message, message.t
         message.exchange = exchange
         message.revision = exchange.revision
-        self._complete(key, exchange, message.n)
+        self.completed.pop(key, None)  # so that the order is that of completion
+        self.completed[key] = (exchange.request.n, message.n)
+        self.last_answered = max(self.last_answered, exchange.request.n)
+        if len(self.completed) > REMEMBERED + _FORGOTTEN:
+            _forget(self.completed)
         if exchange.method == "initialize" and isinstance(message.body, Result):
             self._agree(message, message.body.result)
-        elif exchange.revision is _WITH_TASKS and isinstance(message.body, Result):
+        elif exchange.revision is Revision.R2025_11_25 and isinstance(message.body, Result):
             self._follow_task(key[0], exchange, message.body.result)
         elif exchange.method == _PROBE and isinstance(message.body, Result):
             self.stated = self.stated or exchange.revision
@@ -293,7 +314,8 @@ class Session:
         message.revision = Revision.of(_member(result, "protocolVersion"))
         self.negotiated = message.revision
         for early in self.exchanges():  # recorded before this answer, though sent after it
-            if early.request.t > message.t and not _stated(early.request):
+            meta = _member(_member(early.request.body.value, "params"), "_meta")
+            if early.request.t > message.t and not Revision.of(_member(meta, PROTOCOL_VERSION)):
                 early.revision = early.request.revision = message.revision
 
     def _follow_task(self, asker: str, exchange: Exchange, result: Any) -> None:
@@ -307,13 +329,6 @@ class Session:
             self.tasks[asker, given] = exchange.method
             if len(self.tasks) > REMEMBERED:
                 _forget(self.tasks)
-
-    def _complete(self, key: tuple[str, Id], exchange: Exchange, n: int) -> None:
-        """Remember an exchange as answered, for as long as its id is among the last."""
-        self.completed.pop(key, None)  # so that the order is that of completion
-        self.completed[key] = (exchange.request.n, n)
-        if len(self.completed) > REMEMBERED + _FORGOTTEN:
-            _forget(self.completed)
 
     def _notification(self, message: Message, body: Notification) -> Message:
         message.revision = self.negotiated or self.stated or message.revision
@@ -364,11 +379,6 @@ def _key(exchange: Exchange) -> tuple[str, Id]:
     """The sender and id of a request."""
     body = exchange.request.body
     return exchange.request.sender, body.id if isinstance(body, Request) else _NO_ID
-
-
-def _stated(request: Message) -> bool:
-    params = _member(request.body.value, "params")
-    return Revision.of(_member(_member(params, "_meta"), PROTOCOL_VERSION)) is not None
 
 
 def subject(method: str, params: Any) -> str | None:

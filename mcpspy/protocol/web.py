@@ -8,6 +8,9 @@ the head of its response tells its id. What has no id belongs to the client that
 it to be. In 2026-07-28 there are no sessions: a "session" there is no more than one client, of which nothing is called
 missing.
 
+Sessions end by a DELETE, or are left; those used last are remembered (`mcpspy.protocol.recent`), so that what late
+frames belong to is known. No record takes longer for the sessions that were before it.
+
 Resumption. A client whose stream broke asks for the rest of it by GET and the id of the last event that it received
 (`Last-Event-ID`); what it is sent again was recorded when it was sent first, and is no second message.
 
@@ -15,7 +18,8 @@ OAuth, health checks and pages also pass here: a body is taken for a message onl
 as one. What is no message is a `Remark`.
 """
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +27,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from mcpspy.capture.records import Close, Frame, Open
+from mcpspy.protocol.recent import Recent
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Revision
 from mcpspy.protocol.session import Delivery, Message, Session
 from mcpspy.wire.http_head import Head, header, media_type, query, stands_alone, status, title
@@ -32,8 +37,11 @@ from mcpspy.wire.sse import Event, parse_event
 _LEGACY_ID = ("session_id", "sessionId")
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _FAILURE = 400  # and above: the statuses of failure
+_DELETED = (200, 204)  # the statuses that end a session in answer to a DELETE
 _UPGRADED = 101  # the status of a response after which a WebSocket begins
-_KEPT = 4096  # sessions that are remembered
+_NAMES = 16  # by which a session is found
+_UNANSWERED = 4096  # requests without a response that are remembered, once they have come whole
+_ID, _CLIENT = "id", "client"  # what a name is
 _ENDPOINTS = 64  # paths of legacy SSE that are remembered
 _REPEATED = 100  # events of a stream with an id that was used before
 
@@ -117,16 +125,33 @@ class Place:
         return (asked[0].revision if asked else None) or self.session.negotiated or self.revision
 
 
-class Web:
-    """The HTTP channels of one capture."""
+@dataclass(slots=True)
+class _Known:
+    """How a session is found."""
 
-    def __init__(self) -> None:
-        self.sessions: list[Session] = []
-        """Every session that is remembered, the oldest first."""
+    number: int
+    """How many sessions began before it."""
+    names: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Keys of the table of names."""
+
+
+class Web:
+    """The HTTP channels of one capture. `drop` is called with a session of which nothing is remembered any more."""
+
+    def __init__(self, drop: Callable[[Session], None]) -> None:
         self._places: dict[int, Place] = {}
-        self._named: dict[str, Session] = {}  # by session id
-        self._clients: dict[str, Session] = {}  # by what tells clients without one apart
+        self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of whole requests
+        self._known: Recent[Session, _Known] = Recent(lambda session, _: session.rest(), self._drop)
+        self._forget = drop
+        self._begun = 0  # sessions
+        self._names: dict[tuple[str, str], Session] = {}
+        """By `_ID` and the session id, or by `_CLIENT` and what tells clients without one apart."""
         self._endpoints: dict[str, None] = {}  # the paths that legacy SSE posts to
+
+    def sessions(self) -> list[Session]:
+        """Every session that is remembered, the oldest first."""
+        found = zip(self._known, self._known.values(), strict=True)
+        return [session for session, _ in sorted(found, key=lambda pair: pair[1].number)]
 
     def place(self, ch: int) -> Place | None:
         """What is known of a channel; None for one that is not HTTP."""
@@ -137,6 +162,7 @@ class Web:
         asked = self._places.get(opened.answers) if opened.answers is not None else None
         place = self._answer(opened, asked) if asked else self._request(opened)
         self._places[opened.ch] = place
+        self._use(place.session)
         if opened.head and stands_alone(opened.head, asked.opened.head if asked else None):
             place.first = opened.n
             yield _remark(opened, place, place.sender, "http", title(opened.head))
@@ -152,22 +178,27 @@ class Web:
         if closed.undecoded:
             text = f"not decoded: {closed.reason}"
             yield replace(_remark(closed, place, place.sender, "http", text), damage=closed.reason)
-        if place.answers is None:
-            return  # a request is remembered until it is answered
+        asked = place.asked
+        if asked is None:
+            self._wait(closed.ch)  # a request is remembered until it is answered
+            return
         if place.failed:
-            place.session.refuse(place.answers)
+            place.session.refuse(asked.carried)
         if closed.how == "abort":
-            for exchange in place.session.exchanges():
-                if exchange.request.ch == place.answers and exchange.revision is Revision.R2026_07_28:
-                    exchange.cancelled = True
+            for exchange in place.session.asked_by(asked.carried):
+                exchange.cancelled = exchange.cancelled or exchange.revision is Revision.R2026_07_28
+        if asked.http["method"] == "DELETE" and place.http["status"] in _DELETED:
+            self._known.finish(place.session)
         del self._places[closed.ch]
         if place.opened.role == "response" and place.http["status"] != _UPGRADED:
-            self._places.pop(place.answers, None)
+            self._places.pop(asked.opened.ch, None)
+            self._unanswered.pop(asked.opened.ch, None)
 
     def read(self, frame: Frame, place: Place) -> Iterator[Frame | Remark]:
         """What a frame is: a message's bytes as a frame, or a remark."""
         framing = place.opened.framing
         place.first = place.first or frame.n
+        self._use(place.session)
         if framing == "sse":
             yield self._event(frame, place)
         elif framing == "message":
@@ -185,8 +216,8 @@ class Web:
             return place.session
         if body.method == "initialize":
             key = _client(place.opened)
-            before = self._clients.get(key)
-            place.session = self._clients[key] = self._add(Session())
+            before = self._names.get((_CLIENT, key))
+            place.session = self._name((_CLIENT, key), Session())
             # where the server gives no ids, what the client before says from now on cannot be told from this one's
             place.session.partial = before is not None and before.begun and before.name is None
         else:
@@ -221,12 +252,12 @@ class Web:
         head = opened.head or {}
         http = asked.http | ({"status": head["status"]} if "status" in head else {})
         name = header(head, "mcp-session-id")
-        if name and name not in self._named:
+        if name and (_ID, name) not in self._names:
             asked.session.name = name
             asked.session.partial = not asked.session.begun  # what else it says will bear its name
-            self._named[name] = asked.session
-        if opened.role == "ws" and asked.session in self._clients.values():
-            asked.session = self._add(Session())  # a connection is a session
+            self._name((_ID, name), asked.session)
+        if opened.role == "ws" and self._names.get((_CLIENT, _client(asked.opened))) is asked.session:
+            asked.session = Session()  # a connection is a session
         sender = "client" if opened.sender == "client" else "server"
         place = Place(opened, asked.session, http, sender, asked.revision, asked, asked.named, asked.legacy)
         place.resumes = asked.resumes
@@ -255,11 +286,10 @@ class Web:
         name = query(url, *_LEGACY_ID)
         if name is None and path.strip("/") and len(self._endpoints) < _ENDPOINTS:
             self._endpoints[path] = None
-            self._named.pop(path, None)  # that of a client before
+            self._names.pop((_ID, path), None)  # that of a client before
             name = path
-        if name and name not in self._named:
-            session = self._add(Session(name))
-            self._named[name] = place.session = session
+        if name and (_ID, name) not in self._names:
+            place.session = self._name((_ID, name), Session(name))
             place.revision = Revision.R2024_11_05
 
     def _delivered(self, frame: Frame, event: Event, place: Place) -> Delivery | None:
@@ -289,27 +319,54 @@ class Web:
         return place.session.name is not None or ("text/event-stream" in accepts and "application/json" in accepts)
 
     def _session_named(self, name: str) -> Session:
-        session = self._named.get(name)
+        session = self._names.get((_ID, name))
         if session is None:  # it began before the capture did
-            session = self._named[name] = self._add(Session(name))
+            session = self._name((_ID, name), Session(name))
             session.partial = True
         return session
 
     def _client(self, key: str) -> Session:
-        session = self._clients.get(key)
+        session = self._names.get((_CLIENT, key))
         if session is None:
-            session = self._clients[key] = self._add(Session())
+            session = self._name((_CLIENT, key), Session())
             session.partial = True
         return session
 
-    def _add(self, session: Session) -> Session:
-        self.sessions.append(session)
-        if len(self.sessions) > _KEPT:
-            gone = self.sessions.pop(0)
-            for table in (self._named, self._clients):
-                for key in [key for key, known in table.items() if known is gone]:
-                    del table[key]
+    def _add(self, session: Session) -> _Known:
+        self._begun += 1
+        known = _Known(self._begun)
+        self._known.add(session, known)
+        return known
+
+    def _use(self, session: Session) -> _Known:
+        """Take it that a session goes on; one that was dropped may have a stream that is open."""
+        return self._known.use(session) or self._add(session)
+
+    def _name(self, name: tuple[str, str], session: Session) -> Session:
+        """Let a session be found by one more name; a server may make up any number."""
+        names = self._use(session).names
+        names[name] = None
+        self._names[name] = session
+        if len(names) > _NAMES:
+            oldest = next(known for known in names if known[0] == _ID)
+            del names[oldest]
+            self._unname(oldest, session)
         return session
+
+    def _unname(self, name: tuple[str, str], session: Session) -> None:
+        if self._names.get(name) is session:
+            del self._names[name]
+
+    def _drop(self, session: Session, known: _Known) -> None:
+        for name in known.names:
+            self._unname(name, session)
+        self._forget(session)
+
+    def _wait(self, ch: int) -> None:
+        """Remember a request whose response may come; of very many the oldest is forgotten."""
+        self._unanswered[ch] = None
+        if len(self._unanswered) > _UNANSWERED:
+            self._places.pop(self._unanswered.popitem(last=False)[0], None)
 
 
 def is_resumed(place: Place) -> bool:

@@ -345,13 +345,12 @@ class Session:
                 self._set_id(n, str(row.id))
         if row.exchange and row.kind != "request":
             self._pair(row)
-        if row.method in ("initialize", "notifications/cancelled"):
-            for exchange in self._timeline.pending():  # either can change what earlier requests are
-                columns.status[exchange.request.n] = _STATUSES.index(exchange.status)
-                columns.revision[exchange.request.n] = _REVISIONS.index(
-                    exchange.revision.value if exchange.revision else ""
-                )
-                self.revised.append(exchange.request.n)
+        for exchange in row.revised:
+            columns.status[exchange.request.n] = _STATUSES.index(exchange.status)
+            columns.revision[exchange.request.n] = _REVISIONS.index(
+                exchange.revision.value if exchange.revision else ""
+            )
+            self.revised.append(exchange.request.n)
 
     def _pair(self, row: Row) -> None:
         request = row.exchange.request if row.exchange else None

@@ -9,7 +9,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
-from mcpspy.protocol import foreign
+from mcpspy.protocol import foreign, recent
 from mcpspy.protocol.foreign import Judgement, Outcome
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
@@ -17,6 +17,7 @@ from mcpspy.protocol.rules import RULES, Finding
 from mcpspy.protocol.rules.state import REMEMBERED
 from mcpspy.protocol.session import Message
 from tests.findings import CAPTURES
+from tests.protocol.http import Exchange, request, result
 from tests.protocol.rules.examples import records
 from tests.protocol.rules.notation import message
 from tests.protocol.test_foreign import TREE, deep, doubled
@@ -325,11 +326,53 @@ def test_all_the_costly_schemas_of_a_capture_share_a_budget(monkeypatch):
     assert (finding.rule, finding.severity) == ("tools/schema-too-costly", "info")
 
 
-def test_a_session_after_so_many_that_some_were_dropped_misses_nothing():
+def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypatch):
+    monkeypatch.setattr(recent, "MOST", 1)
+    monkeypatch.setattr(recent, "FULL", 1)
+    http = Exchange()
     judge = Judge()
-    judge._states = {object(): None for _ in range(REMEMBERED)}
-    [list(judge.feed(record)) for record in records("> 1 ping")]
-    assert not list(judge._states.values())[-1].lossy  # it is the one that made the others be dropped
-    judge._states.popitem()
-    [list(judge.feed(record)) for record in records("> 1 ping")]
-    assert list(judge._states.values())[-1].lossy
+    lossy = []
+    for number in range(3):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+    for record in http.records:
+        list(judge.feed(record))
+        lossy += [state.lossy for state in judge._states.values()][-1:]
+    assert lossy[4] is False
+    assert lossy[-1] is True
+
+
+def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(monkeypatch):
+    """A-02: 20 sessions list tools; of all but the last few no tool is kept, and each is still known."""
+    monkeypatch.setattr(recent, "FULL", 3)
+    judge, http = Judge(), Exchange()
+    for number in range(20):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+        asked = http.ask(request(1, "tools/list"), mcp_session_id=f"s{number}")
+        http.answer(asked, result(1, tools=[{"name": "t", "inputSchema": {"type": "object"}}]))
+        http.wait((number + 2) * 2 * 10**9)  # so that no question is open
+    for record in http.records:
+        list(judge.feed(record))
+    states = list(judge._states.values())
+    assert len(states) == 20
+    assert [bool(state.listing.tools) for state in states] == [False] * 17 + [True] * 3
+    assert all(state.initialize and state.agreed for state in states)
+
+
+def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
+    """A-02: and a request in it is still known to be one too late."""
+    monkeypatch.setattr(recent, "FULL", 2)
+    judge, http = Judge(), Exchange()
+    found = []
+    for name in ("one", "two", "three"):
+        agreed = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        http.answer(http.ask(request(0, "initialize", **agreed)), result(0, **agreed), mcp_session_id=name)
+        if name == "two":
+            http.answer(http.ask(method="DELETE", mcp_session_id="two"), kind=None)
+            http.ask(request(1, "tools/list"), mcp_session_id="one")
+    http.wait(10 * 10**9)
+    http.ask(request(1, "tools/list"), mcp_session_id="two", mcp_protocol_version="2025-06-18")
+    for record in http.records:
+        if record.t > 9 * 10**9 and not found:
+            assert [session.name for session in judge._states] == ["two", "one", "three"]
+        found += [event.rule for event in judge.feed(record) if isinstance(event, Finding)] + [""]
+    assert "http/session-over" in found

@@ -1,9 +1,13 @@
 """MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
 
+from collections import Counter
+
 import pytest
 
+from mcpspy.capture.records import Gap
+from mcpspy.protocol import recent
 from mcpspy.protocol.conversation import Conversation
-from mcpspy.protocol.session import Message
+from mcpspy.protocol.session import Message, Session
 from mcpspy.protocol.web import Remark
 from mcpspy.wire.jsonrpc import Invalid
 from tests.protocol.http import JSON, SSE, Exchange, request, result
@@ -344,11 +348,96 @@ def test_a_websocket_is_a_session_in_both_directions():
 
 
 def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("mcpspy.protocol.web._KEPT", 3)
+    """A-02."""
+    monkeypatch.setattr(recent, "FULL", 2)
+    monkeypatch.setattr(recent, "MOST", 3)
     http = Exchange()
     for number in range(10):
         http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
-    assert len(messages(http)) == 10
+    conversation = Conversation()
+    assert len([event for record in http.records for event in conversation.feed(record)]) == 10
+    assert [session.name for session in conversation._web.sessions()] == ["s7", "s8", "s9"]
+    assert len(conversation._web._names) == len(conversation._asked) == 3
+
+
+def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
+    """A-02: the pairs of the oldest session are known, although many were begun after it."""
+    monkeypatch.setattr(recent, "FULL", 4)
+    monkeypatch.setattr(recent, "MOST", 5)
+    http = Exchange()
+    initialize(http, "old")
+    for number in range(1, 10):
+        asked = http.ask(request(number, "tools/list"), mcp_session_id="old")
+        initialize(http, f"s{number}")
+        http.answer(asked, result(number, tools=[]))
+    assert not any(message.session.partial for message in messages(http) if message.session.name == "old")
+    assert told(http).count("request tools/list 9 ok") == 1
+    assert not [line for line in told(http) if line.endswith("pending")]
+
+
+def test_the_stream_of_a_session_that_was_forgotten_goes_on(monkeypatch):
+    """A-02."""
+    monkeypatch.setattr(recent, "FULL", 1)
+    monkeypatch.setattr(recent, "MOST", 2)
+    http = Exchange()
+    initialize(http, "old")
+    asked = http.ask(request(1, "tools/call"), mcp_session_id="old")
+    stream = http.answer(asked, kind=SSE, end=False)
+    for number in range(5):
+        initialize(http, f"s{number}")
+    http.event(stream, result(1, content=[]))
+    assert told(http)[-1] == "result tools/call 1 ok"
+
+
+def test_no_record_visits_the_sessions_before_it(monkeypatch):
+    """A-02: the visits to a session are as many as its own records need, in a capture of 300 of them."""
+    visits = Counter()
+    for name in ("release", "exchanges", "end"):
+        monkeypatch.setattr(Session, name, counted(getattr(Session, name), visits))
+    http = Exchange()
+    for number in range(300):
+        name, peer = f"s{number}", f"127.0.{number}.1:5000"
+        initialize(http, name)
+        http.answer(http.ask(request(1, "tools/list"), mcp_session_id=name, peer=peer), result(1, tools=[]))
+        http.ask(result(77), mcp_session_id=name)  # of nothing: it is held for a second
+        lost = http.answer(http.ask(request(2, "tools/list"), mcp_session_id=name), kind=None, end=False)
+        http.close(lost, "abort")
+        http.answer(http.ask(method="DELETE", mcp_session_id=name), kind=None)
+        http.records.append(Gap(len(http.records) + 2, http.records[-1].t, 1, "no space left on device"))
+    http.events()
+    assert max(visits.values()) <= 8
+
+
+def counted(method, visits):
+    def visit(session, *args):
+        visits[session] += 1
+        return method(session, *args)
+
+    return visit
+
+
+def test_a_server_that_gives_a_new_id_each_time_names_a_session_only_so_often():
+    """A-02."""
+    http = Exchange()
+    conversation = Conversation()
+    for number in range(200):
+        asked = http.ask(request(number, "tools/list"))
+        http.answer(asked, result(number, tools=[]), mcp_session_id=f"s{number}")
+    for record in http.records:
+        list(conversation.feed(record))
+    assert len(conversation._web._names) <= 20
+
+
+def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
+    """A-02."""
+    monkeypatch.setattr("mcpspy.protocol.web._UNANSWERED", 10)
+    http = Exchange()
+    for number in range(50):
+        http.ask(request(number, "ping"), mcp_session_id="one")
+    conversation = Conversation()
+    for record in http.records:
+        list(conversation.feed(record))
+    assert len(conversation._web._places) == 10
 
 
 def test_a_body_of_several_messages_is_a_batch():

@@ -222,10 +222,9 @@ def unanswered(message: Message, state: State) -> Iterator[Fault]:
     exchange = message.exchange
     if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
         return
-    answered = max((request for request, _ in message.session.completed.values()), default=0)
     if exchange.cancelled:
         yield Fault(f"{exchange.method} was cancelled and not answered", severity="info", blame=other(message.sender))
-    elif answered < message.n or state.answered - message.t < _PATIENCE:
+    elif message.session.last_answered < message.n or state.answered - message.t < _PATIENCE:
         yield Fault(f"{exchange.method} was not answered when the stream ended", severity="info",
                     blame=other(message.sender))  # fmt: skip
     else:

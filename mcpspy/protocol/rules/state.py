@@ -5,7 +5,8 @@ The theory. A rule sees a message together with this state as it was before the 
 slightly wrong order (see `mcpspy.protocol.session`), so a rule that misses something puts its question into `later`: it
 is asked again when a second has passed, or at the end. After a gap nothing is called missing.
 
-Memory is bounded: what is over is forgotten after `REMEMBERED` others.
+Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
+were not, no more is kept than what late frames need (`State.rest`).
 """
 
 from collections import deque
@@ -89,6 +90,8 @@ class State:
 
     lossy: bool = False
     """Records are missing."""
+    gaps: int = 0
+    """Those that are known of."""
     initialize: int | None = None
     """The line number of the first `initialize` request."""
     agreed: int | None = None
@@ -139,6 +142,23 @@ class State:
             return False
         self.said.add(what)
         return True
+
+    def lose(self, gaps: int) -> None:
+        """Take it that records were lost before the next message: nothing that was begun is complete."""
+        if gaps != self.gaps:
+            self.gaps, self.lossy = gaps, True
+            self.later.clear()
+            self.early.clear()
+            self.listing.complete = False
+
+    def rest(self) -> None:
+        """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
+        self.listing = Listing()
+        self.early.clear()
+        for table in (self.called, self.cursors, self.progress, self.rounds, self.listens, self.acknowledged):
+            table.clear()
+        self.checked.clear()
+        self.spreads.clear()
 
     def ask_later(self, rule: Rule, message: Message, question: Question) -> None:
         """Put a question that only what is recorded next can answer."""
