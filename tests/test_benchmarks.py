@@ -27,13 +27,15 @@ def test_the_tui_benchmark_runs_and_sees_every_row(tmp_path):
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}
 
 
-def test_the_check_benchmark_runs_and_finds_nothing(tmp_path):
+@pytest.mark.parametrize("options", [[], ["--sessions"]])
+def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
+    """A-02, where many HTTP sessions are checked."""
     figures = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.check", "--quick", "--json", str(figures)]
+    command = [sys.executable, "-m", "benchmarks.check", "--quick", "--json", str(figures), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(figures.read_text())["rows"]
-    assert "end to end" in done.stdout
+    assert ("sessions, deleted" if options else "end to end") in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the upstream is written in C")

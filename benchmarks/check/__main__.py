@@ -11,11 +11,14 @@ from time import perf_counter
 
 import orjson
 
+from benchmarks.check.sessions import KINDS
+from benchmarks.check.sessions import write as write_sessions
 from benchmarks.check.traffic import write
 from benchmarks.relay.figures import Row, Target
 from benchmarks.relay.report import machine, table
 
 FEW, MANY, ROUNDS = 100_000, 1_000_000, 5  # frames, frames, rounds
+SESSIONS, SESSION_ROUNDS = 10_000, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,21 @@ class Run:
 
 def main() -> int:
     options = _options()
-    few, many, rounds = (1_000, 5_000, 1) if options.quick else (FEW, MANY, ROUNDS)
     facts = machine()  # before we are the load
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rows = _of_sessions(options.quick) if options.sessions else _of_frames(options.quick)
+    print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; one core")
+    print(table(rows, judged=not options.quick, markdown=options.markdown))
+    if options.json:
+        figures = {row.what: {"values": row.values, "text": row.figure} for row in rows}
+        with open(options.json, "w") as file:
+            json.dump({"machine": facts, "rows": figures}, file, indent=1)
+    return 0
+
+
+def _of_frames(quick: bool) -> list[Row]:
+    """A long capture of one session, against a shorter one."""
+    few, many, rounds = (1_000, 5_000, 1) if quick else (FEW, MANY, ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
         small, large = os.path.join(folder, "few.jsonl"), os.path.join(folder, "many.jsonl")
         write(small, few)
@@ -40,7 +55,7 @@ def main() -> int:
         for _ in range(rounds):
             decoding.append(_decoded(small))
             long.append(_checked(large, many))
-    rows = [
+    return [
         Row(
             f"{many:,} frames of 200 B, end to end",
             [many / run.seconds / 1e3 for run in long],
@@ -54,18 +69,29 @@ def main() -> int:
         Row("peak memory", [], text=f"{short.megabytes:.1f} MB and {max(run.megabytes for run in long):.1f} MB"),
         Row("decoding the lines alone", [], text=f"{few / min(decoding) / 1e3:.0f} thousand/s"),
     ]
-    print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; {rounds} rounds, one core")
-    print(table(rows, judged=not options.quick, markdown=options.markdown))
-    if options.json:
-        figures = {row.what: {"values": row.values, "text": row.figure} for row in rows}
-        with open(options.json, "w") as file:
-            json.dump({"machine": facts, "rows": figures}, file, indent=1)
-    return 0
+
+
+def _of_sessions(quick: bool) -> list[Row]:
+    """Captures of many HTTP sessions, against one session of the same length and shape."""
+    sessions, rounds = (50, 1) if quick else (SESSIONS, SESSION_ROUNDS)
+    rows = []
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            many, one = os.path.join(folder, "many.jsonl"), os.path.join(folder, "one.jsonl")
+            frames = write_sessions(many, sessions, 1, kind), write_sessions(one, 1, sessions, kind)
+            runs = [(_checked(many, frames[0]), _checked(one, frames[1])) for _ in range(rounds)]
+        speeds = [(frames[0] / every.seconds) / (frames[1] / single.seconds) for every, single in runs]
+        target = Target(0.8, at_least=True)
+        rows.append(Row(f"{sessions:,} sessions, {kind}: frames/s over those of one session", speeds, target))
+        memory = max(every.megabytes for every, _ in runs), max(single.megabytes for _, single in runs)
+        rows.append(Row(f"{kind}: peak memory of many, and of one", [], text=f"{memory[0]:.1f} MB, {memory[1]:.1f} MB"))
+    return rows
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a second, to see that all of it works; judges nothing")
+    parser.add_argument("--sessions", action="store_true", help="many HTTP sessions instead of many frames")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write every figure there")
     return parser.parse_args()
