@@ -2,12 +2,14 @@
 
 Copies are decoded, after the bytes were forwarded. A peer's coding is not trusted: decoding stops at the first fault,
 at a coding that is not known or whose package is missing, and at a body that expands without end. `fault` then says
-why; what was decoded so far stands, and the rest is for the caller to keep as it came. Nothing raises.
+why; what was decoded so far stands, and the rest is for the caller to keep as it came. No bytes of a peer raise; what
+does raise is a bug of ours or of a package, and is not reported as a damaged body (A-12).
 
 Decoded bytes come out as soon as the peer has flushed them, in parts of at most `PIECE`, each made when it is asked
-for, so that a small chunk which stands for gigabytes costs no memory.
+for, so that a small chunk which stands for gigabytes costs little memory.
 """
 
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -90,7 +92,7 @@ class Decoder:
                 part = next(parts)
             except StopIteration:
                 return
-            except Exception as error:  # each package has errors of its own
+            except self._stages[index].damage as error:
                 self.fault = f"the coded body is damaged: {error}"
                 return
             yield from self._through(index + 1, part)
@@ -99,16 +101,21 @@ class Decoder:
 class _Stage(Protocol):
     """One coding."""
 
+    damage: type[Exception]
+    """What its package raises for damaged bytes, and for nothing else."""
+
     @property
     def complete(self) -> bool:
         """Whether the body may end here."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield parts of at most `PIECE`; raises whatever the package does for damaged bytes."""
+        """Yield parts of at most `PIECE`; raises `damage`."""
 
 
 class _Gzip:
     """RFC 1952: one or several members."""
+
+    damage: type[Exception] = zlib.error
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(31)
@@ -132,6 +139,8 @@ class _Gzip:
 
 class _Deflate:
     """RFC 1950, or without its header and checksum, as many servers send it (RFC 9110, 8.4.1.2)."""
+
+    damage: type[Exception] = zlib.error
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(15)
@@ -165,10 +174,15 @@ def _inflate(stream: "zlib._Decompress", chunk: bytes) -> Iterator[bytes]:
 class _Brotli:
     """RFC 7932."""
 
+    _SLICE = 8
+    """Bytes that version 1.1 gets at once, which cannot limit its output: a meta-block of 16 MiB takes more."""
+
     def __init__(self) -> None:
         import brotli  # type: ignore[import-untyped]
 
+        self.damage: type[Exception] = brotli.error
         self._decoder = brotli.Decompressor()
+        self._limited = hasattr(self._decoder, "can_accept_more_data")  # since 1.2; mitmproxy pins 1.1
         self._fresh = True
 
     @property
@@ -176,24 +190,43 @@ class _Brotli:
         return self._fresh or self._decoder.is_finished()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
+        self._fresh = self._fresh and not chunk
+        return self._limited_parts(chunk) if self._limited else self._sliced_parts(chunk)
+
+    def _limited_parts(self, chunk: bytes) -> Iterator[bytes]:
         while not self._decoder.is_finished():
-            self._fresh = self._fresh and not chunk
             part = self._decoder.process(chunk, output_buffer_limit=PIECE)
             chunk = b""
             yield from _parts(part)  # it rounds the limit up
             if not part and self._decoder.can_accept_more_data():
                 return
 
+    def _sliced_parts(self, chunk: bytes) -> Iterator[bytes]:
+        decoded, size = [], 0
+        for start in range(0, len(chunk), self._SLICE):
+            if self._decoder.is_finished():
+                break
+            decoded.append(self._decoder.process(chunk[start : start + self._SLICE]))
+            size += len(decoded[-1])
+            if size >= PIECE:
+                yield from _parts(b"".join(decoded))
+                decoded, size = [], 0
+        yield from _parts(b"".join(decoded))
+
 
 class _Zstd:
-    """RFC 8878: one or several frames."""
-
-    _SLICE = 128  # bytes taken at once: each 4 may stand for 128 KiB, and there is no limit to ask for
+    """RFC 8878: one or several frames, each with a window of at most 128 MiB."""
 
     def __init__(self) -> None:
-        import zstandard
+        if sys.version_info >= (3, 14):
+            from compression.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
+        else:
+            from backports.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
 
-        self._new = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
+        self.damage: type[Exception] = ZstdError
+        self._new: Callable[[], ZstdDecompressor] = lambda: ZstdDecompressor(
+            options={DecompressionParameter.window_log_max: 27}
+        )
         self._frame = self._new()
         self._fresh = True
 
@@ -202,14 +235,15 @@ class _Zstd:
         return self._fresh or self._frame.eof
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        place = 0
-        while place < len(chunk):
+        while chunk:
             if self._frame.eof:
                 self._frame = self._new()
             self._fresh = False
-            part = chunk[place : place + self._SLICE]
-            yield from _parts(self._frame.decompress(part))
-            place += len(part) - (len(self._frame.unused_data) if self._frame.eof else 0)
+            part = self._frame.decompress(chunk, PIECE)
+            while part:
+                yield part
+                part = b"" if self._frame.needs_input or self._frame.eof else self._frame.decompress(b"", PIECE)
+            chunk = self._frame.unused_data
 
 
 def _parts(decoded: bytes) -> Iterator[bytes]:

@@ -1,22 +1,32 @@
 """Bodies and content codings on copies (H-11): every case runs whole, byte by byte and with trailing data."""
 
+import base64
 import gzip
 import json
 import os
+import subprocess
 import sys
 import tracemalloc
 import zlib
 
 import brotli
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.wire import content_coding as body
 from mcpspy.wire.content_coding import Decoder, Whole
 from mcpspy.wire.lines import PIECE
+from tests.peers import prepare
+from tests.relay.interception import needs_mitmproxy
 from tests.wire.counted import copied_by
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ZSTD = zstd.__name__
 
 TEXT = json.dumps([{"name": f"tool {number}", "description": "é🌍" * 20} for number in range(300)]).encode()
 
@@ -31,18 +41,18 @@ ENCODE = {
     "x-gzip": gzip.compress,
     "deflate": zlib.compress,
     "br": brotli.compress,
-    "zstd": zstandard.compress,
+    "zstd": zstd.compress,
 }
 CASES = {
     **{name: (name, encode(TEXT)) for name, encode in ENCODE.items()},
     "raw deflate": ("deflate", raw_deflate(TEXT)),
     "several gzip members": ("gzip", gzip.compress(TEXT[:100]) + gzip.compress(b"") + gzip.compress(TEXT[100:])),
     "gzip members with padding": ("gzip", gzip.compress(TEXT[:100]) + b"\0" * 9 + gzip.compress(TEXT[100:]) + b"\0"),
-    "several zstd frames": ("zstd", zstandard.compress(TEXT[:100]) + zstandard.compress(TEXT[100:])),
+    "several zstd frames": ("zstd", zstd.compress(TEXT[:100]) + zstd.compress(TEXT[100:])),
     "identity": ("identity", TEXT),
     "no coding": ("", TEXT),
     "a stack": ("gzip, br", brotli.compress(gzip.compress(TEXT))),
-    "another": ("deflate , identity,ZSTD", zstandard.compress(zlib.compress(TEXT))),
+    "another": ("deflate , identity,ZSTD", zstd.compress(zlib.compress(TEXT))),
     "the case does not matter": ("GZip", gzip.compress(TEXT)),
 }
 
@@ -79,8 +89,8 @@ def flushed(name, events):
         coder = brotli.Compressor()
         return [coder.process(event) + coder.flush() for event in events]
     if name == "zstd":
-        coder = zstandard.ZstdCompressor().compressobj()
-        return [coder.compress(event) + coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for event in events]
+        coder = zstd.ZstdCompressor()
+        return [coder.compress(event, coder.FLUSH_BLOCK) for event in events]
     coder = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "raw": -15}[name])
     return [coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH) for event in events]
 
@@ -155,7 +165,7 @@ def test_a_coding_that_is_not_known_is_a_fault():
     assert decode("gzip, exi", b"x")[1] == "the content coding 'exi' is not known"
 
 
-@pytest.mark.parametrize(("name", "package"), [("br", "brotli"), ("zstd", "zstandard")])
+@pytest.mark.parametrize(("name", "package"), [("br", "brotli"), ("zstd", ZSTD)])
 def test_a_coding_without_its_package_is_a_fault(monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
     assert decode(name, b"x") == (b"", f"the package for the content coding {name!r} is not installed")
@@ -164,7 +174,7 @@ def test_a_coding_without_its_package_is_a_fault(monkeypatch, name, package):
 BOMBS = {
     "gzip": gzip.compress,
     "br": lambda zeros: brotli.compress(zeros, quality=5),
-    "zstd": zstandard.compress,
+    "zstd": zstd.compress,
     "gzip, gzip": lambda zeros: gzip.compress(gzip.compress(zeros)),
 }
 
@@ -185,6 +195,80 @@ def test_a_body_that_expands_without_end_is_stopped(name, monkeypatch):
     assert decoder.fault == "the coded body expands to more than 100 times its size"
     assert list(decoder.feed(coded)) == []
     assert peak < 24 << 20
+
+
+def test_a_zstd_window_without_bounds_is_a_fault():
+    """RFC 8878, 3.1.1.1.2: a frame may ask its reader for 3.75 TB of memory."""
+    options = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.content_size_flag: 0}
+    coder = zstd.ZstdCompressor(options=options)
+    text, fault = decode("zstd", coder.compress(b"{}") + coder.flush())
+    assert text == b""
+    assert "requires too much memory" in fault
+
+
+@pytest.mark.parametrize("name", ENCODE)
+@pytest.mark.parametrize("bug", [TypeError("no such argument"), AttributeError("None has no such thing")])
+def test_a_bug_is_not_reported_as_damage_of_the_body(name, bug, monkeypatch):
+    """A-12: a package that is called wrongly is our fault, and the caller's guard reports it as such."""
+
+    class Stage(body._CODINGS[name]):
+        def feed(self, chunk):
+            raise bug
+            yield
+
+    monkeypatch.setitem(body._CODINGS, name, Stage)
+    decoder = Decoder(name)
+    with pytest.raises(type(bug)):
+        list(decoder.feed(ENCODE[name](TEXT)))
+    assert decoder.fault is None
+
+
+OLD_BROTLI = r"""
+import base64, importlib.metadata, sys, tracemalloc
+from mcpspy.wire import content_coding
+from mcpspy.wire.lines import PIECE
+
+assert importlib.metadata.version("brotli") == "1.1.0"
+
+def decode(*chunks):
+    decoder = content_coding.Decoder("br")
+    parts = [part for chunk in chunks for part in decoder.feed(chunk)]
+    decoder.end()
+    assert all(0 < len(part) <= PIECE for part in parts)
+    return b"".join(parts), decoder.fault
+
+text, whole, bomb, *events = [base64.b64decode(line) for line in sys.stdin.read().split()]
+assert decode(whole) == decode(*(whole[i:i + 1] for i in range(len(whole)))) == (text, None)
+assert decode(whole[:-20])[1] == "the coded body ends too early"
+assert decode(b"\xff" * 100)[1].startswith("the coded body is damaged")
+flushed = content_coding.Decoder("br")
+for number, event in enumerate(events):
+    assert b"".join(flushed.feed(event)) == b"data: %d\n\n" % number
+content_coding.FREE = 8 << 20
+stopped = content_coding.Decoder("br")
+tracemalloc.start()
+size = sum(len(part) for part in stopped.feed(bomb))
+assert size <= 9 << 20, size
+assert tracemalloc.get_traced_memory()[1] < 64 << 20, tracemalloc.get_traced_memory()
+assert stopped.fault == "the coded body expands to more than 100 times its size"
+print("decoded")
+"""
+
+
+@needs_mitmproxy
+def test_brotli_1_1_decodes_as_later_versions_do():
+    """H-11, A-12: mitmproxy pins it; its `process` cannot limit the output and takes no such argument."""
+    inputs = [TEXT, brotli.compress(TEXT), brotli.compress(bytes(200 << 20), quality=5)]
+    inputs += flushed("br", [b"data: %d\n\n" % number for number in range(3)])
+    run = subprocess.run(
+        [prepare.python("mitm"), "-c", OLD_BROTLI],
+        input="\n".join(base64.b64encode(each).decode() for each in inputs),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.stdout == "decoded\n", run.stderr
 
 
 @given(st.sampled_from(sorted(ENCODE)), st.lists(st.binary(max_size=200)))

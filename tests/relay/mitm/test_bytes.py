@@ -2,15 +2,20 @@
 
 import asyncio
 import gzip
+import sys
 import zlib
 
 import brotli
-import zstandard
 
 from mcpspy.capture.records import Close
 from tests.relay.interception import certificate, interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, chunk
 from tests.relay.stage import scripted
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 __all__ = ["certificate"]  # a fixture
 
@@ -47,7 +52,7 @@ EXCHANGES = {
     "gzip": (GET, coded(b"gzip", gzip.compress(ANSWER))),
     "deflate": (GET, coded(b"deflate", zlib.compress(ANSWER))),
     "br": (GET, coded(b"br", brotli.compress(ANSWER))),
-    "zstd": (GET, coded(b"zstd", zstandard.compress(ANSWER))),
+    "zstd": (GET, coded(b"zstd", zstd.compress(ANSWER))),
     "an unknown coding": (GET, coded(b"other", ANSWER)),
     "HEAD with a length": (HEAD, OK + b"Content-Length: 200\r\n\r\n"),
     "HEAD with chunks": (HEAD, OK + b"Transfer-Encoding: chunked\r\n\r\n"),

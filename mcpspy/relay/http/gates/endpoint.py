@@ -9,9 +9,10 @@ compressed again in the same coding, flushed after each chunk.
 """
 
 import re
+import sys
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.sse import Events, parse_event
@@ -127,12 +128,11 @@ def _encoder(coding: str) -> _Encoder | None:
         brotlier = brotli.Compressor()
         return _Flushing(brotlier.process, brotlier.flush, brotlier.finish)
     if coding == "zstd":
-        import zstandard
+        if sys.version_info >= (3, 14):
+            from compression.zstd import ZstdCompressor
+        else:
+            from backports.zstd import ZstdCompressor
 
-        stream: Any = zstandard.ZstdCompressor().compressobj()
-        return _Flushing(
-            stream.compress,
-            lambda: bytes(stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)),
-            lambda: bytes(stream.flush()),
-        )
+        stream = ZstdCompressor()
+        return _Flushing(stream.compress, lambda: stream.flush(stream.FLUSH_BLOCK), stream.flush)
     return None
