@@ -204,10 +204,11 @@ class _Brotli:
     def _sliced_parts(self, chunk: bytes) -> Iterator[bytes]:
         decoded, size = [], 0
         for start in range(0, len(chunk), self._SLICE):
-            if self._decoder.is_finished():
-                break
-            decoded.append(self._decoder.process(chunk[start : start + self._SLICE]))
-            size += len(decoded[-1])
+            part = chunk[start : start + self._SLICE]
+            while not self._decoder.is_finished() and (part := self._decoder.process(part)):
+                decoded.append(part)
+                size += len(part)
+                part = b""  # it returns once the input is consumed, whatever more there is to come
             if size >= PIECE:
                 yield from _parts(b"".join(decoded))
                 decoded, size = [], 0

@@ -243,7 +243,7 @@ assert decode(whole[:-20])[1] == "the coded body ends too early"
 assert decode(b"\xff" * 100)[1].startswith("the coded body is damaged")
 flushed = content_coding.Decoder("br")
 for number, event in enumerate(events):
-    assert b"".join(flushed.feed(event)) == b"data: %d\n\n" % number
+    assert b"".join(flushed.feed(event)) == b"data: " + b"%d" % number * 70000 + b"\n\n"
 content_coding.FREE = 8 << 20
 stopped = content_coding.Decoder("br")
 tracemalloc.start()
@@ -259,7 +259,7 @@ print("decoded")
 def test_brotli_1_1_decodes_as_later_versions_do():
     """H-11, A-12: mitmproxy pins it; its `process` cannot limit the output and takes no such argument."""
     inputs = [TEXT, brotli.compress(TEXT), brotli.compress(bytes(200 << 20), quality=5)]
-    inputs += flushed("br", [b"data: %d\n\n" % number for number in range(3)])
+    inputs += flushed("br", [b"data: " + b"%d" % number * 70_000 + b"\n\n" for number in range(3)])
     run = subprocess.run(
         [prepare.python("mitm"), "-c", OLD_BROTLI],
         input="\n".join(base64.b64encode(each).decode() for each in inputs),
