@@ -364,7 +364,10 @@ sys.exit(main())
             "stopped by a bug (ZeroDivisionError: planted); traffic goes on unrecorded",
         ),
         ("mcpspy.relay.mitm.flow.Flow.respond", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
-        ("mcpspy.relay.mitm.flow.Flow.request_ended", "a bug in recording or in mitmproxy (ZeroDivisionError: planted)"),
+        (
+            "mcpspy.relay.mitm.flow.Flow.request_ended",
+            "a bug in recording or in mitmproxy (ZeroDivisionError: planted)",
+        ),
     ],
 )
 @scripted
