@@ -1,43 +1,60 @@
 """Writing a capture: plain values in, one line out.
 
 The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most
-the record being written. Writing happens after the bytes were forwarded,
-and a failure of it never reaches the traffic: `Writer` raises nothing. What could not be written is counted, and a
+the record being written. Writing happens after the bytes were forwarded, and a failure of it never reaches the traffic:
+`Writer` raises nothing. What could not be written is counted, and a
 `gap` record says so as soon as writing works again; a frame of several records is kept whole or cut, never joined
 across a loss.
 
 The writer holds an exclusive `flock` on the file while it lives: that is how readers tell a live capture from one whose
 relay was killed.
 
-Imported on the `wrap` path: nothing heavy here (DESIGN section 2). `orjson` is imported at the first frame over 4 KiB
-or after the first MiB, where it pays for itself.
+A capture goes on in a new file when it has reached its size limit, and when its file was removed or truncated, which
+is looked at once a second (A-10). The header of the new file names the one before, and the channels that are open are
+opened again in it, so that it can be read by itself.
+
+On the `wrap` path: no imports but built-in modules and light ones of this package. `orjson` is imported at the first
+frame over 4 KiB or after the first MiB, where it pays for itself.
 """
 
-import errno
 import os
 from _json import encode_basestring
 
-from mcpspy.capture.format import FORMAT, MAGIC, take
-from mcpspy.capture.location import directory, file_name, iso_time, make_directory
+from mcpspy.capture.encode import to_json
+from mcpspy.capture.files import open_new, open_next, open_output
+from mcpspy.capture.format import FORMAT
+from mcpspy.capture.location import iso_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BIG, _MANY = 4096, 1 << 20  # bytes in one frame or in all, from which orjson, 19 ms to import, pays for itself
+_SECOND = 1_000_000_000
+_NEVER = 1 << 62
 
 
 class Writer:
-    """Appends records to one capture file; never raises. One thread at a time may use it: the tap sees to that.
+    """Appends records to one capture; never raises. One thread at a time may use it: the recording sees to that.
 
-    `say` gets one sentence, once, when writing begins to fail.
+    `say` gets one sentence, once, when writing begins to fail. `limit` is the size in bytes from which a new file is
+    begun; none by default.
     """
 
-    def __init__(self, fd: int, path: str, header: bytes, say: "Callable[[str], None]") -> None:
+    def __init__(
+        self, fd: int, path: str, header: dict[str, object], say: "Callable[[str], None]", limit: int | None = None
+    ) -> None:
         self.path = path
         self._fd = fd
         self._say = say
-        self._header: bytes | None = header  # a line; None once it stands in the file
+        self._fields = header
+        self._first_path = path
+        self._part = 1
+        self._limit = limit or _NEVER
+        self._size = 0  # bytes of this file
+        self._due = 0  # when the file is looked at next
+        self._opens: dict[int, bytes] = {}  # by channel, while it is open: the line that opened it
+        self._header: bytes | None = to_json(header) + b"\n"  # None once it stands in the file
         self._sound = False  # the header stands in the file and nothing has been lost since
         self._torn = False  # the file ends inside a line
         self._lost = 0
@@ -57,12 +74,14 @@ class Writer:
         record = {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing}
         if rest and self._dumps is None:
             self._load_orjson()  # heads are many small strings; nobody waits for this process to start
-        self._append(t, record | rest if rest else record)
+        self._append(t, record | rest if rest else record, opens=ch)
 
     def frame(
         self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None" = None
     ) -> None:
         """A frame, or with `more` a piece of one; `rest` is what only some frames have: op, from, sent, by."""
+        if t > self._due or self._size > self._limit:
+            self._look(t)
         try:
             text = raw.decode()
         except UnicodeDecodeError:
@@ -92,6 +111,7 @@ class Writer:
     def close(self, ch: int, t: int, how: str, rest: "dict[str, object] | None" = None) -> None:
         """A channel ends; `rest` is what only some have: code, reason."""
         self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how} | (rest or {}))
+        self._opens.pop(ch, None)
 
     def gap(self, t: int, lost: int, why: str) -> None:
         """Records are missing that this writer was never given, as where another program's file does not hold them."""
@@ -108,9 +128,14 @@ class Writer:
         self._append(t, record | ({"why": why} if why else {}))
         os.close(self._fd)
 
-    def _append(self, t: int, record: dict[str, object]) -> None:
-        if not (self._recover(t) and self._write(self._line(record))):
+    def _append(self, t: int, record: dict[str, object], opens: int | None = None) -> None:
+        if t > self._due or self._size > self._limit:
+            self._look(t)
+        line = self._line(record)
+        if not (self._recover(t) and self._write(line)):
             self._lose()
+        if opens is not None:
+            self._opens[opens] = line
 
     def _line(self, record: dict[str, object]) -> bytes:
         if self._dumps:
@@ -159,7 +184,46 @@ class Writer:
             self._fail(error.strerror or "emptying the file failed")
             return False
         self._torn = False
+        self._size = 0
         return True
+
+    def _look(self, t: int) -> None:
+        """Go on in a new file if this one is gone or large enough; no frame is divided between two for its size."""
+        if t > self._due:
+            self._due = t + _SECOND
+            try:
+                status = os.fstat(self._fd)
+            except OSError:
+                return
+            if not status.st_nlink or status.st_size < self._size:
+                self._move(t, "was truncated" if status.st_nlink else "was removed")
+        if self._size > self._limit and not self._partial:
+            self._move(t, None)
+
+    def _move(self, t: int, loss: str | None) -> None:
+        """Go on in a new file; `loss` is what happened to this one, if it has not just become too large."""
+        left = self.path
+        try:
+            fd, path = open_next(self._first_path, self._part + 1)
+        except OSError as error:
+            self._due = self._limit = _NEVER
+            what = f"{left} {loss} while it was written" if loss else f"{left} has reached its size limit"
+            self._say(f"{what}, and no other file can be created ({error.strerror or error}); traffic goes on")
+            return
+        name = os.path.basename(left)
+        if loss:
+            self._say(f"the capture {left} {loss} while it was written; recording goes on in {path}")
+            self._why = f"{name} {loss}"
+            self._lose()
+        else:
+            self._write(to_json({"kind": "continued", "t": t, "file": os.path.basename(path)}) + b"\n")
+        os.close(self._fd)
+        before = {"id": self._fields["id"], "file": name, "lines": 1 + len(self._opens)}
+        self._fields = self._fields | {"id": os.urandom(16).hex(), "continues": before}
+        self._header = to_json(self._fields) + b"\n" + b"".join(self._opens.values())
+        self._fd, self.path, self._part = fd, path, self._part + 1
+        self._size, self._torn, self._sound = 0, False, False
+        self._recover(t)
 
     def _write(self, line: bytes) -> bool:
         if self._torn:
@@ -169,6 +233,7 @@ class Writer:
         except OSError as error:
             self._fail(error.strerror or "writing failed")
             return False
+        self._size += written
         if written == len(line):
             self._torn = False
             return True
@@ -209,81 +274,20 @@ def create(
     environ: dict[str, str],
     wall: int,
     say: "Callable[[str], None]",
+    limit: int | None = None,
 ) -> Writer | None:
     """Create the capture file and write its header.
 
     `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start
-    in nanoseconds since the epoch. `None`, said once, if no file can be created. Raises UnicodeEncodeError, and creates
-    none, for text that cannot be written: a surrogate in it stands alone and for no byte.
+    in nanoseconds since the epoch; `limit` as of `Writer`. `None`, said once, if no file can be created. Raises
+    UnicodeEncodeError, and creates none, for text that cannot be written: a lone surrogate that stands for no byte.
     """
     header = {"mcpspy": FORMAT, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
-    line = to_json(header) + b"\n"
+    to_json(header)  # raises before there is a file
     try:
-        fd, path = _open_output(output, say) if output else _open_new(folder, environ, str(header["name"]), wall)
+        fd, path = open_output(output, say) if output else open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
         where = output or folder or error.filename
         say(f"cannot write a capture to {where}: {error.strerror or error}; traffic goes on unrecorded")
         return None
-    return Writer(fd, path, line, say)
-
-
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-# O_NONBLOCK: opening a FIFO that nobody reads must fail, not hang.
-
-
-def _open_new(folder: str | None, environ: dict[str, str], name: str, wall: int) -> tuple[int, str]:
-    place = directory(folder, environ)
-    make_directory(place)
-    for tries_left in range(7, -1, -1):
-        path = os.path.join(place, file_name(wall, name))
-        try:
-            fd = os.open(path, _FLAGS | os.O_EXCL, 0o600)
-            break
-        except FileExistsError:  # a name has 16 random bits, and an import may make hundreds of the same start
-            if not tries_left:
-                raise
-    take(fd)
-    return fd, path
-
-
-def _open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
-    """Open `output`, replacing a finished capture; where something else is, a sibling."""
-    fd = os.open(output, _FLAGS, 0o600)
-    obstacle = _obstacle(fd)
-    if obstacle is None:
-        if hasattr(os, "fchmod"):
-            os.fchmod(fd, 0o600)
-        return fd, output
-    os.close(fd)
-    root, extension = os.path.splitext(output)
-    sibling = f"{root}-{os.getpid()}-{os.urandom(2).hex()}{extension}"
-    fd = os.open(sibling, _FLAGS | os.O_EXCL, 0o600)
-    take(fd)
-    say(f"{output} {obstacle}; this capture goes to {sibling}")
-    return fd, sibling
-
-
-def _obstacle(fd: int) -> str | None:
-    """Why the file behind `fd` must not be overwritten; None (and the lock taken) if it may."""
-    if os.fstat(fd).st_mode & 0o170000 != 0o100000:
-        os.close(fd)
-        raise OSError(errno.EINVAL, "not a regular file")
-    if not take(fd):
-        return "is a live capture"
-    head = os.read(fd, len(MAGIC))
-    return None if head in (b"", MAGIC) else "is not a capture"
-
-
-def to_json(value: object) -> bytes:
-    """Encode plain values as compact JSON; what is not UTF-8 in a path or argument becomes U+FFFD."""
-    if isinstance(value, str):
-        return encode_basestring(value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")).encode()
-    if value is None or isinstance(value, bool):
-        return b"null" if value is None else b"true" if value else b"false"
-    if isinstance(value, int):
-        return b"%d" % value
-    if isinstance(value, dict):
-        return b"{" + b",".join(to_json(key) + b":" + to_json(member) for key, member in value.items()) + b"}"
-    if isinstance(value, (list, tuple)):
-        return b"[" + b",".join(map(to_json, value)) + b"]"
-    raise TypeError(type(value).__name__)
+    return Writer(fd, path, header, say, limit)

@@ -3,6 +3,7 @@
 import base64
 import errno
 import fcntl
+import itertools
 import json
 import os
 import subprocess
@@ -13,10 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mcpspy.capture import files
 from mcpspy.capture import writer as module
+from mcpspy.capture.encode import to_json
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
-from mcpspy.capture.writer import create, to_json
+from mcpspy.capture.writer import create
 from mcpspy.wire.lines import Lines
 from tests.transcript import WALL, begin, finish
 
@@ -233,19 +236,6 @@ def test_a_stream_of_frames_of_any_size_comes_back(tmp_path_factory, parts):
 
 def test_what_is_not_utf_8_in_a_path_is_replaced():
     assert json.loads(to_json({"cwd": os.fsdecode(b"/srv/\xff")})) == {"cwd": "/srv/\ufffd"}
-
-
-@pytest.mark.parametrize("value", [{"a": [1, None, True, False, 'é\n"'], "b": {}}, [], "x", 0, -5, ("a",)])
-def test_plain_values_become_json(value):
-    assert json.loads(to_json(value)) == json.loads(json.dumps(value))
-
-
-def test_other_values_are_a_mistake_of_ours():
-    with pytest.raises(TypeError, match="float"):
-        to_json(1.5)
-
-
-# One write a record (a SIGKILL loses at most the record being written).
 
 
 def test_each_record_is_one_write_on_a_descriptor_that_appends(tmp_path, full):
@@ -682,7 +672,7 @@ def test_base64_is_the_standard_alphabet(tmp_path):
 
 def test_a_name_that_another_capture_has_by_chance_is_drawn_again(tmp_path, monkeypatch):
     drawn = iter(["taken.jsonl", "taken.jsonl", "free.jsonl"])
-    monkeypatch.setattr(module, "file_name", lambda *_: next(drawn))
+    monkeypatch.setattr(files, "file_name", lambda *_: next(drawn))
     first, second = (make(None, output=None, folder=str(tmp_path), environ={}, wall=WALL) for _ in range(2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["free.jsonl", "taken.jsonl"]
     for writer, said in (first, second):
@@ -696,3 +686,122 @@ def test_a_header_that_cannot_be_written_leaves_no_file(tmp_path):
         with pytest.raises(UnicodeEncodeError):
             create(HEADER | {"argv": ["\ud800"]}, environ={}, wall=WALL, say=pytest.fail, **place)
     assert not os.listdir(tmp_path)
+
+
+# A capture that goes on in a new file.
+
+SECOND = 1_000_000_000
+
+
+def parts(path):
+    """The files of a capture, in order."""
+    return [path, *sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))]
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"), [("truncate", "was truncated"), ("remove", "was removed"), ("replace", "was removed")]
+)
+def test_a_capture_that_is_harmed_while_it_is_written_goes_on_in_a_sibling(tmp_path, harm, what):
+    """A-10: it was lost without a word."""
+    path = tmp_path / "a.jsonl"
+    writer, said = make(path)
+    writer.open(1, 0, "client", "stdin", "lines")
+    writer.frame(1, 1, b"before", more=False, cut=False)
+    if harm == "truncate":
+        os.truncate(path, 0)
+    elif harm == "remove":
+        path.unlink()
+    else:
+        (tmp_path / "other").write_text("another file")
+        (tmp_path / "other").rename(path)
+    writer.frame(1, 2, b"not noticed yet", more=False, cut=False)
+    writer.frame(1, 2 + SECOND, b"after", more=False, cut=False)
+    finish(writer)
+    (sibling,) = tmp_path.glob("a-2.jsonl")
+    assert said == [f"the capture {path} {what} while it was written; recording goes on in {sibling}"]
+    opened, gap, frame, end = Capture(str(sibling)).records()
+    assert (opened.ch, opened.role) == (1, "stdin"), "it can be read by itself"
+    assert (gap.lost, gap.why) == (1, f"a.jsonl {what}")
+    assert (frame.raw, frame.t) == (b"after", 2 + SECOND)
+    assert isinstance(end, End)
+    assert Capture(str(sibling)).header.name == "weather"
+    assert harm != "replace" or path.read_text() == "another file"
+
+
+def test_a_capture_that_is_whole_is_left_as_it_is(tmp_path):
+    """A-10: a second passes between two looks."""
+    path = tmp_path / "a"
+    writer, said = make(path)
+    for second in range(5):
+        writer.frame(1, second * SECOND * 2, b"{}", more=False, cut=False)
+    finish(writer)
+    assert (parts(path), said) == ([path], [])
+
+
+def test_a_capture_without_a_place_to_go_on_is_reported_once(tmp_path):
+    """A-10; S-01."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    writer, said = make(folder / "a")
+    (folder / "a").unlink()
+    folder.rmdir()
+    for second in range(1, 5):
+        writer.frame(1, second * SECOND * 2, b"{}", more=False, cut=False)
+    finish(writer)
+    (sentence,) = said
+    assert "was removed while it was written, and no other file can be created" in sentence
+
+
+def test_a_frame_in_pieces_is_not_joined_across_a_harmed_file(tmp_path):
+    path = tmp_path / "a.jsonl"
+    writer, _ = make(path)
+    writer.frame(1, 1, b"a", more=True, cut=False)
+    path.unlink()
+    writer.frame(1, 1 + SECOND, b"b", more=True, cut=False)
+    writer.frame(1, 2 + SECOND, b"c", more=False, cut=False)
+    writer.frame(1, 3 + SECOND, b"whole", more=False, cut=False)
+    finish(writer)
+    frames = [it.raw for it in Capture(str(tmp_path / "a-2.jsonl")).records() if isinstance(it, Frame)]
+    assert frames == [b"whole"]
+
+
+def test_a_long_capture_goes_on_in_new_files(tmp_path):
+    """A-04: `--max-capture`; nothing is lost, and no frame is divided."""
+    path = tmp_path / "a.jsonl"
+    writer, said = make(path, limit=1000)
+    writer.open(1, 0, "client", "stdin", "lines")
+    writer.open(2, 0, "server", "stdout", "lines")
+    for number in range(100):
+        writer.frame(1 + number % 2, number, b"%d" % number + b"x" * 30, more=False, cut=False)
+    writer.close(1, 100, "eof")
+    for number in range(101, 130):
+        writer.frame(2, number, b"%d" % number, more=number < 120, cut=False)
+    finish(writer)
+    files = [path, *(tmp_path / f"a-{part}.jsonl" for part in range(2, len(list(tmp_path.iterdir())) + 1))]
+    assert len(files) > 3
+    assert said == []
+    assert all(file.stat().st_size < 2500 for file in files)
+    headers = [json.loads(lines(file)[0]) for file in files]
+    for part, (before, after) in enumerate(itertools.pairwise(headers)):
+        assert after["continues"]["id"] == before["id"]
+        assert after["continues"]["file"] == files[part].name
+        assert after["started"] == before["started"]
+        last = json.loads(lines(files[part])[-2])
+        assert (last["kind"], last["file"]) == ("continued", files[part + 1].name)
+    raws = [it.raw for file in files for it in Capture(str(file)).records() if isinstance(it, Frame)]
+    assert raws[:100] == [b"%d" % number + b"x" * 30 for number in range(100)]
+    assert raws[100] == b"".join(b"%d" % number for number in range(101, 121))
+    assert len(raws) == 100 + 1 + 9
+    again = [it.ch for it in Capture(str(files[1])).records() if isinstance(it, Open)]
+    assert again == [1, 2], "channels that are open are opened again"
+    assert [it.ch for it in Capture(str(files[-1])).records() if isinstance(it, Open)] == [2]
+
+
+def test_a_continuation_whose_name_is_taken_gets_another(tmp_path):
+    (tmp_path / "a-2.jsonl").write_text("mine")
+    writer, _ = make(tmp_path / "a.jsonl", limit=10)
+    for number in range(2):
+        writer.frame(1, number, b"x", more=False, cut=False)
+    finish(writer)
+    assert (tmp_path / "a-2.jsonl").read_text() == "mine"
+    assert len(list(tmp_path.glob("a-2-*.jsonl"))) == 1

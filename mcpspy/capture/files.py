@@ -1,0 +1,74 @@
+"""Creating the file of a capture: where it lies, what it may replace, and the file that a long capture goes on in.
+
+On the `wrap` path: no imports but built-in modules and the modules of this package.
+"""
+
+import errno
+import os
+
+from mcpspy.capture.format import MAGIC, take
+from mcpspy.capture.location import directory, file_name, make_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TRIES = 8  # names of a capture; a name has 16 random bits, and an import may make hundreds of the same start
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+# O_NONBLOCK: opening a FIFO that nobody reads must fail, not hang.
+
+
+def open_new(folder: str | None, environ: dict[str, str], name: str, wall: int) -> tuple[int, str]:
+    """Create a file in a directory of captures; returns its descriptor, locked, and its path. Raises OSError."""
+    place = directory(folder, environ)
+    make_directory(place)
+    return _create(lambda _: os.path.join(place, file_name(wall, name)))
+
+
+def open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
+    """Open the file `output`, replacing a finished capture; where something else is, a sibling. Raises OSError."""
+    fd = os.open(output, _FLAGS, 0o600)
+    obstacle = _obstacle(fd)
+    if obstacle is None:
+        if hasattr(os, "fchmod"):
+            os.fchmod(fd, 0o600)
+        return fd, output
+    os.close(fd)
+    root, extension = os.path.splitext(output)
+    fd, sibling = _create(lambda _: f"{root}-{os.getpid()}-{os.urandom(2).hex()}{extension}")
+    say(f"{output} {obstacle}; this capture goes to {sibling}")
+    return fd, sibling
+
+
+def open_next(path: str, part: int) -> tuple[int, str]:
+    """Create the file that the capture at `path` goes on in as its part number `part`. Raises OSError."""
+    root, extension = os.path.splitext(path)
+    plain = f"{root}-{part}{extension}"
+    return _create(lambda number: f"{root}-{part}-{os.urandom(2).hex()}{extension}" if number else plain)
+
+
+def _create(name: "Callable[[int], str]") -> tuple[int, str]:
+    """Create a file that does not exist under the first name that is free, and lock it."""
+    for number in range(_TRIES):
+        path = name(number)
+        try:
+            fd = os.open(path, _FLAGS | os.O_EXCL, 0o600)
+        except FileExistsError:
+            if number == _TRIES - 1:
+                raise
+            continue
+        take(fd)
+        break
+    return fd, path
+
+
+def _obstacle(fd: int) -> str | None:
+    """Why the file behind `fd` must not be overwritten; None (and the lock taken) if it may."""
+    if os.fstat(fd).st_mode & 0o170000 != 0o100000:
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a regular file")
+    if not take(fd):
+        return "is a live capture"
+    head = os.read(fd, len(MAGIC))
+    return None if head in (b"", MAGIC) else "is not a capture"
