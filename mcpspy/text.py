@@ -1,12 +1,21 @@
-"""Captured text on a terminal: it is hostile until it has been through here (REQUIREMENTS F-08).
+"""Text for people: captured text made safe for a terminal, and quantities.
+
+Captured text is hostile until it has been through `printable` (F-08).
 
 A server that can put an escape sequence on the screen can hide what it did; one with a right-to-left override can make
 it read differently; one with a line of 100 kB can make the screen unusable; one that piles accents on a letter draws
 over the lines around it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from unicodedata import category
+
+from mcpspy.errors import UsageError
+
+SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+"""The units of sizes, in bytes."""
+LEAST_CAPTURE = 100_000
+"""The least that `--max-capture` may be: a smaller file could not hold the heads of its open channels."""
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # Controls, surrogates, line and paragraph separators, and all format characters: they hide, join or change direction.
@@ -43,3 +52,54 @@ def _shown(text: str) -> Iterator[str]:
 def _escape(character: str) -> str:
     code = ord(character)
     return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 frame`, `2 frames`, `1,000 frames`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size_text(size: float) -> str:
+    """Bytes as people read them, in powers of 1000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def age_text(seconds: float) -> str:
+    """How long ago, in the largest unit that fits."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit} ago"
+    return f"{max(seconds, 0):.0f} s ago"
+
+
+def duration_text(nanoseconds: int) -> str:
+    """How long something took, in the unit that suits it."""
+    if nanoseconds < 1_000_000:
+        return f"{nanoseconds / 1e3:.0f} µs"
+    return f"{nanoseconds / 1e6:.1f} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.2f} s"
+
+
+def quantity(text: str, units: Mapping[str, int], option: str, examples: str) -> float:
+    """The number that an option's value such as `2GB` stands for. Raises UsageError."""
+    import re
+
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
+    unit = match[2] if match else ""
+    factor = units.get(unit, units.get(unit.upper(), units.get(unit.lower())))
+    if not match or factor is None:
+        raise UsageError(f"{option} cannot be {text!r}; it is a number with a unit, such as {examples}")
+    return float(match[1]) * factor
+
+
+def capture_limit(text: str | None) -> int | None:
+    """The bytes that a value of `--max-capture` stands for, None for none. Raises UsageError."""
+    if text is None:
+        return None
+    size = quantity(text, SIZES, "--max-capture", "500MB, 2GB")
+    if size < LEAST_CAPTURE:
+        raise UsageError(f"--max-capture must be at least {size_text(LEAST_CAPTURE)}, not {text!r}")
+    return int(size)

@@ -13,7 +13,7 @@ ROOT = os.path.dirname(mcpspy.__file__)
 
 # A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
 LAYERS = {
-    0: "__init__ errors text units",
+    0: "__init__ errors text",
     1: "capture wire secrets process",
     2: "protocol recording",
     3: "timeline filters relay replay demo clients report export importers",

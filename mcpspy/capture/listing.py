@@ -8,7 +8,7 @@ from datetime import datetime
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
-from mcpspy.units import plural
+from mcpspy.text import plural
 
 try:
     import fcntl

@@ -81,6 +81,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     proxy.add_argument("-o", dest="output", metavar="FILE", help="write the capture to FILE, replacing a finished one")
     proxy.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write it into DIR")
     proxy.add_argument(
+        "--max-capture", dest="limit", metavar="SIZE", help="go on in a new file from this size on: 500MB"
+    )
+    proxy.add_argument(
         "--route", action="append", default=[], metavar="NAME=URL", help="let /NAME/ lead to a server; repeatable"
     )
     proxy.add_argument(
@@ -129,6 +132,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, list[str]]:
     mitm.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, of servers")
     mitm.add_argument("--insecure", action="store_true", help="accept any certificate of a server")
     mitm.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")
+    mitm.add_argument(
+        "--max-capture", dest="limit", metavar="SIZE", help="go on in a new file from this size on: 500MB"
+    )
 
     client = commands.add_parser(
         "run",

@@ -9,8 +9,7 @@ from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_ser
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import BY_ID, CLIENTS, Found, Machine, client, find
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.text import printable
-from mcpspy.units import plural
+from mcpspy.text import plural, printable
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,8 +6,7 @@ import sys
 
 from mcpspy.errors import CaptureError
 from mcpspy.importers.forms import bring
-from mcpspy.text import printable
-from mcpspy.units import plural
+from mcpspy.text import plural, printable
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,8 +16,7 @@ from mcpspy.clients.plan import LEAVE, ROUTE, SKIP
 from mcpspy.clients.table import PROJECT, SCOPES, Client, Found, Machine, candidates, client, find, sharing
 from mcpspy.clients.withheld import withheld
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.text import printable
-from mcpspy.units import plural
+from mcpspy.text import plural, printable
 
 _WIDEST = 10_000  # characters of a line of the diff
 

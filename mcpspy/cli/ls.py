@@ -10,9 +10,8 @@ import orjson
 from mcpspy.capture.listing import Listed, Refused, captures, omitted
 from mcpspy.capture.location import directory
 from mcpspy.errors import CaptureError
-from mcpspy.text import printable
+from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.timeline import Counts, count
-from mcpspy.units import age_text, plural, size_text
 
 _COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a list should
 

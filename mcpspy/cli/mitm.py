@@ -12,7 +12,7 @@ from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.relay.mitm.allowlist import Hosts
 from mcpspy.relay.mitm.authority import default
-from mcpspy.text import printable
+from mcpspy.text import capture_limit, printable
 
 DEFAULT_PORT = 6279
 
@@ -26,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if not allowed:
         raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
     hosts = Hosts(allowed)
+    limit = capture_limit(options.limit)
     if target and not hosts.named(target[0], port=target[1]):
         raise UsageError(
             f"nothing would be recorded: --mode {options.mode} leads to {to_dial(target[0])}:{target[1]}, which --allow"
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
     def begin(url: str, clock: Clock) -> Recording:
         recording = Recording(_say, clock)
-        recording.begin("mitm", urlsplit(url).netloc, url=url, folder=options.folder)
+        recording.begin("mitm", urlsplit(url).netloc, url=url, folder=options.folder, limit=limit)
         return recording
 
     def ready(port: int | None) -> None:

@@ -17,7 +17,7 @@ from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
 from mcpspy.relay.http.listener import Relay, Route
 from mcpspy.relay.http.upstream import Upstream
 from mcpspy.secrets.redactor import shown
-from mcpspy.text import printable
+from mcpspy.text import capture_limit, printable
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("-o names one file, and each route has a capture of its own: use --capture-dir")
     if options.output and options.folder:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
+    limit = capture_limit(options.limit)
     upstreams = [Upstream(address, ca=options.ca, insecure=options.insecure) for address in addresses.values()]
     listener = bound(host, port, None if options.clients else "--listen")
     own, port = listener.getsockname()[:2]
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         _say(f"what 'mcpspy install' wrote leads to port {PORT}, not to {port}")
     routes = []
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
-        routes.append(Route(address, upstream, _recording(options, name, address)))
+        routes.append(Route(address, upstream, _recording(options, name, address, limit)))
     routes.sort(key=lambda route: not route.address.prefix)
     relay = Relay(routes, Guard(host, options.allow_host), _say, options.rewrite_oauth)
     if not is_loopback(host):
@@ -111,11 +112,11 @@ def _refuse_to_relay_to_ourselves(addresses: dict[str, Address], own: str, port:
             raise UsageError(f"{upstream}:{port} is this proxy itself: choose another port with --listen")
 
 
-def _recording(options: argparse.Namespace, name: str, address: Address) -> Recording:
+def _recording(options: argparse.Namespace, name: str, address: Address, limit: int | None) -> Recording:
     """The recording of a route, begun."""
     recording = Recording(_say)
     url = f"{address.origin[0]}://{address.authority}{address.target}"
-    recording.begin("http", name, url=url, output=options.output, folder=options.folder)
+    recording.begin("http", name, url=url, output=options.output, folder=options.folder, limit=limit)
     return recording
 
 

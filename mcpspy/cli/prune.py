@@ -2,17 +2,14 @@
 
 import argparse
 import os
-import re
 import time
 
 from mcpspy.capture.listing import Listed, captures, delete
 from mcpspy.capture.location import directory
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.text import printable
-from mcpspy.units import age_text, plural, size_text
+from mcpspy.text import SIZES, age_text, plural, printable, quantity, size_text
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,8 +19,8 @@ def run(options: argparse.Namespace) -> int:
     folder = directory(options.directory, os.environ)
     if options.directory and not os.path.isdir(folder):
         raise CaptureError(f"{folder} is not a directory")
-    older = None if options.older is None else _quantity(options.older, _AGES, "--older", "90m, 12h, 30d, 8w")
-    keep = None if options.keep is None else _quantity(options.keep, _SIZES, "--keep", "500MB, 2GB")
+    older = None if options.older is None else quantity(options.older, _AGES, "--older", "90m, 12h, 30d, 8w")
+    keep = None if options.keep is None else quantity(options.keep, SIZES, "--keep", "500MB, 2GB")
     found = captures(folder)
     freed = number = 0
     for listed in _old(found, older, keep):
@@ -53,12 +50,3 @@ def _old(found: list[Listed], older: float | None, keep: float | None) -> list[L
             old.append(listed)
             total -= listed.size
     return old
-
-
-def _quantity(text: str, units: dict[str, int], option: str, examples: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
-    unit = match[2] if match else ""
-    factor = units.get(unit, units.get(unit.upper(), units.get(unit.lower())))
-    if not match or factor is None:
-        raise UsageError(f"{option} cannot be {text!r}; it is a number with a unit, such as {examples}")
-    return float(match[1]) * factor

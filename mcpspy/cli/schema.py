@@ -13,7 +13,7 @@ from mcpspy.protocol.definitions import definitions, revisions_with, schema
 from mcpspy.protocol.methods import methods
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.shapes import Schema
-from mcpspy.units import plural
+from mcpspy.text import plural
 
 Definitions = dict[str, Schema]
 

@@ -16,8 +16,7 @@ from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import CLIENTS, Found, Machine, find
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor
-from mcpspy.text import printable
-from mcpspy.units import age_text, plural
+from mcpspy.text import age_text, plural, printable
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ else:
     from mcpspy.process.child import environment, spawn
 
 HELP = """\
-usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] [--check] -- COMMAND [ARG...]
+usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] [--max-capture SIZE] [--check] -- COMMAND [ARG...]
 
 Run COMMAND as the MCP server behind this process, byte for byte, and record what is said.
 
@@ -26,19 +26,20 @@ Run COMMAND as the MCP server behind this process, byte for byte, and record wha
   --name NAME        what to call the server (default: taken from COMMAND)
   -o FILE            write the capture to FILE, replacing a finished capture
   --capture-dir DIR  write it into DIR (default: $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
+  --max-capture SIZE go on in a new file when the capture has this size: 500MB, 2GB
   --check            say on stderr what client and server do wrong while they do it: one line for each error
 
 The exit status is the server's own; 127: COMMAND was not found, 126: it cannot be executed.
 """
 
-_OPTIONS = {"--name": "name", "-o": "output", "--output": "output", "--capture-dir": "folder"}
+_OPTIONS = {"--name": "name", "-o": "output", "--output": "output", "--capture-dir": "folder", "--max-capture": "limit"}
 
 
 def wrap(arguments: list[str]) -> int:
     """Run the command; `arguments` are the words after `wrap`."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C in these first milliseconds: no traceback
-    options: dict[str, str | None] = {"name": None, "output": None, "folder": None}
+    options: dict[str, str | None] = {"name": None, "output": None, "folder": None, "limit": None}
     check = False
     words = iter(arguments)
     for word in words:
@@ -62,6 +63,7 @@ def wrap(arguments: list[str]) -> int:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
+    limit = _limit(options.pop("limit"))
     environ = environment()
     try:
         server = spawn(argv, environ)
@@ -71,7 +73,15 @@ def wrap(arguments: list[str]) -> int:
     from mcpspy.relay.stdio.relay import run  # while the server boots
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
-    os._exit(run(server, argv, environ, **options, check=check))
+    os._exit(run(server, argv, environ, **options, limit=limit, check=check))
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from mcpspy.text import capture_limit
+
+    return capture_limit(text)
 
 
 def _unknown(word: str) -> str:

@@ -94,6 +94,7 @@ class Recording:
         variables: "Iterable[str] | None" = None,
         url: str | None = None,
         imported: "Mapping[str, object] | None" = None,
+        limit: int | None = None,
     ) -> None:
         """Create the capture and write its header; where that fails, it is reported and nothing is recorded.
 
@@ -101,7 +102,8 @@ class Recording:
         is derived from `argv` where it is not given; `cwd` is the server's directory, where that is not ours.
         `variables` are the names of the server's environment variables.
         `output` is the file to write, `folder` the directory to create one in, `environ` names the default directory.
-        `imported` describes the foreign file that the records come from: then no process is recorded.
+        `imported` describes the foreign file that the records come from: then no process is recorded. `limit` is the
+        size in bytes from which a new file is begun (A-04).
         """
         try:
             header = self._header(transport, name, argv, cwd, variables, url, imported)
@@ -114,6 +116,7 @@ class Recording:
                 environ=dict(os.environ if environ is None else environ),
                 wall=self.clock.wall,
                 say=self.report,
+                limit=limit,
             )
         except Exception as error:
             self.fail(error)

@@ -10,8 +10,7 @@ from mcpspy.replay.differences import LISTINGS, Difference
 from mcpspy.replay.script import Script
 from mcpspy.replay.surface import HANDSHAKES, LISTS, Change, changes, surface, told_differences
 from mcpspy.report.differences import difference_fields, exchange_fields, headline, to_json, totals, value_lines
-from mcpspy.text import printable
-from mcpspy.units import duration_text, plural
+from mcpspy.text import duration_text, plural, printable
 
 _NOTABLE = 2.0  # times as long, or as short, that a latency has become
 _LEAST = 5_000_000  # nanoseconds; below that a latency is noise

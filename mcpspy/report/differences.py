@@ -14,8 +14,7 @@ from mcpspy.replay.compare import FINE, OUTCOMES, Compared
 from mcpspy.replay.differences import ABSENT, Difference, excerpt
 from mcpspy.report.github import command
 from mcpspy.report.junit import Case, document
-from mcpspy.text import printable
-from mcpspy.units import plural
+from mcpspy.text import plural, printable
 
 _WIDTH = 160  # characters of a value
 _CONTEXT = 30  # characters of what two values have in common before the place where they part

@@ -15,9 +15,8 @@ from mcpspy.capture.records import Close, Frame, Open, Record
 from mcpspy.protocol import schema
 from mcpspy.protocol.rules import Finding, Severity
 from mcpspy.report.checked import Checked, totals
-from mcpspy.text import printable
+from mcpspy.text import plural, printable
 from mcpspy.timeline import Row, Timeline
-from mcpspy.units import plural
 
 COLOURS: dict[Severity, str] = {"error": "31", "warning": "33", "info": "90"}
 """The parameters of a terminal's escape sequence (ECMA-48, SGR)."""

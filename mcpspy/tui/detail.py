@@ -16,7 +16,7 @@ from textual.events import Resize
 from mcpspy import export
 from mcpspy.capture.records import Header
 from mcpspy.errors import UsageError
-from mcpspy.text import printable
+from mcpspy.text import printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.around import Around
 from mcpspy.tui.dialogs import Choice, CopyMenu, SavePrompt
@@ -25,7 +25,6 @@ from mcpspy.tui.facts import entries
 from mcpspy.tui.hexdump import HexDump
 from mcpspy.tui.pane import Pane
 from mcpspy.tui.tree import Folds, Tree
-from mcpspy.units import size_text
 
 _COLUMNS = 100  # from which two messages stand beside each other
 _NOTHING = Around()

@@ -5,8 +5,8 @@ Every function takes what is to be drawn and the columns that there are for it, 
 
 from rich.cells import cell_len, set_cell_size
 
+from mcpspy.text import duration_text
 from mcpspy.tui.lanes import DEEPEST
-from mcpspy.units import duration_text
 
 _BAR = 5  # columns of a bar at its longest
 _LEAST = 1_000_000  # nanoseconds of a pause that is worth a word

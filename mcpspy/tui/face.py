@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from mcpspy.text import printable
+from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model import Line
 from mcpspy.tui.rows import Cell
 from mcpspy.tui.view import MARKS, fit
-from mcpspy.units import duration_text, size_text
 
 _NARROW, _SIZED, _BARRED = 60, 70, 100  # columns from which there is a time, a size, a bar
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}

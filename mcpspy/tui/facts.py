@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.protocol.rules import RULES, Finding
 from mcpspy.protocol.rules.rule import member
-from mcpspy.text import printable
+from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.timeline import Row, wall_time
 from mcpspy.tui.arguments import Argument, arguments
 from mcpspy.tui.around import Around
 from mcpspy.tui.document import Entry
 from mcpspy.tui.pretty import Piece
-from mcpspy.units import duration_text, plural, size_text
 from mcpspy.wire.http_head import Head, title
 
 _TO = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}

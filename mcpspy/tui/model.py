@@ -16,10 +16,10 @@ from mcpspy.capture.reader import Records
 from mcpspy.capture.records import Close, Frame, Gap, Open
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
+from mcpspy.text import plural
 from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
 from mcpspy.tui.announced import Announced
 from mcpspy.tui.found import Found
-from mcpspy.units import plural
 from mcpspy.wire.jsonrpc import Id
 
 _SLICE = 1 << 15  # bytes that the fold reads at once

@@ -10,13 +10,12 @@ from textual.app import ComposeResult
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
-from mcpspy.text import printable
+from mcpspy.text import duration_text, printable
 from mcpspy.tui.diagram import arrow, brackets, pause_bar, pause_text
 from mcpspy.tui.lanes import DEEPEST, Lane, Lanes
 from mcpspy.tui.model import Line, Session
 from mcpspy.tui.rows import BREATH, Cell, Jump, slice_now
 from mcpspy.tui.view import MARKS, Following, View, fit
-from mcpspy.units import duration_text
 
 _SIDE = (1 << DEEPEST) - 1
 _FAR = 100  # columns between the lanes at most: an arrow that is longer is hard to follow

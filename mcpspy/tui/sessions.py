@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.text import printable
+from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui import commands
 from mcpspy.tui.keys import Keys
 from mcpspy.tui.library import COUNTED, Entry, Library, chosen
@@ -27,7 +27,6 @@ from mcpspy.tui.rows import BREATH, Cell, Rows, slice_now
 from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.several import TurnScreen
 from mcpspy.tui.view import MARKS, fit
-from mcpspy.units import age_text, plural, size_text
 
 _LOOK = 0.5  # seconds from one look at the directory to the next
 _SHOWN = 0.2  # seconds from one drawing to the next while there is much to look at

@@ -8,12 +8,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcpspy.text import printable
+from mcpspy.text import plural, printable
 from mcpspy.tui.commands import VIEWS
 from mcpspy.tui.merged import Merged
 from mcpspy.tui.model import Session
 from mcpspy.tui.view import MARKS
-from mcpspy.units import plural
 
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
 

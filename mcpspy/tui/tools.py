@@ -6,11 +6,11 @@ from typing import ClassVar, NamedTuple
 
 from rich.cells import set_cell_size
 
+from mcpspy.text import duration_text, plural, size_text
 from mcpspy.tui.announced import Announced, Peer, Tool
 from mcpspy.tui.model import Session
 from mcpspy.tui.rows import Cell, Jump
 from mcpspy.tui.view import Told, fit
-from mcpspy.units import duration_text, plural, size_text
 
 _LEAST = 12  # columns that the name of a tool has at least
 _TITLE = 13  # columns of what stands before a sentence

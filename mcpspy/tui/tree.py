@@ -11,8 +11,8 @@ import re
 from array import array
 from itertools import islice
 
+from mcpspy.text import plural
 from mcpspy.tui.pretty import Piece, json_pieces, spans
-from mcpspy.units import plural
 
 Path = tuple[str | int, ...]
 """Where a value stands: names of members and places in arrays, from the message inwards."""

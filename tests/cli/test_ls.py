@@ -7,7 +7,7 @@ import time
 import pytest
 
 from mcpspy import cli
-from mcpspy.units import size_text
+from mcpspy.text import size_text
 from tests.transcript import WALL, begin, capture, finish, record
 
 SESSION = """

@@ -42,12 +42,13 @@ def run(
     name: str | None,
     output: str | None,
     folder: str | None,
+    limit: int | None = None,
     check: bool,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
-    The capture's `name`, file and folder are the user's choice, or None; with `check` a companion checks it meanwhile.
-    Returns the exit status for this process; a death by signal is repeated here and now.
+    The capture's `name`, file, folder and size limit in bytes are the user's choice, or None; with `check` a companion
+    checks it meanwhile. Returns the exit status for this process; a death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
@@ -58,7 +59,7 @@ def run(
 
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
-    recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables)
+    recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
