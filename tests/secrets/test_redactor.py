@@ -1,4 +1,4 @@
-"""Secrets in command lines (DESIGN section 3, "Secrets"): the secret is nowhere, and equal secrets look equal."""
+"""Secrets in command lines and HTTP heads: the secret is nowhere, and equal secrets look equal."""
 
 import os
 import re
@@ -48,7 +48,7 @@ def test_a_secret_is_known_by_the_end_of_its_name(name):
 
 @pytest.mark.parametrize(
     "name",
-    "max-tokens tokens-per-minute author secretary key path port host pwdir password-file token_url keyboard name"
+    "max-tokens tokens-per-minute author secretary path port host pwdir password-file token_url keyboard name"
     " oauth-callback Mcp-Session-Id session_id requestState authorize".split(),
 )
 def test_other_names_hold_no_secret(name):
@@ -233,19 +233,6 @@ def test_the_mark_is_eight_hex_digits_of_a_keyed_hash():
     assert MARK.fullmatch(Redactor().mark(SECRET))
 
 
-def test_the_key_is_made_once_for_the_user_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    first = Redactor().mark(SECRET)
-    key = tmp_path / ".mcpspy" / "key"
-    assert len(key.read_bytes()) == 32
-    assert key.stat().st_mode & 0o777 == 0o600
-    assert key.parent.stat().st_mode & 0o777 == 0o700
-    assert Redactor().mark(SECRET) == first
-    assert os.listdir(key.parent) == ["key"]
-    key.unlink()
-    assert Redactor().mark(SECRET) != first
-
-
 @pytest.mark.parametrize(
     ("url", "said"),
     [
@@ -275,38 +262,8 @@ def test_no_key_is_made_where_there_is_no_secret(tmp_path, monkeypatch):
     assert not os.listdir(tmp_path)
 
 
-def test_another_process_that_makes_the_key_first_wins(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    link = os.link
-
-    def late(draft, path):
-        with open(path, "wb") as file:
-            file.write(bytes(32))
-        link(draft, path)
-
-    monkeypatch.setattr(redact.os, "link", late)
-    first = Redactor().mark(SECRET)
-    assert os.listdir(tmp_path / ".mcpspy") == ["key"]
-    assert (tmp_path / ".mcpspy" / "key").read_bytes() == bytes(32)
-    assert Redactor().mark(SECRET) == first
-
-
-@pytest.mark.parametrize("state", ["no directory can be made", "the key has a wrong length"])
-def test_without_a_key_secrets_are_replaced_all_the_same(tmp_path, monkeypatch, state):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    if state == "no directory can be made":
-        (tmp_path / ".mcpspy").write_text("a file")
-    else:
-        (tmp_path / ".mcpspy").mkdir()
-        (tmp_path / ".mcpspy" / "key").write_bytes(b"short")
-    redactor = Redactor()
-    clean = redactor.argv(["--token", SECRET, "--secret", SECRET])
-    assert MARK.fullmatch(clean[1])
-    assert clean[1] == clean[3]
-
-
 def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
-    """DESIGN section 2: the wrap path is light."""
+    """The wrap path is light."""
     script = (
         f"import sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(os.path.dirname(redact.__file__)))!r});"
         "from mcpspy.secrets.redactor import Redactor;"

@@ -8,6 +8,7 @@ from typing import Any
 from mcpspy.protocol.rules.rule import Fault, rule
 from mcpspy.protocol.rules.state import State
 from mcpspy.protocol.session import Message
+from mcpspy.secrets.tokens import in_frame
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MESSAGES = (Request, Notification, Result, Error)
@@ -22,11 +23,6 @@ ESCAPED = re.compile(rb"\\u(?:20[026]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE
 # Scripts whose spelling needs joiners, and the pictures that emoji sequences join.
 _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL",
             "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "NKO", "MANDAIC")  # fmt: skip
-SECRET = re.compile(
-    rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}"
-    rb"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}\b|(?<!-)eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+"
-    rb"\.[A-Za-z0-9_-]{10,})"
-)
 
 
 @rule(
@@ -103,8 +99,8 @@ def _joins(text: str, place: int) -> bool:
 @rule(
     "security/secret-in-frame",
     "info",
-    """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. Frames are recorded as
-    they are: mind that before the capture is shared.""",
+    """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. The kinds that are
+    found are those of docs/secrets.md. Frames are recorded as they are: mind that before the capture is shared.""",
     spec="https://modelcontextprotocol.io/docs/2026-07-28/tutorials/security/security_best_practices",
     about="bytes",
     fails="""
@@ -119,9 +115,10 @@ def _joins(text: str, place: int) -> bool:
 )
 def secret_in_frame(message: Message, state: State) -> Iterator[Fault]:
     """Tokens of a known form."""
-    found = None if message.part else SECRET.search(message.frame.raw)
+    found = None if message.part else in_frame(message.frame.raw)
     if found:
-        yield Fault(f"there is what looks like a secret: {found[0][:7].decode(errors='replace')}…")
+        kind, token = found
+        yield Fault(f"there is what looks like a secret ({kind}): {token[:7].decode(errors='replace')}…")
 
 
 def _strings(value: Any) -> Iterator[tuple[str, str]]:

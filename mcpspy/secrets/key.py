@@ -1,0 +1,43 @@
+"""The user's key, with which secrets are hashed: 32 random bytes in `~/.mcpspy/key`, for the user alone.
+
+Imported on the `wrap` path: nothing heavy here.
+"""
+
+import os
+
+from mcpspy.capture.location import home, make_directory
+
+
+def user_key() -> bytes:
+    """The key, made at first use; where it can be neither read nor made, one for this process."""
+    path = os.path.join(home(), "key")
+    for _ in range(2):
+        try:
+            with open(path, "rb") as file:
+                key = file.read(64)
+            if len(key) == 32:
+                return key
+        except OSError:
+            pass
+        try:
+            _make(path)
+        except OSError:
+            break
+    return os.urandom(32)
+
+
+def _make(path: str) -> None:
+    """Put a whole key at `path` at once: several servers may start in the same moment."""
+    make_directory(os.path.dirname(path))
+    draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(fd, os.urandom(32))
+    finally:
+        os.close(fd)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(draft)

@@ -1,0 +1,161 @@
+"""Secrets in a text: a word of a command line, the value of a header, a URL, a string in a login.
+
+It looks for a form first (a name that is secret and its value, credentials behind `Bearer`, the user and password of a
+URL), then for tokens of a known kind. Every character outside a secret stays as it was. Each search takes time linear
+in the text and is made only where its characters occur.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import unquote_plus
+
+from mcpspy.secrets.patterns import is_oauth_secret, is_secret_name
+from mcpspy.secrets.tokens import replaced
+
+Mark = Callable[[str], str]
+"""Gives what stands in for a secret."""
+
+
+def redacted_text(text: str, mark: Mark) -> str:
+    """A text without its secrets."""
+    if "://" in text and "@" in text:
+        text = _AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
+    if '"' in text and ":" in text:
+        for head, value in _JSON:
+            text = _values(text, head, value, mark)
+    if "=" in text:
+        text = _values(text, _QUERY, _QUERY_VALUE, mark)
+    if "=" in text or ":" in text:
+        for head in _WHOLE:
+            text = _values(text, head, _REST, mark)
+        text = _values(text, _ASSIGNED, _WORD, mark)
+    if ":" in text:
+        text = _values(text, _HEADER, _LINE, mark)
+    if "-" in text and (" " in text or "\t" in text or "\n" in text):
+        text = _values(text, _OPTION, _WORD, mark)
+        text = _USER.sub(lambda it: it["before"] + mark(it["value"]), text)
+    if "earer" in text.lower() or "asic" in text.lower():
+        text = _CREDENTIALS.sub(lambda it: it["before"] + mark(it["value"]), text)
+    return replaced(text, mark)
+
+
+def redacted_url(text: str, mark: Mark) -> str:
+    """A URL, a request's target, or a text with URLs, without its secrets."""
+    return redacted_text(redacted_fields(text, mark), mark)
+
+
+def redacted_fields(text: str, mark: Mark, *, oauth: bool = True, encoded: bool = True) -> str:
+    """A text in which the secret values of queries are replaced (WHATWG URL, 5.1), each other character as it was.
+
+    In what may be part of `oauth` a `code` is secret too. A query may stand in a URL that is a value of another query,
+    also percent-encoded: then that value is replaced.
+    """
+    if "=" not in text and "%" not in text:
+        return text
+    clean, end = [], 0
+    for field in _FIELD.finditer(text):
+        start = field.start("value")
+        if start < end or "«redacted:" in field["value"]:
+            continue
+        if field["name"] and _is_secret_field(field["name"], oauth):
+            rest = _FIELD_REST.match(text, start)
+            stop = rest.end() if rest else field.end()
+        elif encoded and "%" in field["value"] and _hides(unquote_plus(field["value"]), mark):
+            stop = field.end()
+        else:
+            continue
+        # as it reads elsewhere, so that equal secrets look equal
+        clean += [text[end:start], mark(unquote_plus(text[start:stop]))]
+        end = stop
+    return "".join(clean) + text[end:]
+
+
+_is_secret = lru_cache(4096)(is_secret_name)
+
+
+@lru_cache(4096)
+def _is_secret_field(name: str, oauth: bool) -> bool:
+    return (is_oauth_secret if oauth else is_secret_name)(unquote_plus(name))
+
+
+def _hides(decoded: str, mark: Mark) -> bool:
+    if len(decoded) < _SHORTEST:
+        return False
+    query = "&" + decoded  # it may be a whole form
+    return redacted_text(redacted_fields(query, mark, encoded=False), mark) != query
+
+
+def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark) -> str:
+    """A text in which the value behind each `head` is replaced whose name is secret."""
+    clean, end = [], 0
+    for found in head.finditer(text):
+        start = found.end()
+        if found.start() < end or not _is_secret(found["name"]):
+            continue
+        rest = value.match(text, start)
+        if rest and rest[0]:
+            clean += [text[end:start], mark(rest[0])]
+            end = rest.end()
+    return "".join(clean) + text[end:] if clean else text
+
+
+def _userinfo(found: re.Match[str], mark: Mark) -> str:
+    """A URL up to its host (RFC 3986, 3.2.1), without a password and without a token in place of a user."""
+    scheme, user, password = found["scheme"], found["user"], found["password"]
+    if "«redacted:" in user + (password or ""):
+        return found[0]
+    web = scheme.lower().endswith(("http", "https"))  # `git+https`; in other schemes a user alone is ordinary
+    if password is None:
+        return f"{scheme}://{mark(user)}@" if web and user else found[0]
+    if user and (password in _NO_PASSWORDS or (len(user) >= 20 and not user.isalpha())):
+        user = mark(user)
+    shown = password if password in _NO_PASSWORDS else mark(password)
+    return f"{scheme}://{user}:{shown}@"
+
+
+_SHORTEST = 4  # characters of a text that holds a secret: `a=b:`
+_NO_PASSWORDS = ("", "x-oauth-basic")  # the token is the user
+_SCHEME = r"(?i:bearer|basic)"
+_NEW = r"(?!«redacted:)"
+
+# Up to the last @ of the authority, for passwords that hold one.
+_AUTHORITY = re.compile(
+    r"""(?<![\w+.-])(?P<scheme>[A-Za-z][\w+.-]{0,30})://(?P<user>[^/?#\s:"<>]*)(?::(?P<password>[^/?#\s"<>]*))?@"""
+)
+# The member of a JSON object: a string, a string inside a string, anything else.
+_JSON = (
+    (re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}"'), re.compile(_NEW + r'(?:[^"\\]|\\.)*')),
+    (re.compile(r'\\"(?P<name>[^"\\]{1,64})\\"\s{0,64}:\s{0,64}\\"'), re.compile(_NEW + r'[^"\\]*')),
+    (re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}'), re.compile(r'[^\s",}\]\[{]+')),
+)
+_QUERY = re.compile(r"[?&#](?P<name>[^=&#\s]{1,64})=")
+_QUERY_VALUE = re.compile(_NEW + r"[^&#\s]*")
+# A whole word: `K=v`, `--k=v`; `--env=K=v`; `Name: v`, as `--header` takes it, also `-HName: v`.
+_WHOLE = (
+    re.compile(r"^(?P<name>[\w.-]+)="),
+    re.compile(r"^-[\w.-]+=(?P<name>[\w.-]+)="),
+    re.compile(rf"^(?:-H|--?[\w.-]+=)?(?P<name>[\w.-]+):\s{{0,64}}(?:{_SCHEME}\s{{1,64}})?(?!//)"),
+)
+_REST = re.compile(rf"(?s){_NEW}.*\Z")
+# The same inside a word, such as the command line of a shell or a connection string.
+_ASSIGNED = re.compile(r"(?<=[\s;&|(,{'\"])(?P<name>[\w.-]{1,64})=")
+_HEADER = re.compile(rf"(?<=[\s;,{{'\"])(?P<name>[\w.-]{{1,64}})'?:\s{{0,64}}'?(?:{_SCHEME}\s{{1,64}})?")
+_OPTION = re.compile(r"(?:^|(?<=[\s'\"]))--?(?P<name>[\w.-]{1,64})\s{1,64}")
+_WORD = re.compile(rf"""{_NEW}(?:"[^"]*"|'[^']*'|[^\s;&|'"]+)""")
+_LINE = re.compile(rf"(?!//){_NEW}[^'\"]+")
+# `-u user:password`, as curl takes it; not the numbers of a user and a group.
+_USER = re.compile(
+    r"""(?P<before>(?:^|(?<=[\s'"]))(?:-[uU]|--(?:proxy-)?user)[\s=]{1,64}(?!\d{1,20}:\d{1,20}(?:\s|$))"""
+    r"""['"]?[^\s:'"/]{1,64}:)(?P<value>(?![/\\]|«redacted:)[^\s'"]+)"""
+)
+# Credentials behind their scheme (RFC 9110, 11.4), but no parameters of a challenge such as `Bearer realm="x"`: a word
+# behind a scheme at the beginning; elsewhere, where it may be prose, a word with a digit or a long one.
+_CREDENTIALS = re.compile(
+    rf"(?P<before>\A\s{{0,64}}{_SCHEME}\s{{1,64}}(?=[^\s,\"';]+\s*(?:\Z|[,;\"']))"
+    rf"|(?<![\w-]){_SCHEME}\s{{1,64}}(?=[\w.~+/-]{{0,40}}\d|[\w.~+/-]{{16}}))"
+    rf"(?P<value>{_NEW}(?![\w!#$%&*+.^|~-]{{1,64}}\s?=\s?[^=\s])[^\s,\"';]+)"
+)
+# The key and value of a query, or a segment of a path; and how far a secret goes, that may hold `;` and `?`.
+_FIELD = re.compile(r"(?:(?<=[?&;#])(?P<name>[^=?&;#\s]{1,128})=)?(?P<value>(?(name)[^?&;#\s]+|[^/?&;#\s]+))")
+_FIELD_REST = re.compile(r"[^&#\s]*")

@@ -1,0 +1,94 @@
+"""Tokens of a known kind, looked for in frames and in texts; both searches are made from the table `KINDS`.
+
+A frame may be large, and nearly every frame holds no token. So the kinds are grouped by one byte of their literal. The
+regex of a group begins with that byte, which the regex engine finds at the speed of `memchr`, and looks back for the
+beginning of the literal. A text is short, and a kind is looked for where one of its literals stands. Each regex is
+compiled when it is needed first.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from mcpspy.secrets.patterns import KINDS, Kind
+
+_ANCHORS = "_JKGPCBSAz-.:/p"
+"""Bytes of literals, the one to search for first: rare in JSON, and in few groups."""
+_SHORT = 256  # characters
+_ESCAPED = r"(?<=\\[nrt]{})"  # behind a line break, in JSON
+
+
+def in_frame(raw: bytes) -> tuple[str, bytes] | None:
+    """The name of the kind of the first token in a frame, and the token; None where there is none."""
+    for byte, pattern, kinds in _groups():
+        if byte in raw and (found := pattern.search(raw)):
+            kind, offset = kinds[found.lastindex or 0]
+            return kind.name, raw[found.start() - offset : found.end()]
+    return None
+
+
+def replaced(text: str, mark: Callable[[str], str]) -> str:
+    """A text with `mark` of each token in its place."""
+    if len(text) < _SHORT and not _literals().search(text):
+        return text
+    for kind in KINDS:
+        for literal in kind.literals:
+            if literal in text:
+                text = _in_text(kind).sub(lambda it: it["kept"] + mark(it["token"]), text)
+                break
+    return text
+
+
+def _anchor(literal: str) -> int:
+    """The place of the character of a literal that is searched for."""
+    return literal.rindex(min(literal, key=lambda character: _ANCHORS.find(character) % 100))
+
+
+def _in_frame(kind: Kind, literal: str, place: int) -> str:
+    """The regex of what follows the character of a literal at `place`; what stands before is looked back for."""
+    before, behind = re.escape(literal[: place + 1]), re.escape(literal[place + 1 :])
+    if kind.after:
+        return f"((?<={kind.after}{before}){behind}{kind.rest})"
+    free = f"(?<![{kind.not_after}]{before})"
+    return f"((?<={before})(?:{free}|{_ESCAPED.format(before)}){behind}{kind.rest})"
+
+
+@cache
+def _groups() -> list[tuple[bytes, re.Pattern[bytes], list[tuple[Kind, int]]]]:
+    """Of each group its byte, its regex, and for each number of a match in it the kind, and where its token begins."""
+    groups: dict[str, dict[str, list[tuple[Kind, str, int]]]] = {}
+    for kind in KINDS:
+        for literal in kind.literals:
+            place = _anchor(literal)
+            before = literal[place - 1] if place else ""
+            groups.setdefault(literal[place], {}).setdefault(before, []).append((kind, literal, place))
+    found = []
+    for byte, parts in groups.items():
+        forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
+        for before, members in parts.items():
+            forms.append(f"(?<={re.escape(before + byte)})(?:{'|'.join(_in_frame(*one) for one in members)})")
+            kinds += [(kind, place) for kind, _, place in members]
+        beginning = re.escape(byte)
+        if "" not in parts:  # most bytes are dismissed by the one before them
+            beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
+        found.append((byte.encode(), re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()), kinds))
+    return found
+
+
+@cache
+def _literals() -> re.Pattern[str]:
+    """Any literal: one search through a short text is faster than one for each."""
+    return re.compile("|".join(re.escape(literal) for kind in KINDS for literal in kind.literals))
+
+
+@cache
+def _in_text(kind: Kind) -> re.Pattern[str]:
+    """The regex of a token in a text, in its short form too."""
+    if kind.text:
+        return re.compile(kind.text, re.ASCII)
+    literals = "|".join(map(re.escape, kind.literals))
+    before = f"(?<={kind.after})" if kind.after else f"(?<![{kind.not_after}])"
+    rest = f"(?:{kind.rest}|{kind.short})" if kind.short else kind.rest
+    if kind.kept:
+        return re.compile(f"{before}(?P<kept>{literals})(?P<token>{rest})", re.ASCII)
+    return re.compile(f"{before}(?P<kept>)(?P<token>(?:{literals}){rest})", re.ASCII)

@@ -1,0 +1,116 @@
+"""Which bodies are redacted is decided by what they hold (A-08)."""
+
+import json
+
+import pytest
+
+from mcpspy.secrets.body import login_body, oauth_body
+from mcpspy.secrets.redactor import Redactor, Withheld, is_oauth_endpoint
+
+
+def mark(_):
+    return "M"
+
+
+def shown(body):
+    return login_body(body, mark).decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"client_id":"a","client_secret":"hunter2"}', '{"client_id": "a", "client_secret": "M"}'),
+        (b'{"registration_access_token":"hunter2"}', '{"registration_access_token": "M"}'),
+        (b'{"user":"a","password":"hunter2"}', '{"user": "a", "password": "M"}'),
+        (b'{"session":{"apiKey":"hunter2"}}', '{"session": {"apiKey": "M"}}'),
+        (b'[{"token":"hunter2"},{"a":1}]', '[{"token": "M"}, {"a": 1}]'),
+        (b'{"grant_type":"x","code":"hunter2"}', '{"grant_type": "x", "code": "M"}'),
+        (b'{"code_verifier":"hunter2","code":"hunter2"}', '{"code_verifier": "M", "code": "M"}'),
+        (b"grant_type=x&code=hunter2", "grant_type=x&code=M"),
+        (b"user=a&password=hunter2", "user=a&password=M"),
+        (b'{"to":"https://a/?code=hunter2"}', '{"to": "https://a/?code=M"}'),
+        (b'\xef\xbb\xbf {"token":"hunter2"}', '{"token": "M"}'),
+    ],
+)  # fmt: skip
+def test_a_login_is_redacted_wherever_it_was_sent(body, expected):
+    assert shown(body) == expected
+
+
+METADATA = {
+    "issuer": "https://as.example",
+    "authorization_endpoint": "https://as.example/authorize",
+    "token_endpoint": "https://as.example/token",
+    "registration_endpoint": "https://as.example/register",
+    "jwks_uri": "https://as.example/jwks",
+    "scopes_supported": ["mcp:read", "offline_access"],
+    "response_types_supported": ["code"],
+    "grant_types_supported": ["authorization_code", "refresh_token"],
+    "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+    "token_endpoint_auth_signing_alg_values_supported": ["RS256"],
+    "introspection_endpoint_auth_methods_supported": ["bearer"],
+    "code_challenge_methods_supported": ["S256"],
+    "tls_client_certificate_bound_access_tokens": True,
+    "client_id_metadata_document_supported": True,
+}
+RESOURCE = {
+    "resource": "https://mcp.example/mcp",
+    "authorization_servers": ["https://as.example"],
+    "bearer_methods_supported": ["header"],
+    "scopes_supported": ["mcp:read"],
+    "dpop_bound_access_tokens_required": False,
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps(METADATA).encode(),
+        json.dumps(RESOURCE, indent=2).encode(),
+        b'{"keys":[{"kty":"RSA","kid":"1","use":"sig","alg":"RS256","n":"0vx7agoebGcQSuuPiLJXZptN9nndrQ","e":"AQAB"}]}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"token":"hunter2"}}',
+        b'[{"jsonrpc":"2.0","id":1,"result":{"token":"hunter2"}}]',
+        b'[{"jsonrpc":"2.0","id":1,"result":{}},{"token":"hunter2"}]',
+        b'{"code":"NOT_FOUND","message":"no such session"}',
+        b'{"error":"invalid_token","error_description":"The access token expired"}',
+        b'{"client_id":"a","client_secret_expires_at":0,"redirect_uris":["http://127.0.0.1/cb"]}',
+        b'{"max_tokens":5,"author":"x","keyboard":"y"}',
+        b"a=b&session_id=1",
+        b"[]",
+        b"[1,2]",
+        b'"hunter2"',
+        b"not found",
+        b"\xff\xfe",
+        b"{",
+        b"",
+    ],
+)
+def test_any_other_body_stays_byte_for_byte(body):
+    """Metadata of OAuth too: rules read it."""
+    assert login_body(body, mark) is body
+
+
+def test_what_is_too_deep_to_tell_is_withheld_unless_it_is_a_message():
+    deep = b'{"a":' * 20_000 + b"1" + b"}" * 20_000
+    assert login_body(deep, mark) is None
+    assert Redactor().body_elsewhere(deep) == f"«withheld: {len(deep)} bytes»".encode()
+    message = b'{"jsonrpc":"2.0","a":' + deep + b"}"
+    assert login_body(message, mark) is message
+
+
+@pytest.mark.parametrize(
+    "target", ["/%74oken", "/oauth/%72egister", "/a%2Ftoken", "/token.php", "/oauth/token.php?x=1", "/%54OKEN/"]
+)
+def test_an_oauth_endpoint_is_known_also_when_it_is_encoded(target):
+    assert is_oauth_endpoint(target)
+
+
+@pytest.mark.parametrize("target", ["/mcp", "/api/session", "/tokenizer", "/mcp?x=/token", "/?next=%2Ftoken", "/%"])
+def test_others_are_none(target):
+    assert not is_oauth_endpoint(target)
+
+
+def test_the_redactor_has_one_method_for_each_place():
+    body = b'{"code":"hunter2"}'
+    assert oauth_body(body, mark) == b'{"code": "M"}'
+    assert Withheld().body(body) != body
+    assert Withheld().body_elsewhere(body) is body

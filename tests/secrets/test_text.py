@@ -1,0 +1,59 @@
+"""Secrets in texts by their form (A-09)."""
+
+import pytest
+
+from mcpspy.secrets.text import redacted_text, redacted_url
+
+
+def shown(text):
+    return redacted_text(text, lambda _: "M")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://hunter2@host/x", "https://M@host/x"),
+        ("git+https://hunter2@host/x", "git+https://M@host/x"),
+        ("https://hunter2:x-oauth-basic@host/x", "https://M:x-oauth-basic@host/x"),
+        ("https://hunter2:@host/x", "https://M:@host/x"),
+        ("https://x-access-token:hunter2@host/x", "https://x-access-token:M@host/x"),
+        ("https://user:hunter2@host/x", "https://user:M@host/x"),
+        ("https://3f9a0c7e51d2b86430ef3f9a:hunter2@host/1", "https://M:M@host/1"),
+        ("https://a@hunter2@host/x", "https://M@host/x"),
+        ("postgres://user@host/x", "postgres://user@host/x"),
+        ("https://host/@user", "https://host/@user"),
+        ('["https://host","a@b"]', '["https://host","a@b"]'),
+        ("Bearer hunter2", "Bearer M"),
+        ("bearer hunter", "bearer M"),
+        ("Basic aHVudGVyMg==", "Basic M"),
+        ('curl -H "X-Other: Bearer hunter2" u', 'curl -H "X-Other: Bearer M" u'),
+        ("the bearer token is missing", "the bearer token is missing"),
+        ("Basic usage of the tool", "Basic usage of the tool"),
+        ('Bearer realm="x", error="invalid_token"', 'Bearer realm="x", error="invalid_token"'),
+        ("Bearer error=invalid_token", "Bearer error=invalid_token"),
+        ('Basic realm="x"', 'Basic realm="x"'),
+        ("curl -u user:hunter2 https://host", "curl -u user:M https://host"),
+        ("docker run -u 1000:1000 image", "docker run -u 1000:1000 image"),
+        ("AccountName=a;AccountKey=hunter2hunter2==;B=c", "AccountName=a;AccountKey=M;B=c"),
+        ("Server=x;Pwd=hunter2;Encrypt=true", "Server=x;Pwd=M;Encrypt=true"),
+        ("{'token': 'hunter2', 'a': 'b'}", "{'token': 'M', 'a': 'b'}"),
+        ('{"key":"hunter2","monkey":"b"}', '{"key":"M","monkey":"b"}'),
+        ("https://host/?key=hunter2&monkey=b", "https://host/?key=M&monkey=b"),
+        ("run --key hunter2 --keyboard qwerty", "run --key M --keyboard qwerty"),
+    ],
+)
+def test_forms(text, expected):
+    assert shown(text) == expected
+
+
+def test_an_encoded_secret_is_found():
+    assert redacted_url("/x?next=https%3A%2F%2Fhunter2%40host", lambda _: "M") == "/x?next=M"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["bearer ", "basic a ", " token=", " key: ", '\\"a\\":', " -u a:", "https://a@", "a://b:", "'", "@", " ", "{'"],
+)
+def test_a_long_text_takes_time_linear_in_its_length(unit):
+    """A-01: quadratic time would take minutes here."""
+    shown(unit * (200_000 // len(unit)))
