@@ -161,6 +161,63 @@ IN_RELAY_TESTS = {
 ALL_AT_ONCE = "protocol.definitions."  # tests/protocol/test_definitions.py compares them with the official schemas
 
 
+PRIVATE = {
+    "textual": (
+        "tui.textual_internals",
+        "_app _compositor _context _debug _driver _file _filters _invoke _running _scroll_update _timers",
+    ),
+    "textual_serve": (
+        "tui.textual_serve_internals",
+        "_build_environment _download_manager _make_app _open_app_process _process _stdin _stdout",
+    ),
+}
+"""By library: the one module that may use its private names, and those that are known."""
+
+
+def private_names(source, library):
+    """The private names of a library that a module uses, each with its line; of attributes those that are known."""
+    known = PRIVATE[library][1].split()
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == library:
+            names = [*node.module.split("."), *(alias.name for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [part for it in node.names if it.name.split(".")[0] == library for part in it.name.split(".")]
+        elif isinstance(node, ast.Attribute) and node.attr in known:
+            names = [node.attr]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in known:
+            names = [node.name]
+        yield from (f"{name} in line {node.lineno}" for name in names if name.startswith("_"))
+
+
+@pytest.mark.parametrize("library", PRIVATE)
+def test_private_names_of_a_library_stand_in_one_module(library):
+    """They may change with any release, so it must be plain where to look."""
+    tui = {module: source for module, source in SOURCES.items() if module.startswith("tui.")}
+    found = {module: list(private_names(source, library)) for module, source in tui.items()}
+    assert found.pop(PRIVATE[library][0]), "the module has no private names any more"
+    assert not {module: names for module, names in found.items() if names}
+
+
+@pytest.mark.parametrize(
+    ("library", "source", "names"),
+    [
+        ("textual", "from textual._xterm_parser import XTermParser", 1),
+        ("textual", "import textual._compositor as compositor", 1),
+        ("textual", "from textual.app import _T", 1),
+        ("textual", "view._scroll_update(size)", 1),
+        ("textual", "def f(self): self._app.exit()", 1),
+        ("textual", "class A(Driver):\n    def _invoke(self): ...", 1),
+        ("textual", "from textual.app import App\nself._own = textual.app", 0),
+        ("textual_serve", "from textual_serve._binary_encode import load", 1),
+        ("textual_serve", "await super()._make_app()", 1),
+        ("textual_serve", "from textual._xterm_parser import XTermParser", 0),
+    ],
+)
+def test_a_planted_private_name_is_found(library, source, names):
+    assert len(list(private_names(source, library))) == names
+
+
 def test_every_source_file_has_its_tests():
     """STYLE, habit 6."""
     folder = os.path.dirname(os.path.abspath(__file__))

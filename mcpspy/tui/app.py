@@ -24,6 +24,7 @@ from mcpspy.tui.rows import Keyed, Lines, Rows
 from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.sessions import SessionRows, SessionsScreen
 from mcpspy.tui.several import TurnScreen
+from mcpspy.tui.textual_internals import filter_lines
 from mcpspy.tui.timeline import TimelineView
 from mcpspy.tui.view import Following
 
@@ -44,7 +45,7 @@ class Spy(Keyed):
         """Show the captures at `targets`: directories and files. Raises CaptureError if the only one is no capture."""
         super().__init__()
         if self.no_color:
-            self._filters = [NoColor()]  # textual's own, instead, makes every colour a shade of grey
+            filter_lines(self, NoColor())
         self._targets = targets
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
         self._opened = SessionScreen(Session(targets[0])) if alone else None

@@ -6,9 +6,9 @@ Run with `python -m mcpspy.tui.browser TARGET…`. It ends when its standard inp
 import sys
 
 from textual.drivers.web_driver import WebDriver
-from textual.messages import ExitApp
 
 from mcpspy.tui.app import run
+from mcpspy.tui.textual_internals import end_application
 
 
 class Driver(WebDriver):
@@ -17,7 +17,7 @@ class Driver(WebDriver):
     def run_input_thread(self) -> None:
         """Hand keys to the application until there can be no more."""
         super().run_input_thread()
-        self._app.post_message(ExitApp())
+        end_application(self)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from mcpspy.tui.textual_internals import update_scrollbars
+
 _STRIPS = 500  # rows that are kept as they were made
 
 SLICE, BREATH = 0.008, 0.001
@@ -59,7 +61,7 @@ def set_height(view: ScrollView, lines: int) -> None:
     size = Size(view.scrollable_content_region.width, lines)
     if size != view.virtual_size:
         view.set_reactive(ScrollView.virtual_size, size)
-        view._scroll_update(size)  # noqa: SLF001 (what a layout would do with it)
+        update_scrollbars(view, size)
 
 
 class Lines(ScrollView, can_focus=True):

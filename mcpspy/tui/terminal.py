@@ -14,9 +14,9 @@ from contextlib import suppress
 from select import select
 from typing import Any
 
-from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
-from textual.messages import ExitApp
+
+from mcpspy.tui.textual_internals import end_application, key_parser, write_to
 
 _ESCAPE = 0.1  # seconds until an escape that nothing follows is a key
 _READ = 4096  # bytes
@@ -27,7 +27,7 @@ class Terminal(LinuxDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._file = _Output()  # type: ignore[assignment]
+        write_to(self, _Output())
 
     def start_application_mode(self) -> None:
         """Take the terminal, and see to it that a signal gives it back."""
@@ -37,7 +37,7 @@ class Terminal(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Hand keys to the application until there can be no more; bytes that are no text are replaced."""
-        parser = XTermParser(self._debug)
+        parser = key_parser(self)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         while not self.exit_event.is_set():
             if select([self.fileno], [], [], _ESCAPE)[0]:
@@ -57,7 +57,7 @@ class Terminal(LinuxDriver):
             return b""
 
     def _end(self) -> None:
-        self._app.post_message(ExitApp())
+        end_application(self)
 
 
 class _Output:

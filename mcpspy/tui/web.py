@@ -15,20 +15,19 @@ import secrets
 import signal
 import socket
 import sys
-from asyncio.subprocess import Process
 from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 
-from aiohttp import WSCloseCode, web
+from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
-from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import bound, to_dial
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.text import printable
+from mcpspy.tui.textual_serve_internals import Service, application_of
 
 _PATIENCE = 3.0  # seconds that an application may take to end
 _MOST = (1000, 500)  # columns and lines of a terminal; the screen of an application grows with their product
@@ -133,27 +132,18 @@ class Gate:
         self._spent = True
 
 
-class Application(AppService):
-    """The process behind one page."""
+class Application(Service):
+    """The process behind one page, and what the page may say to it."""
 
     def __init__(self, words: Sequence[str], page: web.WebSocketResponse, pages: Server) -> None:
         """Start nothing yet; `words` is the command."""
         super().__init__(
-            "",
+            words,
             write_bytes=page.send_bytes,
             write_str=page.send_str,
-            close=page.close,  # type: ignore[arg-type]
+            close=page.close,
             download_manager=pages.download_manager,
         )
-        self._words = words
-
-    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        """Start it without a shell, which would be what a signal reaches."""
-        pipe = asyncio.subprocess.PIPE
-        environ = self._build_environment(width, height)
-        process = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe, stderr=pipe, env=environ)
-        self._process, self._stdin = process, process.stdin
-        return process
 
     async def take(self, message: object) -> bool:
         """Pass on what a page says, decoded; tells whether that was anything."""
@@ -174,7 +164,7 @@ class Application(AppService):
 
     async def stop(self) -> None:
         """Ask it to end; one that does not in time, or that nobody can wait for, is ended."""
-        process = self._process
+        process = self.process
         if process is None:
             return
         deadline = asyncio.get_running_loop().time() + _PATIENCE
@@ -216,7 +206,7 @@ class Pages(Server):
 
     async def application(self) -> web.Application:
         """What answers requests."""
-        app = await self._make_app()
+        app = await application_of(self)
         app.middlewares.append(self._guard)
         app.on_response_prepare.append(self._add_headers)
         return app
@@ -285,8 +275,8 @@ async def _listen(page: web.WebSocketResponse, application: Application) -> None
     with suppress(ConnectionError):
         async for message in page:
             try:
-                said = message.json()
-            except (ValueError, TypeError, RecursionError):
+                said = json.loads(message.data) if message.type is WSMsgType.TEXT else None
+            except (ValueError, RecursionError):
                 said = None
             if not await application.take(said):
                 await page.close(code=WSCloseCode.POLICY_VIOLATION)
