@@ -76,7 +76,7 @@ class Outcome(Enum):
     TOO_COSTLY = "too costly"
     """Judging it took more than SECONDS, or broke the process that did."""
     NOT_JUDGED = "not judged"
-    """It would take a process of its own, and BUDGET is spent."""
+    """Nothing is known: BUDGET is spent, or what judges has failed, which is no fault of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,7 @@ class Foreign:
 _TOO_LARGE = Judgement(Outcome.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")
 _TOO_COSTLY = Judgement(Outcome.TOO_COSTLY, "", f"not judged within {SECONDS:g} s")
 _NOT_JUDGED = Judgement(Outcome.NOT_JUDGED, "", f"the schemas before it took {BUDGET:g} s")
+_FAILED = Judgement(Outcome.NOT_JUDGED, "", "the process that evaluates schemas failed, which is a bug of mcpspy")
 
 
 def _raw(schema: Any) -> bytes | None:
@@ -235,6 +236,8 @@ class _Weighing:
 def _compiled(raw: bytes) -> tuple[Any, Judgement]:
     """The validator of a schema, and whether there is one."""
     schema = json.loads(raw)
+    if isinstance(schema, str):  # the library would take it for JSON
+        return None, Judgement(Outcome.NO_SCHEMA, "", f"{_clipped(json.dumps(schema))} is not an object or a boolean")
     dialect = schema.get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
     draft = _DRAFTS.get(dialect.removesuffix("#")) if isinstance(dialect, str) else _DRAFTS[DIALECT]
     if draft is None:
@@ -244,8 +247,8 @@ def _compiled(raw: bytes) -> tuple[Any, Judgement]:
         validator = draft(schema, validate_formats=False, retriever=refuse, pattern_options=patterns)
     except jsonschema_rs.ValidationError as error:
         return None, _refusal(error)
-    except ValueError as error:
-        return None, Judgement(Outcome.NO_SCHEMA, "", _clipped(str(error)))
+    except ValueError as error:  # of the library itself
+        return None, Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
     return validator, Judgement(Outcome.VALID)
 
 
@@ -269,9 +272,17 @@ def _judged(raw: bytes, instance: Any) -> Judgement:
         validator.validate(instance)
     except jsonschema_rs.ValidationError as error:
         return Judgement(Outcome.INVALID, pointer(list(error.instance_path)), _clipped(error.message))
-    except ValueError:  # too deep to be quoted
-        return Judgement(Outcome.INVALID)
+    except ValueError as error:  # too deep to be quoted, or to be judged
+        return _unquoted(validator, instance, error)
     return compiled
+
+
+def _unquoted(validator: Any, instance: Any, error: ValueError) -> Judgement:
+    """The verdict alone, where the library cannot say what is wrong."""
+    try:
+        return Judgement(Outcome.VALID if validator.is_valid(instance) else Outcome.INVALID)
+    except ValueError:
+        return Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
 
 
 def _clipped(text: str) -> str:
@@ -306,9 +317,11 @@ def _answered(question: bytes) -> Judgement:
             timeout=SECONDS,
             check=True,
         )
-        outcome, where, message = json.loads(done.stdout)
-    except (subprocess.SubprocessError, ValueError):
+    except subprocess.TimeoutExpired:
         return _TOO_COSTLY
+    except subprocess.CalledProcessError as error:
+        return _TOO_COSTLY if error.returncode < 0 else _FAILED  # the kernel ended it, or Python did
+    outcome, where, message = json.loads(done.stdout)
     return Judgement(Outcome(outcome), where, message)
 
 

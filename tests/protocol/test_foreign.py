@@ -162,6 +162,38 @@ def test_a_process_that_breaks_is_an_outcome(monkeypatch):
     assert judge(TREE, {}).outcome is Outcome.TOO_COSTLY
 
 
+def test_a_process_that_fails_by_a_bug_of_ours_says_nothing_of_the_schema(monkeypatch):
+    """A-12."""
+    monkeypatch.setattr(foreign, "SECONDS", 30)
+    monkeypatch.setattr(foreign, "_WORKER", "raise TypeError('a bug')")
+    found = judge(TREE, {})
+    assert found.outcome is Outcome.NOT_JUDGED
+    assert "bug of mcpspy" in found.message
+
+
+def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
+    """A-12: neither when it is made nor when it is used."""
+
+    class Failing:
+        at_once = True
+
+        def __init__(self, *args, **options):
+            if self.at_once:
+                raise ValueError("Recursion limit reached")
+
+        def is_valid(self, instance):
+            raise ValueError("Recursion limit reached")
+
+        validate = is_valid
+
+    monkeypatch.setitem(foreign._DRAFTS, foreign.DIALECT, Failing)
+    for Failing.at_once in (True, False):
+        foreign._compiled.cache_clear()
+        found = judge({"title": "A-12"}, 1)
+        assert found == Judgement(Outcome.NOT_JUDGED, "", "the validator failed: Recursion limit reached")
+    foreign._compiled.cache_clear()
+
+
 @pytest.mark.parametrize(
     "schema",
     [
