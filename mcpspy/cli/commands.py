@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from mcpspy import __version__
-from mcpspy.errors import UsageError
+from mcpspy.errors import Error, UsageError
 from mcpspy.secrets.redactor import shown
 
 _DESCRIPTION = """\
@@ -49,7 +49,14 @@ def run(arguments: Sequence[str]) -> int:
         arguments, server = arguments[:place], list(arguments[place + 1 :])
     options = parser.parse_args(arguments, argparse.Namespace(server=server))
     module = importlib.import_module(f"mcpspy.cli.{options.command}")
-    status: int = module.run(options)
+    try:
+        status: int = module.run(options)
+    except (Error, OSError):
+        raise
+    except Exception as error:
+        from mcpspy.cli.faults import sentence  # it reads captures, which most commands do not fail over
+
+        raise Error(sentence(error, options)) from error
     return status
 
 

@@ -144,7 +144,7 @@ def _partners(old: list[T], new: list[T], *likenesses: Callable[[T], Any]) -> li
 
 def _asks_the_same(turn: Turn) -> str:
     """What turns of two sessions share that ask the same; what the server had issued is not in it."""
-    assert turn.method
+    assert turn.method is not None
     params = turn.params
     if isinstance(params, dict):
         params = {name: value for name, value in params.items() if name not in GIVEN_BACK}

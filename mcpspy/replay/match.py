@@ -55,7 +55,7 @@ class Matcher:
         self._alike: dict[str, list[Turn]] = {}
         self._named: dict[tuple[str, str | None], list[Turn]] = {}
         for turn in self._turns:
-            assert turn.method
+            assert turn.method is not None
             self._alike.setdefault(key(turn.method, turn.params), []).append(turn)
             self._named.setdefault((turn.method, turn.name), []).append(turn)
 

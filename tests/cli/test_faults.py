@@ -1,0 +1,63 @@
+"""A-07: what was not raised on purpose is one line on stderr, and exit status 2."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.cli import ls
+from tests.cli.test_replay import SESSION
+from tests.transcript import capture
+
+CALL = '> {"jsonrpc":"2.0","id":90,"method":"tools/call","params":{"name":"t","arguments":{}}}'
+
+
+def deep(levels, leaf):
+    nested = '{"[a":' * levels + json.dumps(leaf) + "}" * levels
+    return f'{SESSION}\n{CALL}\n< {{"jsonrpc":"2.0","id":90,"result":{{"content":[],"structuredContent":{nested}}}}}'
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", *arguments])
+        return cli.main(), *capsys.readouterr()
+
+    return call
+
+
+def test_the_frame_that_is_nested_too_deeply_is_named(run):
+    capture("a.jsonl", deep(990, "a"))
+    capture("b.jsonl", deep(990, "b"))
+    code, out, err = run("diff", "a.jsonl", "b.jsonl", "--format", "json")
+    frame = next(n for n, line in enumerate(Path("b.jsonl").read_text().splitlines(), 1) if "structuredContent" in line)
+    assert (code, out) == (2, "")
+    assert err == f"mcpspy: b.jsonl: frame #{frame} is nested too deeply for 'diff' (992 levels)\n"
+
+
+def test_a_stack_that_ended_for_nothing_in_a_capture_is_one_line_too(run, monkeypatch):
+    def endless(options):
+        return endless(options)
+
+    monkeypatch.setattr(ls, "run", endless)
+    assert run("ls", "nothing") == (2, "", "mcpspy: a message is nested too deeply for 'ls'\n")
+
+
+def test_a_bug_of_ours_is_called_one(run, monkeypatch):
+    monkeypatch.setattr(ls, "run", json.loads)
+    code, out, err = run("ls")
+    assert (code, out) == (2, "")
+    assert err.startswith("mcpspy: a bug of mcpspy ended 'ls' (TypeError: the JSON object must be str")
+    assert err.endswith("please report it\n")
+    assert " in cli/commands.py, line " in err
+
+
+@pytest.mark.parametrize("arguments", [("diff", "a.jsonl", "a.jsonl"), ("check", "a.jsonl", "--fail-on", "never")])
+def test_a_method_may_be_empty(run, arguments):
+    capture("a.jsonl", SESSION + '\n> {"jsonrpc":"2.0","id":90,"method":""}\n< {"jsonrpc":"2.0","id":90,"result":{}}')
+    code, _, err = run(*arguments)
+    assert (code, err) == (0, "")

@@ -1,0 +1,208 @@
+"""A-07: whatever is in a capture, every command that reads one ends with a result or with one line for the user."""
+
+import contextlib
+import io
+import json
+import os
+import random
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpspy import cli, export
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.replay.load import load, script_of
+from mcpspy.replay.mock import Mock
+from mcpspy.replay.session import writing
+from mcpspy.tui import facts
+from mcpspy.tui.around import around
+from mcpspy.tui.model import Session
+from tests.timelines import CAPTURES
+
+LINES = 60  # of a golden capture, from a place in it
+VALUES = [None, True, -1, 0, 1.5, 10**25, 1e308, "", "a", [], {}, [[]], {"": None}, "\ud800", "\u202e\x00", "é" * 300]
+TEXTS = [
+    "",
+    "\x00",
+    "NaN",
+    "1e999",
+    "-0",
+    "{",
+    "[",
+    '"',
+    '{"jsonrpc":"2.0"',
+    "9" * 5000,
+    "\ufeff{}",
+    "[]",
+    "[[]]",
+    "null",
+]
+
+
+def nested(levels, kind):
+    """A value as text, so many levels deep."""
+    return '{"a":' * levels + "1" + "}" * levels if kind else "[" * levels + "]" * levels
+
+
+def spoiled(value, chance):
+    """A JSON value with one member or item of another type, missing, doubled, or nested deeply."""
+    if isinstance(value, dict) and value and chance.random() < 0.85:
+        name = chance.choice(list(value))
+        fault = chance.randrange(8)
+        if fault == 0:
+            return {key: inner for key, inner in value.items() if key != name}
+        if fault == 1:
+            return {
+                chance.choice(["", "\ud800", "_meta", "id", "method"]) if key == name else key: inner
+                for key, inner in value.items()
+            }
+        return value | {name: spoiled(value[name], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.7:
+        place = chance.randrange(len(value))
+        return [*value[:place], spoiled(value[place], chance), *value[place + chance.randrange(2) :]]
+    if isinstance(value, str) and value[:1] in "{[" and chance.random() < 0.8:
+        try:
+            return json.dumps(spoiled(json.loads(value), chance))
+        except (ValueError, RecursionError):
+            return value
+    return chance.choice(VALUES)
+
+
+def spoiled_line(line, chance):
+    """A line of a capture, with a fault."""
+    fault = chance.randrange(10)
+    if fault == 0:
+        raw = bytearray(line)
+        raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
+        return bytes(raw)
+    if fault == 1:
+        return line[: chance.randrange(len(line))]
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        return line
+    if fault < 5 and "raw" in record:
+        text = record["raw"]
+        if fault == 2:
+            text = chance.choice(TEXTS)
+        else:
+            levels = chance.choice([100, 250, 260, 500, 900, 960, 990, 1010, 1500, 2000])
+            place = [at for at in range(len(text)) if text.startswith(":", at)] or [0]
+            at = chance.choice(place) + 1
+            text = text[:at] + nested(levels, chance.randrange(2)) + text[text.find(",", at) :]
+        return json.dumps(record | {"raw": text}).encode()
+    if "raw" in record and chance.random() < 0.7:
+        return json.dumps(
+            record | {"raw": json.dumps(record["raw"]) if fault == 5 else spoiled(record["raw"], chance)}
+        ).encode()
+    return json.dumps(spoiled(record, chance)).encode()
+
+
+def hostile(lines, chance):
+    """Part of a golden capture with one to five faults in its lines; its header is rarely one of them."""
+    first = chance.randrange(max(len(lines) - LINES, 1)) if chance.random() < 0.5 else 0
+    found = [lines[0], *lines[max(first, 1) : first + LINES]]
+    for _ in range(chance.randint(1, 5)):
+        place = chance.randrange(len(found)) if chance.random() < 0.1 else chance.randrange(1, len(found))
+        fault = chance.randrange(8)
+        if fault == 0:
+            found.insert(place or 1, found[place])
+        elif fault == 1:
+            del found[place or 1]
+        elif found[place]:
+            with contextlib.suppress(ValueError, RecursionError):
+                found[place] = spoiled_line(found[place], chance)
+        if len(found) < 3:
+            break
+    return b"\n".join(found) + b"\n"
+
+
+def commands(path, other):
+    """Every command that reads a capture and ends by itself."""
+    for name in ("text", "json", "junit", "sarif", "github"):
+        yield ["check", path, "--format", name]
+    yield ["check", path, "--as", "2026-07-28"]
+    yield ["show", path]
+    yield ["show", path, "--json"]
+    yield ["show", path, "--filter", "(method:tools/* or status:error) latency:<1s not a"]
+    yield ["ls", os.path.dirname(path), "--json"]
+    yield ["diff", path, other]
+    yield ["diff", other, path, "--format", "json"]
+    yield ["import", path, "--capture-dir", os.path.join(os.path.dirname(path), "imported")]
+
+
+def run(arguments):
+    """Exit status and stderr of a command."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    before = sys.argv, sys.stdout, sys.stderr
+    sys.argv, sys.stdout, sys.stderr = ["mcpspy", *arguments], out, err
+    try:
+        try:
+            status = cli.main()
+        except SystemExit as done:
+            status = done.code
+    finally:
+        sys.argv, sys.stdout, sys.stderr = before
+    err.seek(0)
+    return status, err.read()
+
+
+def exported(path):
+    """Every form in which a row can be taken out of a capture, of every row."""
+    session = Session(path)
+    try:
+        while session.grow(1):
+            pass
+        for place in range(len(session)):
+            session.line(place)
+            session.partner(place)
+            rows = session.messages(place)
+            found = around(session, place)
+            list(facts.entries(rows, session.header, found))
+            for row in rows:
+                for form in (export.curl, export.python):
+                    with contextlib.suppress(UsageError):
+                        form(session.header, row, found.request)
+                with contextlib.suppress(UsageError):
+                    export.as_json(row)
+    finally:
+        session.close()
+
+
+def played(path):
+    """The capture as a mock server's script, and what a replay of it would do; a client's lines are fed to the mock."""
+    script_of(path)
+    with contextlib.suppress(CaptureError):
+        script = load(path, lambda sentence: None)
+        writing(script)
+        mock = Mock([script], loose=True)
+        mock.begin(0)
+        for message in script.messages:
+            if message.sender == "client":
+                mock.feed(message.frame.raw, 0)
+            mock.due(10**12)
+        mock.end()
+
+
+GOLDEN = [path.read_bytes().splitlines() for path in sorted(CAPTURES.glob("*.jsonl"))]
+
+
+@settings(derandomize=True, max_examples=40, deadline=None, database=None)
+@given(seed=st.integers(0, 1 << 32))
+def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factory, seed):
+    """Golden captures with faults of every kind; what fails says in one line which frame it could not take."""
+    chance = random.Random(seed)  # noqa: S311 (no secret)
+    folder = tmp_path_factory.mktemp("hostile")
+    path, other = str(folder / "a.jsonl"), str(folder / "b.jsonl")
+    lines = chance.choice(GOLDEN)
+    for file in (path, other):
+        with open(file, "wb") as output:
+            output.write(hostile(lines, chance))
+    for arguments in commands(path, other):
+        status, err = run(arguments)
+        assert status in (0, 1, 2)
+        assert "bug of mcpspy" not in err
+        assert status != 2 or err.count("\n") == 1
+    for read in (exported, played):
+        with contextlib.suppress(CaptureError):
+            read(path)
