@@ -10,7 +10,7 @@ in is named in a comment, at the top.
 import json
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count
 from math import isfinite
@@ -93,8 +93,8 @@ def python(header: Header, row: Row, opened: Open | None) -> str:
     return program
 
 
-def save(raw: bytes, name: str) -> None:
-    """Write a frame, byte for byte, to a new file in the current directory, readable by the user alone.
+def save(pieces: Iterable[bytes], name: str) -> None:
+    """Write the pieces of a frame, byte for byte, to a new file in the current directory, readable by the user alone.
 
     Raises UsageError if the name is none, or taken, or the file cannot be written whole; then there is none.
     """
@@ -108,7 +108,7 @@ def save(raw: bytes, name: str) -> None:
         raise UsageError(f"cannot be created, {getattr(error, 'strerror', None) or error}: {name!r}") from error
     try:
         with os.fdopen(file, "wb") as opened:
-            opened.write(raw)
+            opened.writelines(pieces)
     except OSError as error:  # the disk is full, or a quota is
         with suppress(OSError):
             os.unlink(name)

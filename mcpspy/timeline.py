@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Gap, Header, Open, Record
+from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record
 from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
@@ -24,7 +24,7 @@ from mcpspy.protocol.session import ENDLESS, Exchange, Message, subject
 from mcpspy.protocol.web import Remark
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
-_STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error")
+_STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error", "not-decoded")
 _REVISIONS = (None, *Revision)
 
 
@@ -35,7 +35,7 @@ class Row:
     n: int
     t: int
     kind: str
-    """request, notification, result, error, invalid, stderr, http, event, gap or end."""
+    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap or end."""
     sender: str
     channel: int | None = None
     part: int = 0
@@ -46,14 +46,16 @@ class Row:
     """The tool, prompt or resource concerned."""
     revision: str | None = None
     status: str | None = None
-    """ok, error, tool-error, pending, unanswered or cancelled; requests and responses have one."""
+    """ok, error, tool-error, not-decoded, pending, unanswered or cancelled; requests and responses have one."""
     request: int | None = None
     response: int | None = None
     latency: int | None = None
     size: int = 0
     """Bytes of the frame."""
     raw: bytes = b""
-    """The frame."""
+    """The frame; only its first bytes where it is too large to be decoded."""
+    tail: bytes = b""
+    """The last bytes of such a frame."""
     text: str | None = None
     """What there is to read instead of a JSON message."""
     value: Any = None
@@ -230,7 +232,9 @@ def _row(event: Event) -> Row:
     if isinstance(event, Message):
         return _message_row(event)
     if isinstance(event, Remark):
-        row = Row(event.n, event.t, event.kind, event.sender, event.ch, size=len(event.raw), raw=event.raw)
+        row = Row(event.n, event.t, event.kind, event.sender, event.ch)
+        if event.frame:
+            _add_frame(row, event.frame)
         row.text, row.http = event.text, event.http
         row.session = event.session.name if event.session else None
         return row
@@ -238,16 +242,15 @@ def _row(event: Event) -> Row:
         return Row(event.n, event.t, "gap", "mcpspy", text=f"{event.lost} lost: {event.why}")
     if isinstance(event, End):
         return Row(event.n, event.t, "end", "mcpspy", text=_end_text(event))
-    return Row(
-        event.n,
-        event.t,
-        "stderr",
-        "server",
-        event.ch,
-        size=len(event.raw),
-        raw=event.raw,
-        text=event.raw.decode(errors="replace"),
-    )
+    row = Row(event.n, event.t, "stderr", "server", event.ch, text=event.raw.decode(errors="replace"))
+    _add_frame(row, event)
+    return row
+
+
+def _add_frame(row: Row, frame: Frame) -> None:
+    row.raw, row.size = frame.raw, frame.size
+    if frame.omitted:
+        row.tail, row.value = frame.omitted.tail, None
 
 
 def _message_row(message: Message) -> Row:
@@ -260,13 +263,12 @@ def _message_row(message: Message) -> Row:
         message.ch,
         message.part,
         revision=message.revision.value if message.revision else None,
-        size=len(frame.raw),
-        raw=frame.raw,
         value=body.value,
         refused=body.refused,
         session=message.session.name,
         http=message.http,
     )
+    _add_frame(row, frame)
     if isinstance(body, Request | Result | Error):
         row.id = body.id
     if isinstance(body, Invalid):
@@ -321,13 +323,15 @@ def to_json(row: Row, header: Header) -> bytes:
     message = _message_json(row)
     if message is None:
         fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
+        if row.tail:
+            fields["tail"] = row.tail.decode(errors="replace")
     else:
         fields["message"] = Fragment(message)
     return orjson.dumps(fields)
 
 
 def finding_fields(finding: Finding) -> dict[str, Any]:
-    """A finding as programs read it (DESIGN section 5)."""
+    """A finding as programs read it (`docs/json.md`)."""
     fields: dict[str, Any] = asdict(finding)
     return fields | {"message": _text_json(finding.message), "pointer": _text_json(finding.pointer)}
 

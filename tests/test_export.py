@@ -400,19 +400,19 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_frame_is_saved_byte_for_byte_for_its_owner_alone(folder):
     raw = bytes(range(256)) + b"\r\n"
-    export.save(raw, "frame-7.json")
+    export.save([raw], "frame-7.json")
     assert (folder / "frame-7.json").read_bytes() == raw
     assert os.name == "nt" or (folder / "frame-7.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
     for name in ("a.json", "a-2.json"):
-        export.save(b"first", name)
+        export.save([b"first"], name)
     (folder / "link").symlink_to(folder / "nowhere")
     with pytest.raises(UsageError, match=r"such a file already, a-3\.json is free: 'a\.json'"):
-        export.save(b"second", "a.json")
+        export.save([b"second"], "a.json")
     with pytest.raises(UsageError, match="such a file already, link-2 is free"):
-        export.save(b"second", "link")
+        export.save([b"second"], "link")
     assert (folder / "a.json").read_bytes() == b"first"
     assert not (folder / "nowhere").exists()
 
@@ -420,13 +420,13 @@ def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
 @pytest.mark.parametrize("name", ["", " ", ".", "..", "../a", "/etc/a", "a/b", "a\0b", "x" * 300])
 def test_a_name_that_is_none_is_refused(name, folder):
     with pytest.raises(UsageError):
-        export.save(b"", name)
+        export.save([b""], name)
     assert list(folder.iterdir()) == []
 
 
 def test_the_reason_stands_before_a_long_name(folder):
     with pytest.raises(UsageError, match=r"^cannot be created, [^']+: 'xxx"):
-        export.save(b"", "x" * 300)
+        export.save([b""], "x" * 300)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit for the size of files")
@@ -437,7 +437,7 @@ def test_what_cannot_be_written_whole_is_no_file_and_says_why(folder):
     resource.setrlimit(resource.RLIMIT_FSIZE, (8, hard))
     try:
         with pytest.raises(UsageError, match=r"^cannot be written, File too large: 'a\.json'"):
-            export.save(b"123456789", "a.json")
+            export.save([b"123456789"], "a.json")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(folder.iterdir()) == []

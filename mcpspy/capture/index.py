@@ -142,6 +142,11 @@ class Index:
         raw = b"".join(found)[: KEPT if omitted else None]
         return replace(first, n=n, t=last.t, raw=raw, cut=last.cut or more, omitted=omitted)
 
+    def frame_size(self, n: int) -> int | None:
+        """Bytes of the frame on line `n`; None where there is no frame."""
+        joined, record = self._joined.get(n), self._decode(n)[0]
+        return None if not isinstance(record, Frame) else joined.size if joined else len(record.raw)
+
     def pieces(self, n: int) -> Iterator[bytes]:
         """The bytes of the frame on line `n`, piece by piece; none where there is no frame."""
         joined = self._joined.get(n)

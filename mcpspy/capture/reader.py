@@ -71,9 +71,9 @@ class Capture:
         self.path = path
         self.header = self._read_header()
 
-    def records(self) -> Iterator[Record]:
-        """Every record that stands in the file now."""
-        decoder = Records()
+    def records(self, largest: int = LARGEST) -> Iterator[Record]:
+        """Every record that stands in the file now; frames of more than `largest` bytes are not whole."""
+        decoder = Records(largest)
         with self._file() as file:
             while chunk := file.read(_CHUNK):
                 yield from decoder.feed(chunk)

@@ -14,12 +14,13 @@ from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import ENDLESS, Exchange
 from mcpspy.text import printable
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
+from mcpspy.units import size_text
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _SEVERITIES = {"error": "31", "warning": "33", "info": "90"}
 _COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "gap": "33"} | dict.fromkeys(
-    ("stderr", "http", "event", "end"), "90"
+    ("stderr", "http", "event", "end", "undecoded"), "90"
 )
 
 
@@ -41,7 +42,9 @@ def run(options: argparse.Namespace) -> int:
     pending = _print_lines(found, _choice(wanted), colour=colour, flush=options.follow)
     for exchange in pending:
         state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
-        state = "perhaps answered where records are missing" if exchange.in_doubt else state
+        if exchange.in_doubt:
+            where = "by a frame that was not decoded" if exchange.undecoded else "where records are missing"
+            state = f"perhaps answered {where}"
         print(f"#{exchange.request.n} {printable(exchange.method, 60)}: {state}")
     return 0
 
@@ -129,13 +132,16 @@ def _print_lines(
 def line(row: Row) -> str:
     """A row as one line: number, seconds, direction, what it is, how it went."""
     start = f"#{row.n:<5} {row.t / 1e9:9.3f} {_ARROWS[row.sender]} "
+    large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
     if row.kind in ("stderr", "http", "event", "gap", "end"):
-        return f"{start}{row.kind}: {printable(row.text or '', 160)}"
+        return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip()
+    if row.kind == "undecoded":
+        return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}"
     if row.kind == "invalid":
         return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}"
     subject = printable(row.method or "(no request seen)", 60) + (f" {printable(row.name, 60)}" if row.name else "")
     number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
-    outcome = _outcome(row) if row.kind in ("result", "error") else row.revision or ""
+    outcome = large or (_outcome(row) if row.kind in ("result", "error") else row.revision or "")
     return f"{start}{subject:<36} {number:<6} {outcome}".rstrip()
 
 

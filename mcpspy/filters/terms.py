@@ -18,9 +18,9 @@ from mcpspy.protocol.rules import RULES, SEVERITIES
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
-_KINDS = ("request", "notification", "result", "error", "invalid", "stderr", "http", "event", "gap", "end")
+_KINDS = ("request", "notification", "result", "error", "invalid", "undecoded", "stderr", "http", "event", "gap", "end")
 _SENDERS = ("client", "server", "mcpspy")
-_STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled")
+_STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled")
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "kib": 1 << 10, "mib": 1 << 20}
 

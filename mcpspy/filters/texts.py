@@ -41,7 +41,7 @@ def _without_escapes(text: str) -> str:
 
 def row_text(row: Row) -> str:
     """What free text is looked for in: the frame as it came, or what there is instead of one."""
-    return row.raw.decode(errors="replace") if row.raw else row.text or ""
+    return (row.raw + row.tail).decode(errors="replace") if row.raw else row.text or ""
 
 
 def smart(text: str) -> Callable[[str], str]:

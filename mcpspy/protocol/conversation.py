@@ -13,7 +13,8 @@ from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Place, Remark, Web
-from mcpspy.wire.jsonrpc import Request, parse
+from mcpspy.wire.jsonrpc import Body, Request, Undecoded, parse
+from mcpspy.wire.outline import outline
 
 Event = Message | Remark | Frame | Gap | End
 """What comes out: messages, heads and SSE events without one, lines of stderr, gaps and the end."""
@@ -110,17 +111,22 @@ class Conversation:
             yield frame
         else:
             sender = frame.sender or (channel.sender if channel else "client")
-            for part, body in enumerate(parse(frame.raw)):
+            for part, body in enumerate(_bodies(frame)):
                 message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, self._stdio)
                 yield from self._take(message, None, None)
 
     def _messages(self, frame: Frame, place: Place) -> Iterator[Message]:
         """The messages of a frame that came over HTTP."""
         fallback = place.spoken
-        for part, body in enumerate(parse(frame.raw)):
+        for part, body in enumerate(_bodies(frame)):
             session = self._web.session(place, body)
             sender = frame.sender or place.sender
             message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, session, place)
             if place.asked is None:
                 place.carried.append(message)
             yield from self._take(message, fallback, place.answers)
+
+
+def _bodies(frame: Frame) -> tuple[Body | Undecoded, ...]:
+    """The messages of a frame; of one that is too large to be decoded what its ends tell."""
+    return (outline(frame.raw, frame.omitted.tail),) if frame.omitted else parse(frame.raw)

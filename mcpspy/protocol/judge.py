@@ -115,6 +115,8 @@ class Judge:
         return found
 
     def _rules(self, message: Message | Remark, state: State) -> tuple[Rule, ...]:
+        if message.frame and message.frame.omitted:  # of what was not decoded only the size is known
+            return (RULES["framing/oversize"],) if isinstance(message, Message) else ()
         key = _key(message, state) if isinstance(message, Message) else _key_of_remark(message)
         rules = self._lists.get(key)
         if rules is None:

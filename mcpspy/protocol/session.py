@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.capture.records import Frame
 from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
-from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id
+from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded, exact_id
 
 if TYPE_CHECKING:
     from mcpspy.protocol.web import Place
@@ -52,7 +52,7 @@ class Message:
     sender: str
     frame: Frame
     """Of an SSE event: with its data in place of the block."""
-    body: Request | Notification | Result | Error | Invalid
+    body: Body | Undecoded
     session: "Session"
     place: "Place | None" = None
     """Over HTTP: the channel that it came on."""
@@ -83,7 +83,9 @@ class Exchange:
     """When, in nanoseconds since the capture started."""
     cancelled: bool = False
     in_doubt: bool = False
-    """Records were lost after the request: the answer may be among them."""
+    """Records were lost after the request, or not decoded: the answer may be among them."""
+    undecoded: bool = False
+    """The answer was too large to be decoded, or such a frame may be the answer."""
     refused: bool = False
     """Over HTTP: the answer was a status of failure, and no message."""
     underlying: str | None = None
@@ -91,13 +93,15 @@ class Exchange:
 
     @property
     def status(self) -> str:
-        """`pending` without an answer, `cancelled`, `error`, `tool-error` or `ok`."""
+        """`pending` without an answer, `cancelled`, `error`, `tool-error`, `ok`, or `not-decoded`."""
         if self.cancelled:
             return "cancelled"
         if self.response is None:
-            return "error" if self.refused else "pending"
+            return "error" if self.refused else "not-decoded" if self.undecoded else "pending"
         if isinstance(self.response.body, Error):
             return "error"
+        if self.undecoded:
+            return "not-decoded"
         result = self.response.body.value.get("result")
         return "tool-error" if isinstance(result, dict) and result.get("isError") is True else "ok"
 
@@ -191,6 +195,8 @@ class Session:
             else:
                 yield self._notification(message, body)
         else:
+            if isinstance(body, Undecoded):
+                self._doubt(message.sender)
             yield message
 
     def release(self, t: int) -> Iterator[Message]:
@@ -245,6 +251,13 @@ class Session:
                 _forget(self.events)
         return known
 
+    def _doubt(self, sender: str) -> None:
+        """Any request that waits for an answer of this side may have had it by a frame that was not decoded."""
+        self.partial = True
+        for exchange in self.exchanges():
+            if exchange.request.sender != sender:
+                exchange.in_doubt = exchange.undecoded = True
+
     def _release_early(self) -> Iterator[Message]:
         early, self._early = self._early, []
         for message in early:
@@ -296,6 +309,7 @@ class Session:
     def _join(self, message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
         self._settle(exchange)
         exchange.response, exchange.answered = message, message.t
+        exchange.undecoded = message.frame.omitted is not None
         message.exchange = exchange
         message.revision = exchange.revision
         self.completed.pop(key, None)  # so that the order is that of completion

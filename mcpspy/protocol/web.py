@@ -26,12 +26,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from mcpspy.capture.records import Close, Frame, Open
+from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.protocol.recent import Recent
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, Revision
 from mcpspy.protocol.session import Delivery, Message, Session
 from mcpspy.wire.http_head import Head, header, media_type, query, stands_alone, status, title
-from mcpspy.wire.jsonrpc import Body, Request
+from mcpspy.wire.jsonrpc import Body, Request, Undecoded
+from mcpspy.wire.outline import outline
 from mcpspy.wire.sse import Event, parse_event
 
 _LEGACY_ID = ("session_id", "sessionId")
@@ -210,7 +211,7 @@ class Web:
             text = f"{title(place.opened.head or {})}: {frame.raw[:200].decode(errors='replace')}"
             yield _of_frame(frame, place, "http", text)
 
-    def session(self, place: Place, body: Body) -> Session:
+    def session(self, place: Place, body: Body | Undecoded) -> Session:
         """The session that a message on a channel belongs to."""
         if place.answers is not None or not isinstance(body, Request) or place.named:
             return place.session
@@ -271,7 +272,7 @@ class Web:
             data = (event.data or b"").decode(errors="replace")
             return _of_frame(frame, place, "event", f"#{sent_before.n} again: {data}")
         if event.data and event.name == "message" and not frame.cut:
-            return replace(frame, raw=event.data)
+            return replace(frame, raw=event.data, omitted=_without_lines(frame.omitted))
         data = (event.data or b"").decode(errors="replace")
         if event.name == "endpoint":
             self._take_endpoint(data, place)
@@ -306,6 +307,8 @@ class Web:
     def _is_message(self, frame: Frame, place: Place) -> bool:
         """Whether a body is one or more messages, or was meant to be."""
         asked = place.asked
+        if frame.omitted:
+            return not isinstance(outline(frame.raw, frame.omitted.tail), Undecoded)
         try:
             value = orjson.loads(frame.raw)
         except orjson.JSONDecodeError:
@@ -386,3 +389,8 @@ def _client(opened: Open) -> str:
     """What tells clients without a session apart: the host that they come from, and what they call themselves."""
     host = (opened.peer or "").rpartition(":")[0]
     return f"{host} {header(opened.head, 'user-agent') or ''}"
+
+
+def _without_lines(omitted: Omitted | None) -> Omitted | None:
+    """The end of the data of a large SSE event, without what stands before it on its line, and the newline."""
+    return omitted and replace(omitted, tail=omitted.tail.rstrip().rpartition(b"\ndata:")[2])

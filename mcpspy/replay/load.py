@@ -8,6 +8,9 @@ from collections.abc import Callable
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
 from mcpspy.replay.script import Script, read
+from mcpspy.units import size_text
+
+_LARGEST = 64 << 20  # bytes of a frame: what is replayed has to be decoded as a whole
 
 
 def load(path: str, say: Callable[[str], None]) -> Script:
@@ -34,7 +37,12 @@ def load(path: str, say: Callable[[str], None]) -> Script:
 def script_of(path: str) -> Script:
     """The script of whatever is in the capture at `path`. Raises CaptureError."""
     capture = Capture(path)
-    return read(capture.header, capture.records())
+    script = read(capture.header, capture.records(_LARGEST))
+    for message in script.messages:
+        if message.frame.omitted:
+            size = f"{size_text(message.frame.size)}, more than the {size_text(_LARGEST)} that can be replayed"
+            raise CaptureError(f"{path} cannot be replayed: frame #{message.n} has {size}")
+    return script
 
 
 def accept(new: str, capture: str) -> None:

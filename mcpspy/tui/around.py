@@ -4,6 +4,7 @@ All of it is read from the capture when a message is selected, and nothing of it
 to one of the sessions: what is around it is there, with the line numbers of that; times are those of the merge.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,10 +42,13 @@ class Around:
         other = model.partner(self.place) if model else None
         return (model.messages(other), around(model, other)) if model and other is not None else None
 
-    def frame(self, n: int) -> bytes | None:
-        """All bytes of the frame on line `n` of the session, as they came; None where there is no frame."""
-        record = self.session.index.record(n) if self.session else None
-        return record.raw if isinstance(record, Frame) else None
+    def size(self, n: int) -> int | None:
+        """Bytes of the frame on line `n` of the session; None where there is no frame."""
+        return self.session.index.frame_size(n) if self.session else None
+
+    def pieces(self, n: int) -> Iterator[bytes]:
+        """All bytes of the frame on line `n` of the session, as they came, piece by piece."""
+        return self.session.index.pieces(n) if self.session else iter(())
 
 
 def around(model: Session | Merged, place: int) -> Around:

@@ -132,15 +132,18 @@ class Detail(Container):
     def action_save(self) -> None:
         """Ask for a name, and save the frame there, byte for byte."""
         rows, around = self._subject() or ([], _NOTHING)
-        raw = around.frame(rows[0].n) if rows else None
-        if raw is None and rows and rows[0].raw and len(rows[0].raw) == rows[0].size:
-            raw = rows[0].raw
-        if raw is None:
+        size = around.size(rows[0].n) if rows else None
+        raw = rows[0].raw if rows and size is None and len(rows[0].raw) == rows[0].size else b""
+        if size is None and not raw:
             self._tell("no frame is selected that could be saved", failed=True)
             return
         suffix = "json" if rows[0].value is not None else "txt"
-        what = f"save #{rows[0].n}, {size_text(len(raw))}, as"
-        prompt = SavePrompt(what, f"frame-{rows[0].n}.{suffix}", lambda name: export.save(raw, name))
+        what = f"save #{rows[0].n}, {size_text(size or len(raw))}, as"
+
+        def save(name: str) -> None:
+            export.save([raw] if size is None else around.pieces(rows[0].n), name)
+
+        prompt = SavePrompt(what, f"frame-{rows[0].n}.{suffix}", save)
         self.app.push_screen(prompt, lambda name: self._tell(f"saved {name}") if name else None)
 
     def _subject(self) -> Subject | None:
@@ -217,7 +220,10 @@ class Detail(Container):
         if subject is None:
             found = [Entry([("no other message belongs to it", "label")])]
         if row and len(row.raw) < row.size:
-            found.append(Entry([(f"the first {size_text(len(row.raw))} of {size_text(row.size)}", "warning")]))
+            shown = f"the first {size_text(len(row.raw))} of {size_text(row.size)}"
+            if row.tail:
+                shown = f"not decoded: {shown}, and the last {size_text(len(row.tail))}"
+            found.append(Entry([(shown, "warning")]))
         key = (row.method, row.kind) if row else (None, "")
         folds = self._folds.setdefault(key, Folds())
         size = row.size if row else 0
@@ -231,6 +237,9 @@ class Detail(Container):
         if form == "hex":
             return HexDump(row.raw, width)
         text = row.raw.decode(errors="replace" if form == "tree" else "backslashreplace") if row.raw else row.text or ""
+        if row.tail:
+            missing = row.size - len(row.raw) - len(row.tail)
+            return Text(f"{text}\n… {size_text(missing)} are not shown …\n{row.tail.decode(errors='replace')}")
         decoded = row.raw and (row.kind not in ("invalid", "stderr") or row.value is not None)
         return Tree(text) if decoded and form == "tree" else Text(text)
 

@@ -144,4 +144,5 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
 def _beginning(index: Indexed, n: int) -> bytes:
     """As much as is looked at of the frame in pieces on line `n`."""
     record = index.record(n, _SEARCHED)
-    return record.raw if isinstance(record, Frame) else b""
+    tail = record.omitted.tail if isinstance(record, Frame) and record.omitted else b""
+    return record.raw + tail if isinstance(record, Frame) else b""

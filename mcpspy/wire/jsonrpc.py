@@ -9,7 +9,7 @@ parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as far as p
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
@@ -112,6 +112,14 @@ class Invalid:
     value: Any
     refused: str | None
     reason: str
+
+
+@dataclass(slots=True)
+class Undecoded:
+    """A message that is too large to be decoded, and whose ends do not tell what it is (`mcpspy.wire.outline`)."""
+
+    value: ClassVar[Any] = None
+    refused: ClassVar[str | None] = None
 
 
 Body = Request | Notification | Result | Error | Invalid

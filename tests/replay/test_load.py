@@ -97,3 +97,27 @@ def test_a_capture_that_cannot_be_replaced_stays_as_it_is(tmp_path, monkeypatch)
     with pytest.raises(CaptureError, match=r"cannot replace .*c\.jsonl: No space left on device"):
         accept("new.jsonl", str(path))
     assert (path.read_text(), os.listdir(tmp_path)) == ("old", ["c.jsonl"])
+
+
+def in_pieces(path, text):
+    """A capture of one call, whose answer is written in pieces as a relay does."""
+    writer = begin(path)
+    record(writer, f"> {call(1, 'a')}")
+    raw = result(1, text).encode()
+    for at in range(0, len(raw), 65536):
+        writer.frame(2, 10**9, raw[at : at + 65536], more=at + 65536 < len(raw), cut=False)
+    finish(writer, 2 * 10**9)
+    return str(path)
+
+
+def test_a_frame_that_is_too_large_to_be_replayed_is_named(tmp_path, monkeypatch):
+    """A-03."""
+    monkeypatch.setattr("mcpspy.replay.load._LARGEST", 100_000)
+    path = in_pieces(tmp_path / "c.jsonl", "A" * 150_000)
+    with pytest.raises(CaptureError, match=r"frame #\d+ has 150\.\d kB, more than the 100\.0 kB that can be replayed"):
+        script_of(path)
+
+
+def test_what_is_replayed_may_be_larger_than_what_is_checked(tmp_path):
+    """A-03."""
+    assert script_of(in_pieces(tmp_path / "c.jsonl", "A" * (9 << 20))).size > 9 << 20

@@ -64,9 +64,11 @@ def test_an_http_row_has_its_own_head_and_the_one_that_it_answers(read):
 def test_a_frame_is_there_as_it_came(tmp_path, read):
     session = read(CAPTURES / "http-everything-2025-11-25.jsonl")
     found = of(session, 64)
-    assert found.frame(64).startswith(b"event: message\n"), "the SSE event, not only its data"
-    assert found.frame(63 - 3) == session.index.record(60).raw
-    assert found.frame(2) is None
+    (event,) = found.pieces(64)
+    assert event.startswith(b"event: message\n"), "the SSE event, not only its data"
+    assert found.size(64) == len(event)
+    assert list(found.pieces(63 - 3)) == [session.index.record(60).raw]
+    assert (found.size(2), list(found.pieces(2))) == (None, [])
 
 
 def test_what_was_forwarded_otherwise_is_there(tmp_path, read):
@@ -99,7 +101,7 @@ def test_in_a_merge_a_message_has_what_is_around_it_in_its_own_session(tmp_path)
         found = around(merged, place)
         assert found.session is merged.of(place)[0]
         assert found.tool["inputSchema"]["required"] == ["x"]
-        assert found.frame(7) == found.session.index.record(7).raw
+        assert b"".join(found.pieces(7)) == found.session.index.record(7).raw
         ((answer,), around_it) = found.partner()
         assert (answer.n, around_it.session) == (8, found.session)
     merged.close()

@@ -204,10 +204,9 @@ def unterminated(message: Message, state: State) -> Iterator[Fault]:
 )
 def oversize(message: Message, state: State) -> Iterator[Fault]:
     """Frames over 10 MiB."""
-    if len(message.frame.raw) > _OVERSIZE and not message.place and not message.part:
-        yield Fault(
-            f"the frame has {len(message.frame.raw):,} bytes, more than the {_OVERSIZE:,} that every client takes"
-        )
+    size = message.frame.size
+    if size > _OVERSIZE and not message.place and not message.part:
+        yield Fault(f"the frame has {size:,} bytes, more than the {_OVERSIZE:,} that every client takes")
 
 
 @rule(

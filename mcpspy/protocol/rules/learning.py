@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.protocol.revisions import Revision
+from mcpspy.protocol.revisions import Era, Revision
 from mcpspy.protocol.rules.rule import member
 from mcpspy.protocol.rules.state import (
     REMEMBERED,
@@ -24,34 +24,53 @@ from mcpspy.protocol.rules.state import (
     round_key,
     subscription,
 )
-from mcpspy.protocol.session import Message
+from mcpspy.protocol.session import Exchange, Message
 from mcpspy.wire.jsonrpc import Id, Notification, Request, Result
 
 _FORGOTTEN = 256  # reports of progress, at once
+_LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
+"""Requests that change nothing that is known of a session, whatever is in them or in what answers them."""
 _SAME = 16  # answers to the same request that are remembered
 
 
 def learn(message: Message, state: State) -> None:
     """Add a message to what is known."""
     body = message.body
-    if isinstance(body, Request):
+    if message.frame.omitted:
+        _learn_undecoded(message, state)
+    elif isinstance(body, Request):
         _learn_request(message, body, state)
     elif isinstance(body, Notification):
         known = _NOTIFICATIONS.get(body.method)
         if known:
             known(message, state)
     elif message.exchange:
-        state.answered = max(state.answered, message.t)
-        request = message.exchange.request
-        state.called.pop((request.n, request.part), None)
-        if state.progress:
-            _end_progress(message, state)
+        _learn_answer(message, message.exchange, state)
         if isinstance(body, Result):
             answer = _ANSWERS.get(message.exchange.method)
             if answer:
                 answer(message, body.result, state)
             if member(body.result, "resultType") == "input_required":
                 _learn_round(message, body.result, state)
+
+
+def _learn_undecoded(message: Message, state: State) -> None:
+    """Forget what a message that is too large to be decoded may have changed."""
+    exchange, calls = message.exchange, isinstance(message.body, Request)
+    if exchange and not calls:
+        _learn_answer(message, exchange, state)
+    state.progress_forgotten = state.progress_forgotten or calls  # it may have a token
+    handshake = exchange and exchange.revision and exchange.revision.era is Era.HANDSHAKE
+    if not exchange or not handshake or exchange.method not in _LARGE:
+        state.lossy = message.session.partial = True
+
+
+def _learn_answer(message: Message, exchange: Exchange, state: State) -> None:
+    state.answered = max(state.answered, message.t)
+    request = exchange.request
+    state.called.pop((request.n, request.part), None)
+    if state.progress:
+        _end_progress(message, state)
 
 
 def _learn_request(message: Message, body: Request, state: State) -> None:
