@@ -12,9 +12,8 @@ from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
 from mcpspy.protocol.rules import Finding
 from mcpspy.protocol.session import ENDLESS, Exchange
-from mcpspy.text import printable
+from mcpspy.text import printable, size_text
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
-from mcpspy.units import size_text
 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}

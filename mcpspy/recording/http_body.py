@@ -1,10 +1,14 @@
 """One channel of HTTP: a body, an event stream, or one direction of a WebSocket, with its content coding undone.
 
 Where a coding cannot be undone, the bytes from there on are recorded as they came, and the close says why. A body that
-may hold secrets is recorded as one frame without them, or withheld.
+may hold secrets is recorded as one frame without them, or withheld. Whatever was exchanged where, a body of at most
+64 KiB that is a form, or JSON that is not a message of JSON-RPC, is searched for secrets (A-08): logins are not only at
+the usual paths.
 """
 
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from mcpspy.secrets.redactor import LARGEST_BODY, withheld
 from mcpspy.wire.content_coding import Decoder, Whole
@@ -37,6 +41,7 @@ class Body:
         self._frames: Any = None
         self._received = b""  # while nothing of it has been decoded
         self._change: tuple[bytes, Fields] | None = None
+        self._begun = False  # some of the frame under way is written already
         self._ended = False
 
     def open(self, t: int, sender: str, role: str, fields: Fields) -> None:
@@ -126,7 +131,18 @@ class Body:
             rest: Fields | None = {"op": op[0]} if op and op[0] else None
             if self._change and raw == self._change[0]:
                 rest, self._change = self._change[1], None
+            if self._framing == "body" and not (self._secret or self._begun or more) and not _is_message(raw):
+                raw = self._recording.redactor.body_elsewhere(raw)  # noqa: PLW2901 (what is written in its place)
+            self._begun = more
             sink.frame(self.number, t, raw, more, ended or (cut and not more), rest)
+
+
+def _is_message(raw: bytes) -> bool:
+    """Whether a body is a message of JSON-RPC, quickly: what is none by this is looked at again."""
+    try:
+        return b'"jsonrpc"' in raw and "jsonrpc" in orjson.loads(raw)
+    except (ValueError, TypeError):  # a number, or null
+        return False
 
 
 class _Guarded:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
 from mcpspy.replay.script import Script, read
-from mcpspy.units import size_text
+from mcpspy.text import size_text
 
 _LARGEST = 64 << 20  # bytes of a frame: what is replayed has to be decoded as a whole
 

@@ -93,6 +93,42 @@ def test_what_may_hold_secrets_is_recorded_without_them(exchange, recorder, aske
     assert all(b"hunter2" not in frame for frame in frames)
 
 
+LOGINS = ["/oauth/register/42", "/oauth/exchange", "/%74oken", "/token.php", "/api/session", "/mcp"]
+
+
+@pytest.mark.parametrize("target", LOGINS)
+@pytest.mark.parametrize("body", [b'{"client_secret":"hunter2"}', b'[{"password":"hunter2"}]', b"access_token=hunter2"])
+def test_a_login_is_known_by_what_it_holds_wherever_it_is(exchange, recorder, target, body):
+    """A-08: secrets of logins outside the usual paths stood in clear."""
+    for piece in (body[:9], body[9:]):
+        (exchange.request or exchange.open_request(0, request(target=target))).feed(piece, 1)
+    exchange.open_response(2, response(("content-type", "application/json"))).feed(body, 3)
+    exchange.end(4, "eof", "eof")
+    frames = [frame[2] for frame in calls(recorder, "frame")]
+    assert len(frames) == 2
+    assert all(b"hunter2" not in frame and "«".encode() in frame for frame in frames)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc":"2.0","id":1,"result":{"token":"mine","password":"kept"}}',
+        b'[{"jsonrpc":"2.0","method":"a","params":{"password":"kept"}}]',
+        b'{"id":1,"result":{"password":"kept"},"jsonrpc":"2.0"}',
+        b'{"token_endpoint":"https://h/token","token_endpoint_auth_methods_supported":["none"]}',
+        b'{"resource":"https://h/mcp","scopes_supported":["a"]}',
+        b'{"a": 1.10, "a": 2}',
+        b"not json",
+        b"123",
+    ],
+)
+def test_messages_and_what_has_no_secret_stay_byte_for_byte(exchange, recorder, body):
+    exchange.open_request(0, request()).feed(body, 1)
+    exchange.open_response(2, response()).feed(body, 3)
+    exchange.end(4, "eof", "eof")
+    assert [frame[2] for frame in calls(recorder, "frame")] == [body, body]
+
+
 def test_a_response_of_our_own_is_recorded_whole(exchange, recorder):
     exchange.open_request(0, request(target="/oauth/token"))
     exchange.open_response(1, response(), "mcpspy").feed(b"mcpspy: no connection", 2)
