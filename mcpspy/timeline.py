@@ -1,11 +1,12 @@
 """The fold from records to rows, which people and programs read.
 
-A row is one message, or one line of stderr, a gap, the end. `rows` streams: a request's row comes before its answer is
-known; `judged` does too, with what the rules find. `final_rows` reads twice, so that each row is final; what it keeps
-from the first time is a few bytes a request, and the findings.
+A row is one message, or one line of stderr, a gap, a signal, the end. `rows` streams: a request's row comes before its
+answer is known; `judged` does too, with what the rules find. `final_rows` reads twice, so that each row is final; what
+it keeps from the first time is a few bytes a request, and the findings.
 """
 
 import json
+import signal as signals
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record
+from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
 from mcpspy.protocol.conversation import Conversation, Event
 from mcpspy.protocol.judge import Judge
 from mcpspy.protocol.revisions import Revision
@@ -35,7 +36,7 @@ class Row:
     n: int
     t: int
     kind: str
-    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap or end."""
+    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal or end."""
     sender: str
     channel: int | None = None
     part: int = 0
@@ -240,6 +241,8 @@ def _row(event: Event) -> Row:
         return row
     if isinstance(event, Gap):
         return Row(event.n, event.t, "gap", "mcpspy", text=f"{event.lost} lost: {event.why}")
+    if isinstance(event, Signal):
+        return Row(event.n, event.t, "signal", "mcpspy", text=_signal_text(event))
     if isinstance(event, End):
         return Row(event.n, event.t, "end", "mcpspy", text=_end_text(event))
     row = Row(event.n, event.t, "stderr", "server", event.ch, text=event.raw.decode(errors="replace"))
@@ -286,6 +289,16 @@ def _message_row(message: Message) -> Row:
             row.status, row.response, row.latency = exchange.status, message.n, exchange.latency
             row.revised = tuple(message.session.exchanges()) if exchange.method == "initialize" else ()
     return row
+
+
+def _signal_text(signal: Signal) -> str:
+    try:
+        name = signals.Signals(signal.signal).name
+    except ValueError:
+        name = str(signal.signal)
+    if signal.to == "group":
+        return f"{name} to the process group" + (", forwarded to the server" if signal.forwarded else "")
+    return f"{name} to mcpspy, {'' if signal.forwarded else 'not '}forwarded to the server"
 
 
 def _end_text(end: End) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Header, Open
+from mcpspy.capture.records import Close, End, Frame, Gap, Header, Open, Signal
 from mcpspy.timeline import Counts, Timeline, count, final_rows, final_status, rows, rows_alone, to_json, wall_time
 from tests.transcript import OPENS, records
 
@@ -225,6 +225,24 @@ def test_every_kind_of_row_has_the_same_keys():
 def test_the_end_says_how_it_came(end, text):
     (row,) = rows([end])
     assert (row.kind, row.text) == ("end", text)
+
+
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        (Signal(1, 5, 15, "group", forwarded=False), "SIGTERM to the process group"),
+        (Signal(1, 5, 2, "group", forwarded=True), "SIGINT to the process group, forwarded to the server"),
+        (Signal(1, 5, 1, "process", forwarded=True), "SIGHUP to mcpspy, forwarded to the server"),
+        (Signal(1, 5, 3, "process", forwarded=False), "SIGQUIT to mcpspy, not forwarded to the server"),
+        (Signal(1, 5, 999, "process", forwarded=True), "999 to mcpspy, forwarded to the server"),
+    ],
+)
+def test_a_signal_is_a_row_of_its_own(record, text):
+    """C-02."""
+    (row,) = rows([record])
+    assert (row.kind, row.sender, row.t, row.text) == ("signal", "mcpspy", 5, text)
+    fields = json.loads(to_json(row, HEADER))
+    assert (fields["kind"], fields["text"], fields["channel"]) == ("signal", text, None)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 The theory. A viewer needs the number of rows and any one of them long before 500 MB are decoded. So `grow` looks only
 at line ends and for the beginning of a frame as our writer writes it; any other line is decoded at once. It
 keeps eight bytes a line, and four more for each line that is a row: a whole frame, an HTTP head that no message
-follows, a gap, the end. A frame in pieces is one row, that of its last piece.
+follows, a gap, a signal, the end. A frame in pieces is one row, that of its last piece.
 
 Which lines are records, and which of them make one frame, both this and `reader.Records` have from `scan`.
 A file that is deleted while it is open can be read to the end; one that is cut short has lost what was cut.

@@ -14,6 +14,7 @@ Sender = Literal["client", "server", "mcpspy"]
 Role = Literal["stdin", "stdout", "stderr", "request", "response", "ws"]
 Framing = Literal["lines", "sse", "body", "message"]
 How = Literal["eof", "reset", "abort", "exit", "shutdown"]
+Target = Literal["group", "process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,20 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Signal:
+    """The relay of a stdio server received a signal."""
+
+    n: int
+    t: int
+    signal: int
+    """Its number."""
+    to: Target
+    """What it was sent to: the process group, of which the server is one, or the relay's process alone."""
+    forwarded: bool
+    """Whether the relay sent it to the server; one to the group reaches the server without us."""
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The relay ended in order."""
 
@@ -149,4 +164,4 @@ class End:
     """Why the server could not be started."""
 
 
-Record = Open | Frame | Close | Gap | End
+Record = Open | Frame | Close | Gap | Signal | End

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Omitted, Open, Record
+from mcpspy.capture.records import Close, End, Frame, Gap, Omitted, Open, Record, Signal
 
 LARGEST = 8 << 20
 """Bytes of the largest frame that is joined and decoded: 16 MiB would take 0.8 s and 160 MB."""
@@ -159,7 +159,7 @@ class Scan:
                 record = self._join(record.ch, cut=record.cut)
         elif isinstance(record, Gap | End):
             yield from self._cut_open_frames()
-        elif record.ch in self._pieces:
+        elif not isinstance(record, Signal) and record.ch in self._pieces:
             yield self._join(record.ch, cut=True)
         yield record
 
@@ -248,6 +248,13 @@ def _gap(n: int, t: int, fields: dict[str, Any]) -> Gap:
     return Gap(n, t, fields["lost"], fields["why"])
 
 
+def _signal(n: int, t: int, fields: dict[str, Any]) -> Signal:
+    number, to, forwarded = fields["signal"], fields["to"], fields["forwarded"]
+    if type(number) is not int or to not in ("group", "process") or type(forwarded) is not bool:
+        raise TypeError
+    return Signal(n, t, number, to, forwarded)
+
+
 def _end(n: int, t: int, fields: dict[str, Any]) -> End:
     status = fields.get("exit") or {}
     return End(n, t, status.get("code"), status.get("signal"), fields.get("why"))
@@ -255,5 +262,5 @@ def _end(n: int, t: int, fields: dict[str, Any]) -> End:
 
 _KINDS = cast(
     "dict[str, Callable[[int, int, dict[str, Any]], Record]]",
-    {"frame": _frame, "open": _open, "close": _close, "gap": _gap, "end": _end},
+    {"frame": _frame, "open": _open, "close": _close, "gap": _gap, "signal": _signal, "end": _end},
 )

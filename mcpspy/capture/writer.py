@@ -117,6 +117,10 @@ class Writer:
         """Records are missing that this writer was never given, as where another program's file does not hold them."""
         self._append(t, {"kind": "gap", "t": t, "lost": lost, "why": why})
 
+    def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
+        """The relay got signal `number`, sent to its `process` alone or to the `group`; whether it forwarded that."""
+        self._append(t, {"kind": "signal", "t": t, "signal": number, "to": to, "forwarded": forwarded})
+
     def end(self, t: int, code: int | None, why: str | None) -> None:
         """The relay ends: the last record, and no call may follow.
 

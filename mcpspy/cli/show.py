@@ -19,7 +19,7 @@ _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
 _SEVERITIES = {"error": "31", "warning": "33", "info": "90"}
 _COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "gap": "33"} | dict.fromkeys(
-    ("stderr", "http", "event", "end", "undecoded"), "90"
+    ("stderr", "http", "event", "signal", "end", "undecoded"), "90"
 )
 
 
@@ -132,7 +132,7 @@ def line(row: Row) -> str:
     """A row as one line: number, seconds, direction, what it is, how it went."""
     start = f"#{row.n:<5} {row.t / 1e9:9.3f} {_ARROWS[row.sender]} "
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
-    if row.kind in ("stderr", "http", "event", "gap", "end"):
+    if row.kind in ("stderr", "http", "event", "gap", "signal", "end"):
         return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip()
     if row.kind == "undecoded":
         return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}"

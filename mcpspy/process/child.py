@@ -1,14 +1,18 @@
 """Starting a server so that it cannot tell us from the client, and ending with it.
 
-The rules (REQUIREMENTS S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client
-that signals the group reaches it as if we were not there. It gets descriptors 0 to 2, the environment that we were
+The rules (S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client that signals
+the group reaches it as if we were not there. It gets descriptors 0 to 2, the environment that we were
 started with, and the signal dispositions that we were started with. It never outlives us: Linux kills it when the
 thread that forked it ends, so `spawn` belongs in the main thread, before any other thread starts; elsewhere a watchdog
 process does. It is a plain `fork`: `posix_spawn` cannot ask for that.
 
+A signal to our process alone is forwarded at once; one to the group is not, because the child has it already (C-01,
+S-06). `process.witness` tells the two apart. Where no witness could be forked, every signal is forwarded at once, and
+a signal to the group reaches the child twice.
+
 POSIX. `child_windows` is the same interface for Windows.
 
-Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+Imported on the `wrap` path: nothing heavy here.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
@@ -17,42 +21,76 @@ import fcntl
 import os
 import sys
 import time
+from _thread import allocate_lock
 
 from mcpspy.errors import SpawnError
+from mcpspy.process.witness import MOST_DESCRIPTORS, Witness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    Seen = Callable[[int, int, str, bool], None]
 
 # Python ignores these for itself (Py_Initialize) and nobody else does.
 _IGNORED_BY_PYTHON = tuple(
     getattr(_signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if hasattr(_signal, name)
 )
 _PR_SET_PDEATHSIG = 1
-_SI_KERNEL = 0x80  # si_code of what the terminal sends (sigaction(2))
 
-_ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # end processes: passed on late
+_ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # end processes
 _PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
 _FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
-_MOST_DESCRIPTORS = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
-_LATENESS = 0.15  # seconds; long enough to see that a signal to the group has done its work
+_SETTLING = 0.25  # seconds that a thread waits for signals to be handled, should the main thread be held up
 
 
 class Child:
     """A running server: its pid and our ends of its standard streams."""
 
-    __slots__ = ("_command", "_error", "_lifeline", "_path", "_signals", "pid", "stderr", "stdin", "stdout")
+    __slots__ = (
+        "_command",
+        "_error",
+        "_exited",
+        "_lifeline",
+        "_path",
+        "_settled",
+        "_signals",
+        "_waiting",
+        "_witness",
+        "asked_to_end",
+        "pid",
+        "stderr",
+        "stdin",
+        "stdout",
+    )
 
     def __init__(
         self, pid: int, streams: tuple[int, int, int], error: int, lifeline: int | None, command: str, path: str
     ) -> None:
         self.pid = pid
         self.stdin, self.stdout, self.stderr = streams
+        self.asked_to_end: int | None = None  # when the last signal came that ends processes; monotonic nanoseconds
         self._error = error
+        self._exited = False
         self._lifeline = lifeline
         self._command = command
         self._path = path
         self._signals = _hold(_PASSED + _ENDING)
+        self._witness: Witness | None = None
+        self._waiting = False  # the main thread takes signals
+        self._settled = allocate_lock()
+        self._settled.acquire()
+
+    def watch_group(self) -> None:
+        """From now on tell signals to the group from those to us; call from the main thread, before `wait`.
+
+        Without it every signal is forwarded, as is one that came before: a child that is just starting has either been
+        ended by it, or was not sent it.
+        """
+        try:
+            self._witness = Witness()
+        except OSError:
+            pass
 
     def confirm(self) -> None:
         """Wait until the command runs in the child; raise SpawnError if it does not."""
@@ -62,39 +100,90 @@ class Child:
             self._reap(0)
             raise spawn_error(self._command, int(code), self._path)
 
-    def wait(self, interrupted: "Callable[[int], None] | None" = None) -> int:
-        """Wait until the child has exited, passing signals on; returns its exit code, negative for a signal.
+    def wait(self, seen: "Seen | None" = None, interrupted: "Callable[[int], None] | None" = None) -> int:
+        """Wait until the child has exited, forwarding signals; returns its exit code, negative for a signal.
 
-        A client may signal the group, and then the child has the signal already: a signal that ends processes is passed
-        on late, and only to a child that has not ended by then. What the terminal sends goes to the group in any case.
-        With `interrupted` that gets the signals that end processes, and the child does not.
+        `seen` is called with each signal that came: its number, when it came (monotonic nanoseconds), `group` or
+        `process` as it was sent to, and whether it was forwarded. With `interrupted` that gets the signals that end
+        processes, and the child does not.
         """
-        late: dict[int, float] = {}
+        self._waiting = True
         while (code := self._reap(os.WNOHANG)) is None:
-            now = time.monotonic()
-            for number in [number for number, due in late.items() if due <= now]:
-                del late[number]
-                os.kill(self.pid, number)  # not reaped yet, so the pid is still its own
-            number, from_terminal = self.next_signal(min(late.values()) - now if late else None)
-            if number in _ENDING and interrupted:
-                interrupted(number)
-            elif number in _ENDING and not from_terminal:
-                late.setdefault(number, time.monotonic() + _LATENESS)
-            elif number in _PASSED:
-                os.kill(self.pid, number)
+            self.handle_signal(None, seen, interrupted)
+        self._exited = True
         return code
 
-    def next_signal(self, seconds: float | None) -> tuple[int, bool]:
-        """The next signal sent to this process (0: none came in time), and whether the terminal sent it."""
-        if seconds is not None and seconds <= 0:
-            return 0, False
+    def handle_signal(
+        self, seconds: float | None, seen: "Seen | None" = None, interrupted: "Callable[[int], None] | None" = None
+    ) -> None:
+        """Wait for a signal to this process, for so long if none comes, and deal with it as `wait` does.
+
+        Once the child has exited nothing is forwarded.
+        """
+        number = self._next_signal(seconds)
+        if number == _signal.SIGALRM and self._settled.locked():
+            for pending in sorted(_signal.sigpending() & {*_PASSED, *_ENDING}):
+                self._take(_signal.sigwait({pending}), seen, interrupted)
+            self._settled.release()
+        elif number in _PASSED + _ENDING:
+            self._take(number, seen, interrupted)
+
+    def settle(self) -> None:
+        """Wait until the signals that have come so far are handled; for one thread other than the main thread.
+
+        A client that signals us and then closes our stdin expects the server to see the signal first. The main thread
+        may be between taking a signal and forwarding it, so it has to answer. It is woken by SIGALRM, which is blocked
+        in all our threads and not used on Linux otherwise. Before `wait` nothing has been taken yet.
+        """
+        if not _signal.sigpending() & {*_PASSED, *_ENDING} and not self._waiting:
+            return
+        os.kill(os.getpid(), _signal.SIGALRM)
+        self._settled.acquire(timeout=_SETTLING)
+
+    def end_watch(self) -> None:
+        """Leave no process of ours behind."""
+        if self._witness:
+            self._witness.end()
+            self._witness = None
+
+    def _take(self, number: int, seen: "Seen | None", interrupted: "Callable[[int], None] | None") -> None:
+        """Deal with a signal that was taken just now."""
+        t = time.monotonic_ns()
+        if number in _ENDING:
+            self.asked_to_end = t
+            if interrupted:
+                interrupted(number)
+                return
+        to_group = self._witness is not None and self._witness.has(number)
+        forwarded = not (to_group and self._in_our_group()) and self._send(number)
+        if seen:
+            seen(number, t, "group" if to_group else "process", forwarded)
+
+    def _in_our_group(self) -> bool:
+        """Whether the child is still where a signal to the group reaches it; `timeout` makes a group of its own."""
+        try:
+            return self._exited or os.getpgid(self.pid) == os.getpgrp()
+        except OSError:  # some systems do not tell of other sessions
+            return False
+
+    def _send(self, number: int) -> bool:
+        if self._exited:
+            return False
+        try:
+            os.kill(self.pid, number)  # not reaped yet, so the pid is still its own
+        except OSError:  # it runs as another user
+            return False
+        return True
+
+    def _next_signal(self, seconds: float | None) -> int:
+        """The next signal sent to this process; 0: none came in time."""
         if sys.platform == "linux":
             got = _signal.sigtimedwait(self._signals, 1e6 if seconds is None else seconds)
-            return (got.si_signo, got.si_code == _SI_KERNEL) if got else (0, False)
+            return int(got.si_signo) if got else 0
         _signal.setitimer(_signal.ITIMER_REAL, seconds or 0)
         number = int(_signal.sigwait(self._signals))
         _signal.setitimer(_signal.ITIMER_REAL, 0)
-        return (0 if number == _signal.SIGALRM else number), False
+        return number
 
     def _reap(self, options: int) -> int | None:
         pid, status = os.waitpid(self.pid, options)
@@ -165,7 +254,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
             if os.getppid() != parent:  # we were killed before the child could ask to follow
                 os._exit(1)
             os.dup2(error[1], 3, inheritable=False)
-            os.closerange(4, _MOST_DESCRIPTORS)
+            os.closerange(4, MOST_DESCRIPTORS)
             _execute([os.fsencode(word) for word in argv], environ)
         except OSError as failure:
             os.write(3, b"%d" % (failure.errno or errno.EIO))
@@ -267,7 +356,7 @@ def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
     watched, _ = lifeline
     if os.fork() == 0:
         os.dup2(watched, 3, inheritable=False)
-        os.closerange(4, _MOST_DESCRIPTORS)
+        os.closerange(4, MOST_DESCRIPTORS)
         for fd in range(3):
             os.close(fd)
         for number in _ENDING:

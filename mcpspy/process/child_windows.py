@@ -1,4 +1,4 @@
-"""The Windows counterpart of `child`, with the same names; written with care, and untested (S-17).
+"""The Windows counterpart of `child`, `WindowsChild` being its `Child`; written with care, and untested (S-17).
 
 The child is put into a job object that kills it when our handle to the job is closed, however we end. A `.cmd` or
 `.bat` (`npx` is one) is found through PATHEXT and run by `cmd.exe`, quoted for it. Signals do not exist; Ctrl-C and
@@ -31,8 +31,10 @@ _kernel.CreateJobObjectW.restype = ctypes.c_void_p
 _job: int | None = None  # open as long as we are
 
 
-class Child:
+class WindowsChild:
     """A running server: its pid and our ends of its standard streams."""
+
+    asked_to_end: int | None = None  # no signal comes
 
     def __init__(self, process: "subprocess.Popen[bytes] | None", error: SpawnError | None) -> None:
         self._process = process
@@ -46,8 +48,12 @@ class Child:
         if self._error:
             raise self._error
 
-    def wait(self, interrupted: Callable[[int], None] | None = None) -> int:
-        """Wait until the child has exited; returns its exit code. `interrupted` hears of Ctrl-C."""
+    def wait(
+        self,
+        _seen: Callable[[int, int, str, bool], None] | None = None,
+        interrupted: Callable[[int], None] | None = None,
+    ) -> int:
+        """Wait until the child has exited; returns its exit code. `interrupted` is called at Ctrl-C."""
         while self._process:
             try:
                 return self._process.wait()
@@ -56,10 +62,18 @@ class Child:
                     interrupted(signal.SIGINT)
         return SpawnError.NOT_FOUND
 
-    def next_signal(self, seconds: float) -> tuple[int, bool]:
+    def watch_group(self) -> None:
+        """Do nothing: the console sends to the whole group."""
+
+    def handle_signal(self, seconds: float, _seen: Callable[[int, int, str, bool], None] | None = None) -> None:
         """Wait; no signal comes."""
         _kernel.Sleep(max(1, round(seconds * 1000)))
-        return 0, False
+
+    def settle(self) -> None:
+        """Do nothing: no signal comes before an end of stdin."""
+
+    def end_watch(self) -> None:
+        """Do nothing: no process tells signals apart."""
 
 
 def environment() -> dict[bytes, bytes]:
@@ -68,7 +82,7 @@ def environment() -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in pairs}
 
 
-def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> Child:
+def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> WindowsChild:
     """Start `argv` with pipes for its standard streams; with `apart` Ctrl-C in the console does not reach it."""
     global _job  # noqa: PLW0603 (closing it kills the child, so it lives as long as we do)
     for stream in (0, 1, 2):
@@ -77,7 +91,9 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
     program = shutil.which(argv[0], path=variables.get("PATH"))
     if program is None:
         where = "" if os.path.dirname(argv[0]) else f" on PATH ({variables.get('PATH', '')})"
-        return Child(None, SpawnError(f"cannot start {argv[0]!r}: not found{where}", "not found", SpawnError.NOT_FOUND))
+        return WindowsChild(
+            None, SpawnError(f"cannot start {argv[0]!r}: not found{where}", "not found", SpawnError.NOT_FOUND)
+        )
     command: str | list[str] = [program, *argv[1:]]
     if program.lower().endswith((".cmd", ".bat")):
         command = f'{variables.get("COMSPEC", "cmd.exe")} /d /s /c "{_cmd_line([program, *argv[1:]])}"'
@@ -89,9 +105,11 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
         )
     except OSError as error:
         status = SpawnError.NOT_FOUND if error.errno == errno.ENOENT else SpawnError.NOT_EXECUTABLE
-        return Child(None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", str(error.strerror), status))
+        return WindowsChild(
+            None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", str(error.strerror), status)
+        )
     _job = _kill_with_us(int(process._handle))  # noqa: SLF001 (there is no other way to it)
-    return Child(process, None)
+    return WindowsChild(process, None)
 
 
 def waiting(fd: int) -> int:

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Place, Remark, Web
 from mcpspy.wire.jsonrpc import Body, Request, Undecoded, parse
 from mcpspy.wire.outline import outline
 
-Event = Message | Remark | Frame | Gap | End
-"""What comes out: messages, heads and SSE events without one, lines of stderr, gaps and the end."""
+Event = Message | Remark | Frame | Gap | Signal | End
+"""What comes out: messages, heads and SSE events without one, lines of stderr, gaps, signals and the end."""
 
 
 class Conversation:

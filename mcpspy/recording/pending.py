@@ -89,16 +89,6 @@ class Pending:
         elif self._sink:
             self._sink.close(self._numbers[ch], t, how, rest)
 
-    def gap(self, t: int, lost: int, why: str) -> None:
-        """Records are missing."""
-        if self._kept is not None:
-            self._kept.append((Pending.gap, t, lost, why))
-        elif self._sink:
-            self._sink.gap(t, lost, why)
-
-    def end(self, t: int, code: int | None, why: str | None) -> None:
-        """The exchange is over; the capture is not."""
-
     @property
     def _sink(self) -> "Sink | None":
         return self._capture.sink if self._capture else None

@@ -36,12 +36,6 @@ if TYPE_CHECKING:
         def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
             """A channel ends."""
 
-        def gap(self, t: int, lost: int, why: str) -> None:
-            """Records are missing."""
-
-        def end(self, t: int, code: int | None, why: str | None) -> None:
-            """The relay ends: the last call."""
-
 
 class Clock:
     """The time of one capture: nanoseconds since it started, on a monotonic clock.
@@ -142,14 +136,18 @@ class Recording:
 
     def gap(self, t: int, lost: int, why: str) -> None:
         """Record that `lost` frames are missing at `t`; secrets in `why` are replaced."""
-        self.record(lambda sink: sink.gap(t, lost, self.redactor.url(why)))
+        self.record(lambda writer: writer.gap(t, lost, self.redactor.url(why)))
+
+    def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
+        """Record a signal that the relay received at `t`, sent to its `process` alone or to the `group`."""
+        self.record(lambda writer: writer.signal(t, number, to, forwarded))
 
     def end(self, t: int, code: int | None = None, why: str | None = None) -> None:
         """End the capture; what comes later is not recorded.
 
         `code` is the exit code of a stdio server, negative for a signal; None where the server is no process of ours.
         """
-        self.record(lambda sink: sink.end(t, code, why))
+        self.record(lambda writer: writer.end(t, code, why))
         self.sink = None
 
     def record(self, write: "Callable[..., None]", *arguments: object) -> None:

@@ -23,7 +23,8 @@ from mcpspy.replay.streams import chunks, lines, room, send
 from mcpspy.wire.jsonrpc import Id
 
 if sys.platform == "win32":
-    from mcpspy.process.child_windows import Child, environment, spawn
+    from mcpspy.process.child_windows import WindowsChild as Child
+    from mcpspy.process.child_windows import environment, spawn
 else:
     from mcpspy.process.child import Child, environment, spawn
 
@@ -105,7 +106,7 @@ class Link:
 
     def wait(self) -> None:
         """Wait until the server has ended, in the main thread; what it left is heard before that is."""
-        code = self._server.wait(self._interrupt)
+        code = self._server.wait(interrupted=self._interrupt)
         self._gone.set()
         self._reader.join(_DRAIN)
         end_group(self._server, KILL)  # what it started and left behind

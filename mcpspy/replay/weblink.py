@@ -99,7 +99,7 @@ class WebLink:
 
     def wait(self) -> None:
         """Wait until the proxy has ended, in the main thread."""
-        self._proxy.wait(self._interrupt)
+        self._proxy.wait(interrupted=self._interrupt)
         self._gone.set()
         for thread in self._threads:  # their streams have ended with the proxy
             thread.join(PATIENCE)

@@ -28,21 +28,7 @@ _NAME = 500  # characters of a method or name that are kept
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _NAMED = 9  # messages of a batch that a line names
 
-_KINDS = (
-    "",
-    "request",
-    "notification",
-    "result",
-    "error",
-    "invalid",
-    "stderr",
-    "http",
-    "event",
-    "gap",
-    "end",
-    "batch",
-    "undecoded",
-)
+_KINDS = ("", *"request notification result error invalid stderr http event gap signal end batch undecoded".split())
 _BATCH = _KINDS.index("batch")
 _SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
 _SENDERS = ("client", "server", "mcpspy")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Close, End, Frame, Gap, Open
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Signal
 from mcpspy.capture.scan import DAMAGED
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows
-from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, file, line, piece
+from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, SIGNAL, file, line, piece
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 
@@ -48,7 +48,7 @@ def grow(index, limit=1 << 20):
 def read(path):
     """What the reader says of a file: its rows, and each of them with the time that the index gives to damage."""
     told = {row.n for row in rows(Capture(str(path)).records())}  # of HTTP some heads, and some ends of bodies
-    found = [it for it in Capture(str(path)).records() if isinstance(it, Frame | Gap | End) or it.n in told]
+    found = [it for it in Capture(str(path)).records() if isinstance(it, Frame | Gap | Signal | End) or it.n in told]
     return [
         replace(found, t=0) if isinstance(found, Gap) and found.why == DAMAGED and damaged(path, found.n) else found
         for found in found
@@ -139,6 +139,8 @@ CASES = {
     "damage before an open and a gap": [TORN, OPEN, GAP],
     "damage before the end": [FRAME, TORN, END],
     "a gap that calls itself damage, after damage": [TORN, GAP | {"why": DAMAGED}],
+    "a signal among pieces": [piece(1, "ab"), SIGNAL, piece(2, "cd", more=False), SIGNAL],
+    "damage, a signal and a gap": [TORN, SIGNAL, GAP],
     "gaps in a row": [GAP, GAP | {"why": DAMAGED}, GAP],
     "an end without its reason after a frame": [FRAME, {"kind": "end", "t": 9}],
     "lines of another writer": [
@@ -367,7 +369,7 @@ def test_a_capture_that_is_replaced_by_a_longer_one_raises_nothing(grown, tmp_pa
     capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}\n' * 50, name="another-with-a-longer-name" * 10)
     grow(index)
     for n in index.rows:
-        assert isinstance(index.record(n), Frame | Gap | End | Open | Close)
+        assert isinstance(index.record(n), Frame | Gap | Signal | End | Open | Close)
 
 
 def test_another_file_under_the_same_name_changes_nothing(grown, tmp_path):

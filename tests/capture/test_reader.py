@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture, Records, parse_header
-from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open
+from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open, Signal
 from mcpspy.capture.scan import raw_of
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 from tests.transcript import begin, capture, finish
@@ -31,6 +31,7 @@ OPEN = {"kind": "open", "ch": 1, "t": 0, "from": "client", "role": "stdin", "fra
 FRAME = {"kind": "frame", "ch": 1, "t": 5, "raw": "{}"}
 CLOSE = {"kind": "close", "ch": 1, "t": 9, "how": "eof"}
 GAP = {"kind": "gap", "t": 9, "lost": 12, "why": "no space left on device"}
+SIGNAL = {"kind": "signal", "t": 9, "signal": 15, "to": "group", "forwarded": False}
 END = {"kind": "end", "t": 9, "exit": {"code": 0}}
 
 
@@ -568,3 +569,15 @@ def test_the_bytes_of_a_frame_alone(record, raw):
 @pytest.mark.parametrize("line", [b"", b"\n", b"{", b"\xff", b'{"kind":"frame","raw":"\\ud800"}'])
 def test_what_is_no_record_has_no_bytes(line):
     assert raw_of(line) == b""
+
+
+@pytest.mark.parametrize("to", ["group", "process"])
+def test_a_signal_is_read(to):
+    """C-02."""
+    assert both(file(SIGNAL | {"to": to, "forwarded": to == "process"})) == [Signal(2, 9, 15, to, to == "process")]
+
+
+@pytest.mark.parametrize("fields", [{"to": "all"}, {"signal": "15"}, {"signal": True}, {"forwarded": None}])
+def test_a_signal_that_does_not_parse_is_damage(fields):
+    """C-02."""
+    assert [type(found) for found in both(file(SIGNAL | fields))] == [Gap]

@@ -103,6 +103,7 @@ def test_each_record_is_one_line_as_the_design_shows_it(tmp_path):
     writer.frame(2, 5200000, b"\xff", more=False, cut=False)
     writer.frame(2, 5300000, b"tail", more=False, cut=True)
     writer.close(2, 99000000, "eof")
+    writer.signal(99100000, 15, "group", forwarded=False)
     finish(writer, 99200000)
     header, *rest = lines(tmp_path / "a")
     fields = json.loads(header)
@@ -116,6 +117,7 @@ def test_each_record_is_one_line_as_the_design_shows_it(tmp_path):
         b'{"kind":"frame","ch":2,"t":5200000,"b64":"/w=="}',
         b'{"kind":"frame","ch":2,"t":5300000,"raw":"tail","cut":true}',
         b'{"kind":"close","ch":2,"t":99000000,"how":"eof"}',
+        b'{"kind":"signal","t":99100000,"signal":15,"to":"group","forwarded":false}',
         b'{"kind":"end","t":99200000,"exit":{"code":0}}',
         b"",
     ]

@@ -87,3 +87,13 @@ def test_the_clock_runs_from_its_start():
     clock = Clock()
     first, second = clock.now(), clock.now()
     assert 0 <= first <= second
+
+
+def test_a_signal_is_recorded(tmp_path, reports):
+    """C-02."""
+    recording = Recording(reports.append)
+    recording.begin("stdio", "a", output=str(tmp_path / "a"), argv=["a"])
+    recording.signal(5, 15, "group", forwarded=False)
+    recording.end(6)
+    (signal, _) = Capture(str(tmp_path / "a")).records()
+    assert (signal.t, signal.signal, signal.to, signal.forwarded) == (5, 15, "group", False)

@@ -64,8 +64,16 @@ class Wrapped(subprocess.Popen):
 
     def child(self) -> int:
         """The pid of the server."""
-        task = f"/proc/{self.pid}/task/{self.pid}/children"
-        return int(until(lambda: Path(task).read_text().split())[0])
+        return self._children(1)[0]
+
+    def witness(self) -> int:
+        """The pid of the process that tells signals to the group from others; waits for it."""
+        return self._children(2)[1]
+
+    def _children(self, count: int) -> list[int]:
+        task = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        until(lambda: len(task.read_text().split()) >= count, f"child {count}")
+        return [int(pid) for pid in task.read_text().split()]
 
 
 def python(source: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from mcpspy.timeline import count, final_rows
 from mcpspy.tui import model
 from mcpspy.tui.model import Line, Session
 from tests.capture.test_index import BIG, write_in_pieces
-from tests.capture.test_reader import END, FRAME, GAP, OPEN, file
+from tests.capture.test_reader import END, FRAME, GAP, OPEN, SIGNAL, file
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
 from tests.transcript import CHANNELS, begin, capture, finish, lines, record
@@ -26,7 +26,7 @@ CHANNELS_OPEN = [
     {"kind": "open", "ch": 2, "t": 0, "from": "server", "role": "stdout", "framing": "lines"},
     {"kind": "open", "ch": 3, "t": 0, "from": "server", "role": "stderr", "framing": "lines"},
 ]
-OWN = ("invalid", "stderr", "http", "event", "gap", "end")
+OWN = ("invalid", "stderr", "http", "event", "gap", "signal", "end")
 """Kinds of rows that have a text and no method."""
 
 
@@ -507,3 +507,12 @@ def test_whatever_is_said_each_row_is_what_the_fold_says(tmp_path_factory, recor
         assert found.complete
         assert found.counts == count(Capture(path).records())
         agree(found, path)
+
+
+def test_a_signal_is_a_row_with_its_text(tmp_path, folded):
+    """C-02."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(file(*CHANNELS_OPEN, SIGNAL))
+    session = folded(path)
+    (line,) = (session.line(place) for place in range(len(session.index.rows)))
+    assert (line.kind, line.text, line.sender, line.t) == ("signal", "SIGTERM to the process group", "mcpspy", 9)

@@ -27,9 +27,21 @@ class Pump:
     It forwards at once; recording begins when `begin` has told it the channel.
     """
 
-    __slots__ = ("_begun", "_channel", "_first", "busy", "ended", "reads", "sink", "source", "started", "stop")
+    __slots__ = (
+        "_begun",
+        "_channel",
+        "_first",
+        "_settle",
+        "busy",
+        "ended",
+        "reads",
+        "sink",
+        "source",
+        "started",
+        "stop",
+    )
 
-    def __init__(self, source: int, sink: int, started: int) -> None:
+    def __init__(self, source: int, sink: int, started: int, settle: "Callable[[], None] | None" = None) -> None:
         self.source = source
         self.sink = sink
         self.started = started
@@ -39,6 +51,7 @@ class Pump:
         self.ended = False
         self._channel: Channel | None = None
         self._first: Callable[[], None] | None = None
+        self._settle = settle  # called before the end is told: what the client did before must come first
         self._begun = allocate_lock()
         self._begun.acquire()
 
@@ -53,6 +66,8 @@ class Pump:
         how = "reset"
         try:
             how = self._pump()
+            if self._settle:
+                self._settle()
         finally:  # whatever happened, both peers learn that this direction has ended
             self._close(self.source)
             self._close(self.sink)

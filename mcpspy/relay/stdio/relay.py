@@ -15,11 +15,11 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from mcpspy.errors import SpawnError
-from mcpspy.relay.stdio.drain import drain
 from mcpspy.relay.stdio.pump import Pump
 
 if sys.platform == "win32":
-    from mcpspy.process.child_windows import Child, die_by
+    from mcpspy.process.child_windows import WindowsChild as Child
+    from mcpspy.process.child_windows import die_by
 else:
     from mcpspy.process.child import Child, die_by
 
@@ -51,11 +51,16 @@ def run(
     checks it meanwhile. Returns the exit status for this process; a death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
-    pumps = [Pump(0, server.stdin, started), Pump(server.stdout, 1, started), Pump(server.stderr, 2, started)]
+    pumps = [
+        Pump(0, server.stdin, started, server.settle),
+        Pump(server.stdout, 1, started),
+        Pump(server.stderr, 2, started),
+    ]
     for pump in pumps:
         start_new_thread(pump.run, ())
     from mcpspy.recording.recording import Clock, Recording  # bytes pass already
     from mcpspy.recording.stream import Channel
+    from mcpspy.relay.stdio.drain import drain
 
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
@@ -63,20 +68,26 @@ def run(
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
+
+    def seen(number: int, t: int, to: str, forwarded: bool) -> None:
+        recording.signal(max(t - started, 0), number, to, forwarded)
+
     try:
         server.confirm()
-        code, why = server.wait(), None
+        server.watch_group()
+        code, why = server.wait(seen), None
     except SpawnError as error:
         say(str(error))
         code, why = error.status, error.reason
     exited = time.monotonic_ns()
-    for pump in drain(server, pumps[1:]) + pumps[:1]:
+    for pump in drain(server, pumps[1:], seen) + pumps[:1]:
         pump.channel().end(pump.now(), "exit")
     for said in _asides:
         said.acquire(timeout=_ASIDE)
     recording.end(time.monotonic_ns() - started, code, why)
     if companion:
         companion.end((exited + _END - time.monotonic_ns()) / 1e9)
+    server.end_watch()
     if code < 0:
         die_by(-code)
     return code if code >= 0 else 128 - code

@@ -1,0 +1,316 @@
+"""Signals to `wrap`: at the server once and in order, recorded, and the end of everything: S-06, C-01, C-02, A-05.
+
+The server keeps a log of its own of what it saw, in order. Before it sees the end of stdin every signal has been
+handled (C-01), so a log that ends in EOF is complete.
+"""
+
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, End, Signal
+from tests.relay.harness import LIMIT, end_group, python, running, until
+
+ALL = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"]
+ENDING = ALL[:4]
+
+# Logs each signal and the end of stdin; `at(name)` is what a test puts in between.
+SERVER = """
+import os, signal, sys, time
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def write(word):
+    os.write(log, word.encode() + b"\\n")
+def at(name): pass
+def count(number, frame):
+    name = signal.Signals(number).name
+    write(name)
+    at(name)
+%s
+for name in sys.argv[2].split(): signal.signal(getattr(signal, name), count)
+os.write(1, b"ready\\n")
+while os.read(0, 1): pass
+write("EOF")
+"""
+ECHO = "def at(name): os.write(1, name.encode() + b'\\n')"
+PAUSE = """
+read = os.read
+def until_a_signal(fd, count):
+    got = read(fd, count)
+    if not got:
+        write("EOF")
+        signal.pause()
+    return got
+"""
+
+
+@pytest.fixture
+def serve(wrap, tmp_path):
+    """Starts a server that logs, with lines of its own; waits until signals to the group can be told from others."""
+
+    def start(extra=""):
+        wrapped = wrap(*python(SERVER % extra), str(tmp_path / "log"), " ".join(ALL))
+        assert wrapped.readline() == b"ready"
+        wrapped.witness()
+        wrapped.log = lambda: (tmp_path / "log").read_text().split()
+        return wrapped
+
+    return start
+
+
+def signals(wrapped) -> list[tuple[str, str, bool]]:
+    """The signals in the capture."""
+    found = [record for record in wrapped.capture.records() if isinstance(record, Signal)]
+    return [(signal.Signals(record.signal).name, record.to, record.forwarded) for record in found]
+
+
+def handled(path: Path, count: int) -> None:
+    """Wait until `wrap` has dealt with so many signals; a server in the group may see them earlier."""
+    until(lambda: path.read_bytes().count(b'"kind":"signal"') >= count, f"the record of signal {count}")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_signal_to_us_reaches_the_server_once(serve, name):
+    """S-06, C-01, C-02."""
+    wrapped = serve()
+    wrapped.send_signal(getattr(signal, name))
+    assert wrapped.finish() == (b"", b"", 0)
+    assert wrapped.log() == [name, "EOF"]
+    assert signals(wrapped) == [(name, "process", True)]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_signal_to_the_group_reaches_the_server_once(serve, name):
+    """S-06, C-01, C-02: the server has it already."""
+    wrapped = serve()
+    os.killpg(wrapped.pid, getattr(signal, name))
+    assert wrapped.finish() == (b"", b"", 0)
+    assert wrapped.log() == [name, "EOF"]
+    assert signals(wrapped) == [(name, "group", False)]
+
+
+def test_a_server_that_left_our_group_is_forwarded_what_the_group_gets(serve):
+    """C-01: `timeout` makes a group of its own, unless it leads one, as it would without us."""
+    wrapped = serve(extra="os.setpgid(0, 0)")
+    os.killpg(wrapped.pid, signal.SIGTERM)
+    wrapped.send_signal(signal.SIGINT)
+    assert wrapped.finish() == (b"", b"", 0)
+    assert sorted(wrapped.log()) == ["EOF", "SIGINT", "SIGTERM"]
+    assert sorted(signals(wrapped)) == [("SIGINT", "process", True), ("SIGTERM", "group", True)]
+
+
+def test_each_of_two_hundred_signals_is_seen_once(serve):
+    """C-01: one server, signals to us and to the group in turn; one too many would be read as the next."""
+    wrapped = serve(extra=ECHO)
+    chance = random.Random(16)  # noqa: S311 (the same in each run)
+    for count in range(200):
+        name = chance.choice(ALL)
+        chance.choice((os.kill, os.killpg))(wrapped.pid, getattr(signal, name))
+        assert wrapped.readline() == name.encode()
+        handled(wrapped.path, count + 1)
+    assert wrapped.finish() == (b"", b"", 0)
+    assert len(wrapped.log()) == len(signals(wrapped)) + 1 == 201
+
+
+def test_signals_in_quick_succession_are_each_seen_once(serve):
+    """C-01: the second comes while it is not known yet where the first was sent."""
+    wrapped = serve(extra=ECHO)
+    chance = random.Random(16)  # noqa: S311 (the same in each run)
+    for turn in range(60):
+        pair = [getattr(signal, name) for name in chance.sample(ENDING, 2)]
+        for number in pair:
+            chance.choice((os.kill, os.killpg))(wrapped.pid, number)
+        assert {wrapped.readline(), wrapped.readline()} == {number.name.encode() for number in pair}
+        handled(wrapped.path, 2 * turn + 2)
+    assert wrapped.finish() == (b"", b"", 0)
+    assert len(wrapped.log()) == 121
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_the_same_signal_twice_is_seen_at_most_twice(serve, send):
+    """C-01: equal signals that wait are one to the kernel; none is made up."""
+    wrapped = serve(extra=ECHO)
+    for _ in range(60):
+        for _ in range(2):
+            send(wrapped.pid, signal.SIGTERM)
+        wrapped.send_signal(signal.SIGWINCH)
+        while wrapped.readline() != b"SIGWINCH":
+            pass
+    assert wrapped.finish(None)[1:] == (b"", 0)
+    assert wrapped.log().count("SIGWINCH") == 60
+    assert 60 <= wrapped.log().count("SIGTERM") <= 120
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
+    """S-06, C-01: the terminal signals the group itself."""
+    path, log = tmp_path / "c", tmp_path / "log"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [*python(SERVER % ECHO), str(log), "SIGINT"]
+        os.execv(sys.executable, [sys.executable, "-m", "mcpspy", "wrap", "-o", str(path), "--", *command])
+    children = f"/proc/{pid}/task/{pid}/children"
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 100)
+    until(lambda: len(Path(children).read_text().split()) == 2)
+    for count in (1, 2, 3):
+        os.write(terminal, b"\x03")
+        while seen.count(b"SIGINT") < count:
+            seen += os.read(terminal, 100)
+        handled(path, count)
+    os.write(terminal, b"\x04")
+    try:
+        while chunk := os.read(terminal, 100):
+            seen += chunk
+    except OSError:  # how a terminal ends
+        pass
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert log.read_text().split() == ["SIGINT"] * 3 + ["EOF"]
+    found = [record for record in Capture(str(path)).records() if isinstance(record, Signal)]
+    assert [(record.to, record.forwarded) for record in found] == [("group", False)] * 3
+
+
+def test_claude_code_interrupts_terminates_and_kills(serve):
+    """C-01: INT, 0.1 s later TERM, 0.4 s later KILL: a server that needs 0.4 s after INT gets to finish."""
+    wrapped = serve(extra="def at(name):\n  if name == 'SIGINT': time.sleep(0.4); write('clean'); os._exit(0)")
+    wrapped.send_signal(signal.SIGINT)
+    time.sleep(0.1)  # the client's own pace, here and below
+    wrapped.send_signal(signal.SIGTERM)
+    try:
+        wrapped.wait(0.4)
+    except subprocess.TimeoutExpired:
+        wrapped.kill()
+    assert wrapped.log() == ["SIGINT", "SIGTERM", "clean"]
+    assert wrapped.finish()[2] == 0
+    assert signals(wrapped) == [("SIGINT", "process", True), ("SIGTERM", "process", True)]
+
+
+def test_codex_terminates_the_group_and_closes_stdin(serve):
+    """C-01."""
+    wrapped = serve()
+    os.killpg(wrapped.pid, signal.SIGTERM)
+    wrapped.stdin.close()
+    assert wrapped.wait(LIMIT) == 0
+    assert wrapped.log() == ["SIGTERM", "EOF"]
+    assert signals(wrapped) == [("SIGTERM", "group", False)]
+
+
+@pytest.mark.parametrize("turn", range(10))
+def test_gemini_terminates_and_closes_stdin(serve, turn):
+    """C-01: the end of stdin does not overtake the signal, at the server or in the capture."""
+    wrapped = serve()
+    wrapped.send_signal(signal.SIGTERM)
+    wrapped.stdin.close()
+    assert wrapped.wait(LIMIT) == 0
+    assert wrapped.log() == ["SIGTERM", "EOF"]
+    records = list(wrapped.capture.records())
+    (term,) = (record for record in records if isinstance(record, Signal))
+    (eof,) = (record for record in records if isinstance(record, Close) and record.ch == 1)
+    assert (term.n, eof.how) < (eof.n, "exit")
+    assert term.t <= eof.t
+
+
+def test_the_python_sdk_closes_stdin_and_then_terminates_the_group(serve):
+    """C-01: a server that ignores the end of stdin sees TERM after it, once."""
+    wrapped = serve(extra=f"def at(name): os._exit(0)\n{PAUSE}os.read = until_a_signal")
+    wrapped.stdin.close()
+    until(lambda: wrapped.log() == ["EOF"])
+    os.killpg(wrapped.pid, signal.SIGTERM)
+    assert wrapped.wait(LIMIT) == 0
+    assert wrapped.log() == ["EOF", "SIGTERM"]
+    assert signals(wrapped) == [("SIGTERM", "group", False)]
+
+
+def test_a_server_that_ends_at_a_signal_to_the_group_is_not_signalled_again(wrap):
+    """S-06: "second signal means hard exit" is common."""
+    source = """
+import os, signal
+def stop(n, f):
+    signal.signal(signal.SIGTERM, lambda n, f: os._exit(99))
+    os.write(1, b"stopping\\n"); os.read(0, 1); os._exit(0)
+signal.signal(signal.SIGTERM, stop)
+os.write(1, b"ready\\n"); signal.pause()
+"""
+    wrapped = wrap(*python(source))
+    assert wrapped.readline() == b"ready"
+    wrapped.witness()
+    os.killpg(wrapped.pid, signal.SIGTERM)
+    assert wrapped.finish() == (b"stopping\n", b"", 0)
+
+
+FULL = "import os, signal, sys\nfor _ in range(3): os.write(1, b'x' * 60_000)\n"  # the last waits in the server's pipe
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_a_signal_ends_us_while_we_drain_towards_a_client_that_reads_nothing(wrap, name):
+    """A-05: with the server's exit status; C-02: the signal is recorded, forwarded to nobody."""
+    wrapped = wrap(*python(FULL + "os._exit(3)"))
+    child = wrapped.child()
+    until(lambda: not Path(f"/proc/{child}").exists(), "the end of the server")
+    wrapped.send_signal(getattr(signal, name))
+    assert wrapped.wait(LIMIT) == 3
+    assert signals(wrapped) == [(name, "process", False)]
+    assert isinstance(list(wrapped.capture.records())[-1], End)
+
+
+def test_a_client_that_waits_for_our_end_without_reading_is_not_kept_waiting(wrap):
+    """A-05: `terminate` and `wait`, as without us; the signal is that which ends the server."""
+    wrapped = wrap(*python(FULL + "os.write(2, b'!')\nsignal.pause()"))
+    assert wrapped.stderr.read(1) == b"!"
+    wrapped.witness()
+    wrapped.terminate()
+    assert wrapped.wait(LIMIT) == -signal.SIGTERM
+    assert signals(wrapped) == [("SIGTERM", "process", True)]
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_nothing_of_ours_outlives_us(serve, deaf):
+    """S-07: SIGKILL of `wrap` leaves neither the server nor the witness."""
+    wrapped = serve(extra="os.read = lambda *_: signal.pause() or b'x'" if deaf else "")
+    pids = wrapped.child(), wrapped.witness()
+    wrapped.kill()
+    until(lambda: not any(map(running, pids)), "the end of server and witness")
+
+
+def test_our_end_leaves_no_witness(serve):
+    """S-07: it is gone before we are."""
+    wrapped = serve()
+    witness = wrapped.witness()
+    assert wrapped.finish() == (b"", b"", 0)
+    assert not running(witness)
+
+
+def test_without_a_witness_every_signal_is_forwarded(tmp_path):
+    """C-01: no process could be had for it; S-06: the server sees one signal too many at most."""
+    source = f"""
+import sys
+from mcpspy.process import child
+def refuse(): raise BlockingIOError(11, "Resource temporarily unavailable")
+child.Witness = refuse
+sys.argv = ["mcpspy", "wrap", "-o", {str(tmp_path / "c")!r}, "--", *sys.argv[1:]]
+from mcpspy.cli import main
+main()
+"""
+    command = [sys.executable, "-c", source, *python(SERVER % ""), str(tmp_path / "log"), " ".join(ALL)]
+    process = subprocess.Popen(command, stdin=-1, stdout=-1, start_new_session=True, bufsize=0)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGTERM)
+        until(lambda: (tmp_path / "log").read_text().split() == ["SIGTERM"])
+        os.killpg(process.pid, signal.SIGINT)
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
+    finally:
+        end_group(process)
+    assert (tmp_path / "log").read_text().split() in (
+        ["SIGTERM", "SIGINT", "EOF"],
+        ["SIGTERM", "SIGINT", "SIGINT", "EOF"],
+    )
