@@ -186,8 +186,9 @@ main()
     )
     try:
         server = int(process.stdout.readline())
-        helpers = set(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()) - {str(server)}
-        assert len(helpers) == 2  # the watchdog, and the witness of signals
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        until(lambda: len(children.read_text().split()) == 3, "the watchdog and the witness of signals")
+        helpers = set(children.read_text().split()) - {str(server)}
         process.stdin.write(b"x")
         if end == "killed":
             process.kill()
