@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import orjson
 
@@ -155,11 +156,16 @@ def _excerpt(raw: bytes) -> str:
     return printable(raw[:400].decode(errors="replace"), 100)
 
 
+def _scalar(value: Any) -> str:
+    """A value that should be text or a number; an object or array in its place may be nested without end."""
+    return "…" if isinstance(value, dict | list) else str(value)
+
+
 def _outcome(row: Row) -> str:
     text = row.status or row.kind
     if row.kind == "error" and isinstance(row.value["error"], dict):
         error = row.value["error"]
-        text = f"error {printable(str(error.get('code')), 12)} {printable(str(error.get('message')), 80)}"
+        text = f"error {printable(_scalar(error.get('code')), 12)} {printable(_scalar(error.get('message')), 80)}"
     if row.latency is not None:
         text += f"  {row.latency / 1e6:.1f} ms"
     status = row.http["status"] if row.http else None

@@ -17,6 +17,7 @@ from mcpspy.report.junit import Case, document
 from mcpspy.text import plural, printable
 
 _WIDTH = 160  # characters of a value
+_LEVELS = 200  # of JSON that Python cannot write as it is
 _CONTEXT = 30  # characters of what two values have in common before the place where they part
 
 Report = Callable[[str, Sequence[Compared]], str]
@@ -103,7 +104,22 @@ def to_json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:
+        pass
+    try:
         return json.dumps(value, separators=(",", ":"))
+    except RecursionError:
+        return json.dumps(_cut(value, _LEVELS), separators=(",", ":"))
+
+
+def _cut(value: Any, levels: int) -> Any:
+    """A value with a sentence in place of what is nested more deeply than that."""
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return "what is nested too deeply to show"
+    if isinstance(value, dict):
+        return {name: _cut(inner, levels - 1) for name, inner in value.items()}
+    return [_cut(inner, levels - 1) for inner in value]
 
 
 def as_junit(path: str, compared: Sequence[Compared]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy import cli
-from mcpspy.cli import ls
+from mcpspy.cli import diff, ls
 from tests.cli.test_replay import SESSION
 from tests.transcript import capture
 
@@ -30,9 +30,14 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
-def test_the_frame_that_is_nested_too_deeply_is_named(run):
-    capture("a.jsonl", deep(990, "a"))
+def endless(options):
+    return endless(options)
+
+
+def test_the_frame_that_is_nested_too_deeply_is_named(run, monkeypatch):
+    capture("a.jsonl", deep(900, "a"))
     capture("b.jsonl", deep(990, "b"))
+    monkeypatch.setattr(diff, "run", endless)
     code, out, err = run("diff", "a.jsonl", "b.jsonl", "--format", "json")
     frame = next(n for n, line in enumerate(Path("b.jsonl").read_text().splitlines(), 1) if "structuredContent" in line)
     assert (code, out) == (2, "")
@@ -40,9 +45,6 @@ def test_the_frame_that_is_nested_too_deeply_is_named(run):
 
 
 def test_a_stack_that_ended_for_nothing_in_a_capture_is_one_line_too(run, monkeypatch):
-    def endless(options):
-        return endless(options)
-
     monkeypatch.setattr(ls, "run", endless)
     assert run("ls", "nothing") == (2, "", "mcpspy: a message is nested too deeply for 'ls'\n")
 
@@ -54,6 +56,24 @@ def test_a_bug_of_ours_is_called_one(run, monkeypatch):
     assert err.startswith("mcpspy: a bug of mcpspy ended 'ls' (TypeError: the JSON object must be str")
     assert err.endswith("please report it\n")
     assert " in cli/commands.py, line " in err
+
+
+@pytest.mark.parametrize("levels", [500, 900, 960, 990, 1015])
+def test_what_is_nested_deeply_differs_all_the_same(run, levels):
+    capture("a.jsonl", deep(levels, "a"))
+    capture("b.jsonl", deep(levels, "b"))
+    code, out, err = run("diff", "a.jsonl", "b.jsonl", "--format", "json")
+    assert (code, err) == (1, "")
+    assert [it["outcome"] for it in json.loads(out)["exchanges"]].count("changed") == 1
+
+
+@pytest.mark.parametrize("part", ["code", "message"])
+def test_an_error_whose_parts_are_nested_deeply_is_shown(run, part):
+    nested = "[" * 1005 + "]" * 1005
+    capture("a.jsonl", f'{CALL}\n< {{"jsonrpc":"2.0","id":90,"error":{{"{part}":{nested}}}}}')
+    code, out, err = run("show", "a.jsonl")
+    assert (code, err) == (0, "")
+    assert "error" in out
 
 
 @pytest.mark.parametrize("arguments", [("diff", "a.jsonl", "a.jsonl"), ("check", "a.jsonl", "--fail-on", "never")])
