@@ -19,6 +19,7 @@ from mcpspy.tui import facts
 from mcpspy.tui.around import around
 from mcpspy.tui.model import Session
 from tests.timelines import CAPTURES
+from tests.transcript import capture
 
 LINES = 60  # of a golden capture, from a place in it
 VALUES = [None, True, -1, 0, 1.5, 10**25, 1e308, "", "a", [], {}, [[]], {"": None}, "\ud800", "\u202e\x00", "é" * 300]
@@ -206,3 +207,11 @@ def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factor
     for read in (exported, played):
         with contextlib.suppress(CaptureError):
             read(path)
+
+
+def test_a_method_may_be_empty(tmp_path):
+    """`diff` and `mock` took it for a line without a method."""
+    asked = '> {"jsonrpc":"2.0","id":1,"method":""}\n< {"jsonrpc":"2.0","id":1,"result":{}}'
+    path = capture(str(tmp_path / "a.jsonl"), asked + '\n> {"jsonrpc":"2.0","method":""}')
+    played(path)
+    assert run(["diff", path, path]) == (0, "")

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.check.sessions import write
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
+from mcpspy.protocol import session as protocol
 from mcpspy.timeline import count, final_rows
 from mcpspy.tui import model
 from mcpspy.tui.model import Line, Session
@@ -516,3 +518,19 @@ def test_a_signal_is_a_row_with_its_text(tmp_path, folded):
     session = folded(path)
     (line,) = (session.line(place) for place in range(len(session.index.rows)))
     assert (line.kind, line.text, line.sender, line.t) == ("signal", "SIGTERM to the process group", "mcpspy", 9)
+
+
+def test_many_http_sessions_are_folded_without_a_visit_of_each_other(tmp_path, monkeypatch):
+    """A-02: as many looks at pending exchanges a session, however many sessions there are."""
+    looks = Counter()
+    looked = protocol.Session.exchanges
+    monkeypatch.setattr(protocol.Session, "exchanges", lambda session: looks.update([number]) or looked(session))
+    for number in (20, 80):
+        path = str(tmp_path / f"{number}.jsonl")
+        write(path, number)
+        session = Session(path)
+        while session.grow(1):
+            pass
+        assert session.complete
+        session.close()
+    assert looks[80] <= 4 * looks[20] + 20
