@@ -12,7 +12,7 @@ from mcpspy.clients.withheld import withheld
         ({"headers": {"X": ["a", {"b": "c"}]}}, {"headers": {"X": ["«withheld»", {"b": "«withheld»"}]}}),
         ({"api_key": "s"}, {"api_key": "«withheld»"}),
         ({"args": ["--token", "s", "--x", "y"]}, {"args": ["--token", "«withheld»", "--x", "y"]}),
-        ({"args": ["A_TOKEN=s", ["sk-abc"]]}, {"args": ["A_TOKEN=«withheld»", ["«withheld»"]]}),
+        ({"args": ["A_TOKEN=s", ["sk-abc123"]]}, {"args": ["A_TOKEN=«withheld»", ["«withheld»"]]}),
         ({"url": "https://u:p@h/?api_key=s&q=1"}, {"url": "https://u:«withheld»@h/?api_key=«withheld»&q=1"}),
         ({"command": "npx", "args": ["-y", "--name"]}, {"command": "npx", "args": ["-y", "--name"]}),
     ],
