@@ -40,6 +40,11 @@ PLACES = {
     "textual_serve": ("tui",),
     "pytest": ("replay",),
 }
+PRIVATE_OF_AIOHTTP = set(
+    "_ErrInfo _message _messages _current_request _read_nowait _factory _payload_parser _parser".split()
+)
+EXTENDED_OF_AIOHTTP = {"RequestHandler", "ResponseHandler", "Server", "TCPConnector", "StreamReader", "ClientRequest"}
+KNOWS_AIOHTTP = "relay.http.http1"
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
 POSIX_MODULES = {"process.child"}  # its interface for Windows is `child_windows`
 
@@ -63,6 +68,23 @@ def faults(module, source):
             found.append(f"{unit} imports {top}")
         elif top in POSIX and not guarded and module not in POSIX_MODULES:
             found.append(f"{unit} imports {top}, which Windows does not have")
+    return found
+
+
+def private_of_aiohttp(module, source):
+    """What a module uses of aiohttp that aiohttp does not publish: names, members of objects, members by subclasses."""
+    tree = ast.parse(source)
+    if module == KNOWS_AIOHTTP or not any(name.split(".")[0] == "aiohttp" for name, _ in imports(tree)):
+        return []
+    found = [name for name, _ in imports(tree) if name.startswith("aiohttp") and "._" in name]
+    from_aiohttp = {name.split(".")[-1] for name, _ in imports(tree) if name.startswith("aiohttp")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in PRIVATE_OF_AIOHTTP:
+            own = isinstance(node.value, ast.Name) and node.value.id == "self"
+            found += [] if own else [node.attr]
+        elif isinstance(node, ast.ClassDef):
+            bases = [base for base in map(ast.unparse, node.bases) if base.split(".")[0] in from_aiohttp]
+            found += [base for base in bases if base.split(".")[-1] in EXTENDED_OF_AIOHTTP]
     return found
 
 
@@ -123,6 +145,28 @@ def test_imports_point_downwards_only(module):
 )
 def test_a_planted_violation_is_found(module, source, fault):
     assert fault in " ".join(faults(module, source))
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES))
+def test_private_names_of_aiohttp_stand_in_one_module(module):
+    assert private_of_aiohttp(module, SOURCES[module]) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("from aiohttp.web_protocol import _ErrInfo", "aiohttp.web_protocol._ErrInfo"),
+        ("def f():\n    from aiohttp.web_protocol import _MsgType", "aiohttp.web_protocol._MsgType"),
+        ("from aiohttp import web\nchunked = request._message.chunked", "_message"),
+        ("import aiohttp\nself.connector._factory = None", "_factory"),
+        ("import aiohttp\nbody._read_nowait(-1)", "_read_nowait"),
+        ("from aiohttp import web\nclass Connection(web.RequestHandler): pass", "web.RequestHandler"),
+        ("from aiohttp.client_proto import ResponseHandler\nclass X(ResponseHandler): pass", "ResponseHandler"),
+    ],
+)
+def test_a_planted_private_name_of_aiohttp_is_found(source, fault):
+    assert private_of_aiohttp("relay.http.forward", source) == [fault]
+    assert private_of_aiohttp(KNOWS_AIOHTTP, source) == []
 
 
 @pytest.mark.parametrize(

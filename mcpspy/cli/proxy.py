@@ -14,7 +14,8 @@ from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
-from mcpspy.relay.http.listener import Relay, Route
+from mcpspy.relay.http.listener import Relay
+from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import capture_limit, printable
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         _say(f"what 'mcpspy install' wrote leads to port {PORT}, not to {port}")
     routes = []
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
-        routes.append(Route(address, upstream, _recording(options, name, address, limit)))
+        routes.append(HttpRoute(address, upstream, _recording(options, name, address, limit)))
     routes.sort(key=lambda route: not route.address.prefix)
     relay = Relay(routes, Guard(host, options.allow_host), _say, options.rewrite_oauth)
     if not is_loopback(host):

@@ -25,6 +25,7 @@ from aiohttp import web
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.protocol.revisions import PROTOCOL_VERSION
 from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.http1 import Server
 from mcpspy.replay.edit import json_text
 from mcpspy.replay.mock import Mock, Said
 from mcpspy.replay.script import member
@@ -255,7 +256,7 @@ async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
             continue
     silent = logging.getLogger(__name__)
     silent.disabled = True  # aiohttp has tracebacks for what clients do wrong
-    runner = web.ServerRunner(web.Server(served.handle, handler_cancellation=True, access_log=None, logger=silent))
+    runner = web.ServerRunner(Server(served.handle, logger=silent))
     await runner.setup()
     try:
         await web.SockSite(runner, listener, shutdown_timeout=0).start()

@@ -10,7 +10,7 @@ Heads are written here and in `response`, so that aiohttp adds nothing to them.
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
@@ -35,13 +35,12 @@ from mcpspy.relay.http.heads import (
     request_head,
     response_head,
 )
+from mcpspy.relay.http.http1 import is_chunked, is_upgrade, unread
 from mcpspy.relay.http.local_replies import REASONS, answer
-from mcpspy.relay.http.response import BROKEN, Response, chunk, record, unread
+from mcpspy.relay.http.response import BROKEN, Response, chunk, record
+from mcpspy.relay.http.route import HttpRoute, Surroundings
 from mcpspy.relay.http.tunnel import tunnel
-from mcpspy.relay.http.upstream import expect_response, protocol_of
-
-if TYPE_CHECKING:
-    from mcpspy.relay.http.listener import Relay, Route
+from mcpspy.relay.http.upstream import protocol_of
 
 _SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
 _INFORMATIONAL = 1000  # responses before the final one; a server that sends more never ends
@@ -66,12 +65,12 @@ class _Written(web.StreamResponse):
 class ForwardedRequest:
     """A request and its response."""
 
-    def __init__(self, relay: "Relay", route: "Route", request: web.BaseRequest) -> None:
+    def __init__(self, relay: Surroundings, route: HttpRoute, request: web.BaseRequest) -> None:
         self.relay = relay
         self.route = route
         self.request = request
         self.headers: RawHeaders = list(request.raw_headers)
-        self._chunked: bool = request._message.chunked  # noqa: SLF001 (what the parser found; nothing else tells)
+        self._chunked = is_chunked(request)
         self._upgrade = self._asks_for_a_websocket()
         self._t = route.now()
         self.legacy = (
@@ -92,7 +91,7 @@ class ForwardedRequest:
 
     def _asks_for_a_websocket(self) -> bool:
         """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): what has a body is none."""
-        if not self.request._message.upgrade or self.request.method != "GET":  # noqa: SLF001
+        if not is_upgrade(self.request) or self.request.method != "GET":
             return False
         bodiless = not self._chunked and (first(self.headers, b"content-length") or b"0") == b"0"
         return bodiless and every(self.headers, b"upgrade").lower() == "websocket"
@@ -155,7 +154,7 @@ class ForwardedRequest:
                     await self._fail(head, error)
                 return retry
             try:
-                expect_response(protocol, self.request.method)
+                protocol.expect_response(self.request.method)
                 upload = await self._ask(head, protocol, connection)
                 message, payload = await self._final_response(protocol)
             except BROKEN as error:

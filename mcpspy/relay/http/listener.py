@@ -1,6 +1,6 @@
 """The relay of `proxy`: what listens, where its paths lead, and how it ends.
 
-    client ── request ──▶ Relay ─ Route, ForwardedRequest ─▶ Upstream ──▶ server
+    client ── request ──▶ Relay ─ HttpRoute, ForwardedRequest ─▶ Upstream ──▶ server
 
 aiohttp's server parses what arrives, and refuses what could be read in two ways (RFC 9112, 11.2); each request becomes
 a `ForwardedRequest` with the upstream of its route. A route has one upstream and one capture. Nothing here listens to
@@ -13,35 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
-from aiohttp.web_protocol import _ErrInfo
 
-from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.forward import ForwardedRequest
-from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
-from mcpspy.relay.http.upstream import FIELDS, LARGEST, Upstream
-
-
-@dataclass(slots=True)
-class Route:
-    """An upstream, where it stands on our side, and its capture."""
-
-    address: Address
-    upstream: Upstream
-    recording: Recording
-    diagnosed: bool = False
-    """Whether the user has been told what OAuth will do here."""
-
-    def now(self) -> int:
-        """Nanoseconds since the capture started."""
-        return self.recording.clock.now()
+from mcpspy.relay.http.http1 import Server
+from mcpspy.relay.http.route import HttpRoute
 
 
 @dataclass(slots=True)
 class Relay:
     """Everything that listens on one port; `say` gets a sentence for the user."""
 
-    routes: list[Route]
+    routes: list[HttpRoute]
     guard: Guard
     say: Callable[[str], None]
     rewrite_oauth: bool = False
@@ -54,16 +37,7 @@ class Relay:
         silent = logging.getLogger("mcpspy.relay")
         silent.addHandler(logging.NullHandler())
         silent.propagate = False  # what peers do wrong is in the capture, and what we do wrong is said in a sentence
-        return _Server(
-            self.handle,
-            handler_cancellation=True,  # a client that leaves ends its exchange, however idle (H-05)
-            auto_decompress=False,
-            access_log=None,
-            logger=silent,
-            max_line_size=LARGEST,
-            max_field_size=LARGEST,
-            max_headers=FIELDS,
-        )
+        return Server(self.handle, auto_decompress=False, logger=silent)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -96,34 +70,9 @@ class Relay:
             await route.upstream.close()
             route.recording.end(route.now())
 
-    def _route(self, target: str) -> Route | None:
+    def _route(self, target: str) -> HttpRoute | None:
         for route in self.routes:
             prefix = route.address.prefix
             if target.startswith(prefix) and (not prefix or target[len(prefix) : len(prefix) + 1] in ("", "/", "?")):
                 return route
         return None
-
-
-class _Server(web.Server):
-    """aiohttp's, with connections of our own."""
-
-    def __call__(self) -> web.RequestHandler:
-        """The protocol of a new connection."""
-        return _Connection(self, loop=self._loop, **self._kwargs)
-
-
-class _Connection(web.RequestHandler):
-    """aiohttp's, but a body whose framing is broken ends there: whoever waits for more of it would wait for ever."""
-
-    def data_received(self, data: bytes) -> None:
-        """Called with what the client sent."""
-        super().data_received(data)
-        if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
-            return
-        fault = web.RequestPayloadError(self._messages[-1][0].message.partition(":")[0])
-        bodies = [body for _, body in self._messages]
-        if self._current_request is not None:
-            bodies.append(self._current_request.content)
-        for body in bodies:
-            if not body.is_eof() and body.exception() is None:
-                body.set_exception(fault)

@@ -9,7 +9,6 @@ import asyncio
 import socket
 import struct
 import sys
-from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -21,9 +20,8 @@ from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
-
-if TYPE_CHECKING:
-    from mcpspy.relay.http.forward import ForwardedRequest
+from mcpspy.relay.http.http1 import unread
+from mcpspy.relay.http.route import Asked
 
 BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
 """What is raised of an upstream that cannot be reached, or breaks off."""
@@ -38,7 +36,7 @@ class Response:
 
     def __init__(
         self,
-        exchange: "ForwardedRequest",
+        exchange: Asked,
         message: RawResponseMessage,
         payload: StreamReader,
         protocol: ResponseHandler,
@@ -189,11 +187,6 @@ async def record(channel: Body, passed: bytes, t: int) -> None:
             channel.feed(passed[start:], t)
             raise
         channel.feed(passed[start : start + size], t)
-
-
-def unread(body: StreamReader) -> bytes:
-    """What had arrived of a body before it broke off."""
-    return body._read_nowait(-1)  # noqa: SLF001 (what is public has the fault alone)
 
 
 def chunk(payload: bytes, *, last: bool) -> bytes:

@@ -5,49 +5,21 @@ would add headers, follow redirects, keep cookies and set timeouts. Only connect
 for as long as its peers like (H-06).
 """
 
-import asyncio
-import functools
 import os
 import ssl
-from typing import Any, cast
 from weakref import WeakSet
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
-from yarl import URL
 
 from mcpspy.errors import UsageError
 from mcpspy.relay.http.heads import Address
+from mcpspy.relay.http.http1 import LARGEST, Connections, HeadTooLarge, ServerConnection
 
-LARGEST = 1 << 18
-"""Bytes that a line of a head, or a field of it, may take."""
-FIELDS = 1000
-"""Fields that a head may have."""
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_read=None, sock_connect=30)
 
 _IDLE = 4.0  # seconds that an idle connection is kept: less than the 5 after which common servers close theirs
-
-
-class _Protocol(ResponseHandler):
-    """aiohttp's, but a fault of framing takes nothing with it that came before: not the head, not the body so far."""
-
-    def data_received(self, data: bytes) -> None:
-        """Called with what the upstream sent."""
-        if self._payload is None or self._payload.is_eof():
-            head, end, data = data.partition(b"\r\n\r\n")
-            self._received(head + end)
-            if not data:
-                return
-        self._received(data)  # also none: so aiohttp resumes a parser that it had paused
-
-    def _received(self, data: bytes) -> None:
-        super().data_received(data)
-        fault, payload = self.exception(), self._payload
-        if fault is not None and payload is not None and not payload.is_eof() and payload.exception() is None:
-            payload.set_exception(fault)  # whoever waits for more of the body would wait for ever
 
 
 class Upstream:
@@ -57,29 +29,17 @@ class Upstream:
         scheme = address.origin[0]
         self.authority = f"{scheme}://{address.authority}"
         self._tls = _context(ca, insecure=insecure) if scheme == "https" else None
-        self._connector: aiohttp.TCPConnector | None = None
-        self._seen: WeakSet[ResponseHandler] = WeakSet()
-        self._request: ClientRequest | None = None
+        self._connections: Connections | None = None
+        self._seen: WeakSet[ServerConnection] = WeakSet()
 
     async def connect(self) -> tuple[Connection, bool]:
         """A connection, and whether it has been used before. Raises whatever `failure` explains."""
-        if self._connector is None or self._request is None:
-            loop = asyncio.get_running_loop()
-            self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE)
-            make: Any = functools.partial(_Protocol, loop=loop)
-            self._connector._factory = make  # noqa: SLF001
-            # To the connector a request is where to connect to, and how; this one is never sent.
-            self._request = ClientRequest(
-                "GET",
-                URL(self.authority, encoded=True),
-                loop=loop,
-                session=cast("Any", None),
-                ssl=self._tls or True,
-            )
+        if self._connections is None:
+            self._connections = Connections(self.authority, self._tls, _IDLE)
         while True:
-            connection = await self._connector.connect(self._request, traces=[], timeout=TIMEOUT)
+            connection = await self._connections.open(TIMEOUT)
             protocol = connection.protocol
-            assert protocol is not None
+            assert isinstance(protocol, ServerConnection)
             reused = protocol in self._seen
             if not reused:
                 self._seen.add(protocol)
@@ -90,8 +50,8 @@ class Upstream:
 
     async def close(self) -> None:
         """Close the idle connections."""
-        if self._connector:
-            await self._connector.close()
+        if self._connections:
+            await self._connections.close()
 
     def failure(self, error: BaseException) -> tuple[int, str]:
         """The status and the sentence for a client whose request could not be answered because of `error`."""
@@ -113,6 +73,8 @@ class Upstream:
             return f"cannot be reached by TLS ({reason}): is it http:// instead?"
         if isinstance(error, aiohttp.ClientConnectorError):
             return f"cannot be reached: {os.strerror(error.errno).lower() if error.errno else cause}"
+        if isinstance(error, HeadTooLarge):
+            return f"answers with a head of more than {LARGEST} bytes, which mcpspy does not pass on"
         if isinstance(error, HttpProcessingError):
             fault = error.message.partition(":")[0]
             if fault == "Bad status line":
@@ -123,25 +85,13 @@ class Upstream:
         return f"broke off: {getattr(error, 'strerror', None) or error or type(error).__name__}"
 
 
-def protocol_of(connection: Connection) -> ResponseHandler:
+def protocol_of(connection: Connection) -> ServerConnection:
     """The protocol of an open connection. Raises ServerDisconnectedError if it has just closed."""
     protocol = connection.protocol
     if protocol is None or protocol.transport is None or protocol.transport.is_closing():
         raise aiohttp.ServerDisconnectedError
+    assert isinstance(protocol, ServerConnection)
     return protocol
-
-
-def expect_response(protocol: ResponseHandler, method: str) -> None:
-    """Prepare for the response to a request: nothing decoded, nothing limited, no time set."""
-    protocol.set_response_params(
-        skip_payload=method == "HEAD",
-        read_until_eof=True,
-        auto_decompress=False,
-        read_timeout=None,
-        max_line_size=LARGEST,
-        max_field_size=LARGEST,
-        max_headers=FIELDS,
-    )
 
 
 def _context(ca: str | None, *, insecure: bool) -> ssl.SSLContext:

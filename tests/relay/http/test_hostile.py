@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from mcpspy.capture.records import Frame
-from mcpspy.relay.http.upstream import FIELDS, LARGEST
+from mcpspy.relay.http.http1 import FIELDS, LARGEST
 from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk, memory
 from tests.relay.http.test_tunnel import ASK, GRANT
 from tests.relay.stage import scripted, stage

@@ -10,7 +10,8 @@ from mcpspy.capture.records import Open
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
-from mcpspy.relay.http.listener import Relay, Route
+from mcpspy.relay.http.listener import Relay
+from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
 from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk, memory
 from tests.relay.stage import scripted, stage
@@ -34,7 +35,7 @@ HOST = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def test_a_route_is_found_by_its_prefix(target, expected):
     """H-09."""
     routes = [
-        Route(address, Upstream(address), Recording(print))
+        HttpRoute(address, Upstream(address), Recording(print))
         for address in (Address("http://h/", prefix) for prefix in ("/one", "/two", ""))
     ]
     assert Relay(routes, Guard("", []), print)._route(target).address.prefix == expected
@@ -95,7 +96,7 @@ async def test_no_time_ends_a_stream_that_is_open():
             await left.wait()
             return await super().handle(request)
 
-    relay = Waits([Route(address, Upstream(address), Recording(print))], Guard("", []), print)
+    relay = Waits([HttpRoute(address, Upstream(address), Recording(print))], Guard("", []), print)
     factory = relay.server()
     server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())

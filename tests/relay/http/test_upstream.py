@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from mcpspy.relay.http.heads import Address
-from mcpspy.relay.http.upstream import TIMEOUT, Upstream, expect_response, protocol_of
+from mcpspy.relay.http.upstream import TIMEOUT, Upstream, protocol_of
 from tests.relay.stage import scripted, stage
 
 CALL = b'{"jsonrpc":"2.0","id":"a","method":"ping"}'
@@ -27,7 +27,7 @@ async def test_no_time_is_set_on_any_stream():
     upstream = Upstream(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
     connection, reused = await upstream.connect()
     protocol = protocol_of(connection)
-    expect_response(protocol, "GET")
+    protocol.expect_response("GET")
     protocol.start_timeout()
     assert (protocol.read_timeout, protocol._read_timeout_handle, reused) == (None, None, False)
     assert connection._connector.limit == 0

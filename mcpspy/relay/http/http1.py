@@ -1,0 +1,337 @@
+"""HTTP/1.1 as aiohttp parses it, and the only module that uses private names of aiohttp.
+
+Both ends of the relay are here: `ClientConnection`, which requests come over, and `ServerConnection`, which they go on
+over. They differ from aiohttp's own classes in four points.
+
+- What a peer sends is bounded as a whole, not for each field: heads, and the framing between the bytes of a body, which
+  are chunk extensions and trailers (A-01). Heads that clients have begun have a bound together, and a time limit;
+  connections between two requests, and streams, have none (H-06).
+- A body whose framing breaks ends there: whoever waits for more of it would wait for ever.
+- A fault of framing in a response takes nothing with it that came before: neither the head nor the body so far.
+- A client that closes only the half that it sends on still gets its answer (A-11), if it is on this machine, where
+  `half_close` can tell that its socket is still held. Any other client that ends what it sends has left, and so has one
+  that listens to a stream (GET): their requests are cancelled (H-05).
+"""
+
+import asyncio
+import functools
+import ssl
+from typing import Any, cast
+
+import aiohttp
+from aiohttp import web
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ClientRequest
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.web_protocol import _ErrInfo
+from yarl import URL
+
+from mcpspy.process.half_close import is_still_held
+
+LARGEST = 1 << 18
+"""Bytes that a head may take as a whole, and the framing between two bytes of a body."""
+FIELDS = 1000
+"""Fields that a head may have."""
+UNFINISHED = 16 << 20
+"""Bytes that the unfinished heads of all clients may take together; the parser holds about twice as many."""
+SMALL = 1 << 14
+"""Bytes of an unfinished head that is let in although that bound is reached."""
+PATIENCE = 30.0
+"""Seconds that a client may take for a head."""
+
+_READ = 1 << 18  # bytes that arrive at once, at most
+_LOOK_AGAIN = 0.05  # seconds between two looks at a client that has half-closed
+_BLANK_LINE = b"\r\n\r\n"
+_LIMITS: dict[str, Any] = {"max_line_size": LARGEST, "max_field_size": LARGEST, "max_headers": FIELDS}
+
+
+class HeadTooLarge(HttpProcessingError):
+    """An upstream's head passes LARGEST."""
+
+
+class Server(web.Server):
+    """aiohttp's, with connections of our own; a client that leaves ends its request."""
+
+    def __init__(self, handler: Any, **options: Any) -> None:
+        super().__init__(handler, handler_cancellation=True, access_log=None, **_LIMITS, **options)
+        self.unfinished = 0
+        """Bytes of heads that clients have begun and not ended."""
+
+    def __call__(self) -> web.RequestHandler:
+        """The protocol of a new connection."""
+        return ClientConnection(self, loop=self._loop, **self._kwargs)
+
+
+class ClientConnection(web.RequestHandler):
+    """A connection of a client."""
+
+    def __init__(self, server: Server, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._server = server
+        self._body: StreamReader = EMPTY_PAYLOAD  # of the request that was parsed last
+        self._silent = 0  # bytes from which the parser has made nothing yet: of a head, or of framing
+        self._charged = 0  # what of them the server counts
+        self._timer: asyncio.TimerHandle | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._refused = False
+
+    def data_received(self, data: bytes) -> None:
+        """Called with what the client sent."""
+        if self._refused:
+            return
+        if self._upgraded or self._payload_parser is not None:  # a tunnel, or what will be one
+            super().data_received(data)
+            return
+        count, body, size = self._request_count, self._body, self._body.total_bytes
+        super().data_received(data)
+        new = self._request_count - count
+        if new:
+            self._body = self._messages[-1][1]
+            self._judge(new, len(data))
+        grown = self._body.total_bytes - (0 if new else size)
+        progress = bool(new or grown or body.is_eof() is not self._body.is_eof())
+        if self._refused:
+            return
+        if not self._body.is_eof():
+            self._count(0 if progress else self._silent + len(data), head=False)
+        elif progress:
+            self._count(0, head=True)
+            self._count(self._left_over(data, new, grown), head=True)
+        else:
+            self._count(self._silent + len(data), head=True)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """The client sends no more; True keeps the connection for what it still has to get."""
+        if self._is_idle() or not self._body.is_eof() or self._payload_parser is not None or not self._waits():
+            return None
+        self._watch = self._loop.call_later(_LOOK_AGAIN, self._look_again)
+        return True
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection is gone."""
+        self._count(0, head=False)
+        if self._watch:
+            self._watch.cancel()
+        super().connection_lost(exc)
+
+    def _judge(self, new: int, size: int) -> None:
+        """Refuse what is too large or broken of the messages that the parser has just made."""
+        last = self._messages[-1][0]
+        if isinstance(last, _ErrInfo):
+            if isinstance(last.exc, LineTooLong) or last.message == "Too many headers received":
+                self._messages[-1] = _refusal(431, last.message)
+            self._end_bodies(last.message)
+        elif self._silent + size > LARGEST:
+            for place in range(-new, 0):
+                message, body = self._messages[place]
+                if _head_size(message) > LARGEST:
+                    body.set_exception(web.RequestPayloadError("its head is too large"))
+                    for _ in range(-place):
+                        self._messages.pop()
+                    self._refuse(431, f"the request's head takes more than {LARGEST} bytes")
+                    return
+
+    def _left_over(self, data: bytes, new: int, grown: int) -> int:
+        """About how many bytes of the next head are in `data`, which ended a request and perhaps began another.
+
+        Only an estimate: nobody is refused for it before `_is_within_a_head`.
+        """
+        if data.endswith(_BLANK_LINE):
+            return 0
+        if new > 1:
+            return max(0, len(data) - data.rfind(_BLANK_LINE) - 4)
+        return max(0, len(data) - grown - (data.find(_BLANK_LINE) + 4 if new else 0))
+
+    def _count(self, silent: int, *, head: bool) -> None:
+        """Note how many bytes the parser has taken and made nothing of; refuse too many."""
+        self._silent = silent
+        charged = silent if head else 0
+        self._server.unfinished += charged - self._charged
+        self._charged = charged
+        if not charged and self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if silent > LARGEST + _READ:  # `_left_over` may have been too much by one read
+            what = "head" if head else "chunk extensions or trailers"
+            self._refuse(431, f"the request's {what} take more than {LARGEST} bytes".replace("head take", "head takes"))
+        elif charged > SMALL and self._server.unfinished > UNFINISHED:
+            self._refuse(503, "there are too many unfinished requests")
+        elif charged and not self._timer:
+            self._timer = self._loop.call_later(PATIENCE, self._time_out)
+
+    def _time_out(self) -> None:
+        self._timer = None
+        if self._is_within_a_head():
+            self._refuse(408, f"the request's head did not arrive within {PATIENCE:.0f} seconds")
+        else:
+            self._count(0, head=True)
+
+    def _is_within_a_head(self) -> bool:
+        """Whether the parser has begun a head; it is of no use afterwards if it has."""
+        assert self._parser is not None
+        try:
+            return self._parser.feed_eof() is not None
+        except Exception:  # it takes the part for a whole head, and finds fault with that
+            return True
+
+    def _refuse(self, status: int, why: str) -> None:
+        """Answer when all requests before are answered, and take nothing more."""
+        self._refused = True
+        self._parser = None  # frees what it holds, before garbage is collected
+        self._count(0, head=False)
+        self._end_bodies(why)
+        self._messages.append(_refusal(status, why))
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _end_bodies(self, why: str) -> None:
+        """Whoever reads a body that has not ended learns that it will not."""
+        fault = web.RequestPayloadError(why.partition(":")[0])
+        bodies = [body for _, body in self._messages]
+        if self._current_request is not None:
+            bodies.append(self._current_request.content)
+        for body in bodies:
+            if not body.is_eof() and body.exception() is None:
+                body.set_exception(fault)
+
+    def _is_idle(self) -> bool:
+        return self._waiter is not None and not self._waiter.done()
+
+    def _waits(self) -> bool:
+        """Whether the client, which sends no more, waits for an answer; a stream to listen on is none."""
+        if self.transport is None:
+            return False
+        request = self._current_request
+        if request and request.method == "GET" and "text/event-stream" in request.headers.get("Accept", ""):
+            return False
+        return is_still_held(self.transport.get_extra_info("peername"), self.transport.get_extra_info("sockname"))
+
+    def _look_again(self) -> None:
+        """Close what has been answered; end what the client has left after all."""
+        if self.transport is None:
+            return
+        if self._is_idle():
+            self.transport.close()
+        elif not self._waits():
+            self.transport.abort()
+        else:
+            self._watch = self._loop.call_later(_LOOK_AGAIN, self._look_again)
+
+
+class ServerConnection(ResponseHandler):
+    """A connection to an upstream."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._silent = 0  # bytes of a head, or of framing, from which the parser has made nothing yet
+        self._last = b""  # of what came before, as much as a blank line may begin with
+
+    def data_received(self, data: bytes) -> None:
+        """Called with what the upstream sent."""
+        if self._upgraded or self._payload_parser is not None:
+            super().data_received(data)
+            return
+        if self._payload is None or self._payload.is_eof():
+            end = _after_blank_line(self._last, data)
+            head, data = data[:end], data[end:]
+            self._last = (self._last + head[-3:])[-3:]
+            self._silent += len(head)
+            if self._silent > LARGEST:
+                self._give_up(HeadTooLarge(message=f"a head of more than {LARGEST} bytes"))
+                return
+            if self._last.endswith(b"\n\r\n"):
+                self._silent, self._last = 0, b""
+            self._received(head)
+            if not data:
+                return
+        payload = self._payload
+        size = payload.total_bytes if payload else 0
+        self._received(data)  # also none: so aiohttp resumes a parser that it had paused
+        if payload is None or payload.is_eof() or payload.total_bytes > size:
+            self._silent = 0
+            return
+        self._silent += len(data)
+        if self._silent > LARGEST + _READ and payload.exception() is None:
+            fault = HttpProcessingError(message=f"chunk extensions or trailers of more than {LARGEST} bytes")
+            self._give_up(fault)
+            payload.set_exception(fault)
+
+    def _received(self, data: bytes) -> None:
+        super().data_received(data)
+        fault, payload = self.exception(), self._payload
+        if fault is not None and payload is not None and not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(fault)  # whoever waits for more of the body would wait for ever
+
+    def _give_up(self, fault: HttpProcessingError) -> None:
+        if self.transport is not None:
+            self.transport.close()
+        self.set_exception(fault)
+
+    def expect_response(self, method: str) -> None:
+        """Prepare for the response to a request: nothing decoded, no time set, its size bounded here."""
+        self._silent, self._last = 0, b""
+        self.set_response_params(
+            skip_payload=method == "HEAD",
+            read_until_eof=True,
+            auto_decompress=False,
+            read_timeout=None,
+            **_LIMITS,
+        )
+
+
+class Connections:
+    """Connections to one origin, as many as are wanted; idle ones are kept for `idle` seconds. Needs a running loop."""
+
+    def __init__(self, origin: str, tls: ssl.SSLContext | None, idle: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=idle)
+        make: Any = functools.partial(ServerConnection, loop=loop)
+        self._connector._factory = make
+        # To the connector a request is where to connect to, and how; this one is never sent.
+        url = URL(origin, encoded=True)
+        self._request = ClientRequest("GET", url, loop=loop, session=cast("Any", None), ssl=tls or True)
+
+    async def open(self, limits: aiohttp.ClientTimeout) -> Connection:
+        """An idle connection or a new one."""
+        return await self._connector.connect(self._request, traces=[], timeout=limits)
+
+    async def close(self) -> None:
+        """Close the idle connections."""
+        await self._connector.close()
+
+
+def is_chunked(request: web.BaseRequest) -> bool:
+    """Whether a request's body comes in chunks, as the parser has decided."""
+    return request._message.chunked
+
+
+def is_upgrade(request: web.BaseRequest) -> bool:
+    """Whether a request asks for another protocol, as the parser has decided."""
+    return request._message.upgrade
+
+
+def unread(body: StreamReader) -> bytes:
+    """What had arrived of a body before it broke off; the public methods raise the fault instead."""
+    return body._read_nowait(-1)
+
+
+def _refusal(status: int, why: str) -> tuple[_ErrInfo, StreamReader]:
+    """What aiohttp has in place of a request that it answers itself."""
+    return _ErrInfo(status, HttpProcessingError(code=status, message=why), f"mcpspy: {why}\n"), EMPTY_PAYLOAD
+
+
+def _head_size(message: Any) -> int:
+    """The bytes of a request's head."""
+    line = len(message.method) + len(message.path.encode("utf-8", "surrogateescape")) + len("  HTTP/1.1\r\n\r\n")
+    return line + sum(len(name) + len(value) + len(": \r\n") for name, value in message.raw_headers)
+
+
+def _after_blank_line(before: bytes, data: bytes) -> int:
+    """The place in `data` after the first blank line, which may have begun in `before`; its end if there is none."""
+    across = (before + data[:3]).find(_BLANK_LINE)
+    if across >= 0:
+        return across + len(_BLANK_LINE) - len(before)
+    found = data.find(_BLANK_LINE)
+    return found + len(_BLANK_LINE) if found >= 0 else len(data)

@@ -1,0 +1,66 @@
+"""Where the paths of the relay lead, and what the parts of one exchange know of the relay and of each other."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import web
+
+from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.http.heads import Address, Head, RawHeaders
+from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.upstream import Upstream
+
+
+@dataclass(slots=True)
+class HttpRoute:
+    """An upstream, where it stands on our side, and its capture."""
+
+    address: Address
+    upstream: Upstream
+    recording: Recording
+    diagnosed: bool = False
+    """Whether the user has been told what OAuth will do here."""
+
+    def now(self) -> int:
+        """Nanoseconds since the capture started."""
+        return self.recording.clock.now()
+
+
+class Surroundings(Protocol):
+    """What an exchange knows of the relay that it is part of."""
+
+    guard: Guard
+    rewrite_oauth: bool
+    ending: bool
+    """Whether exchanges that are cancelled now end because we do."""
+
+    def say(self, sentence: str, /) -> None:
+        """Tell the user."""
+
+
+class Asked(Protocol):
+    """What the response of an exchange knows of its request."""
+
+    relay: Surroundings
+    route: HttpRoute
+    request: web.BaseRequest
+    headers: RawHeaders
+    legacy: bool
+    """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
+    metadata: bool
+    """Whether it asks for OAuth metadata."""
+    recorded: HttpExchange
+    """The channels of the exchange in the capture."""
+    keep_alive: bool
+    """Whether the client's connection may serve another request."""
+
+    def say_whether_we_close(self, head: Head) -> None:
+        """Our own hop's Connection field (RFC 9112, 9.3)."""
+
+    def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
+        """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""
+
+    def mapped(self, reference: str) -> str | None:
+        """A URL that the upstream named, as this client has to see it; None where it needs no change."""
