@@ -1,8 +1,10 @@
-"""Who may use our port (H-02): a web page must not be able to drive a server through us by DNS rebinding.
+"""Who may use our port (H-02, A-06): a web page must not be able to drive a server through us by DNS rebinding.
 
 The server checks Host and Origin against its own address; since we rewrite the Host, we have to check in its place. A
 Host is one of ours if it is a name of this machine, an IP address (which nobody can rebind) or one that the user
-allows; an Origin, which only browsers send, if its host is a name of this machine or allowed.
+allows; an Origin, which only browsers send, if its host is a name of this machine or allowed. What a page of another
+site loads without an Origin, as an image or a link, has no business here: Sec-Fetch-Site tells of it (W3C Fetch
+Metadata). A page whose Origin is allowed may be of another site.
 """
 
 import ipaddress
@@ -13,9 +15,10 @@ from mcpspy.relay.http.heads import RawHeaders, every, first, origin_of, text
 
 
 class Guard:
-    """Decides about requests; `allowed` are host names, with or without a port."""
+    """Decides about requests; `allowed` are host names, with or without a port, given with `option`."""
 
-    def __init__(self, listen: str, allowed: Iterable[str]) -> None:
+    def __init__(self, listen: str, allowed: Iterable[str], option: str = "--allow-host") -> None:
+        self._option = option
         names = {host.lower() for host in allowed}
         names |= {listen.lower(), "localhost", "127.0.0.1", "::1"} - {"", "0.0.0.0", "::"}  # noqa: S104 (compared only)
         self._names = frozenset(names)
@@ -27,12 +30,15 @@ class Guard:
             return "the request has not exactly one Host header"
         origin = origin_of(f"http://{text(host)}")
         if origin is None or not (self._known(origin[1], text(host)) or _is_address(origin[1])):
-            return f"the Host {text(host)!r} is not one of this proxy's: add --allow-host {text(host).split(':')[0]}"
+            return f"the Host {text(host)!r} is not one of this proxy's: add {self._option} {text(host).split(':')[0]}"
         source = first(headers, b"origin")
         if source is not None:
             found = origin_of(text(source))
             if found is None or not self._known(found[1], text(source).partition("//")[2]):
-                return f"the Origin {text(source)!r} is not allowed: add --allow-host {found[1] if found else 'HOST'}"
+                name = found[1] if found else "HOST"
+                return f"the Origin {text(source)!r} is not allowed: add {self._option} {name}"
+        elif every(headers, b"sec-fetch-site").strip().lower() == "cross-site":
+            return "a page of another site sent it (Sec-Fetch-Site: cross-site)"
         return None
 
     def _known(self, host: str, authority: str) -> bool:

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import mitmproxy.proxy.server  # type: ignore[import-not-found]
-from mitmproxy import certs, ctx
+from mitmproxy import certs, ctx, http
 from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
 from mitmproxy.master import Master  # type: ignore[import-not-found]
 from mitmproxy.options import Options  # type: ignore[import-not-found]
@@ -34,6 +34,8 @@ from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-foun
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import holder
 from mcpspy.recording.recording import Clock, Recording
+from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.mitm import reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
 from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
 from mcpspy.relay.mitm.flow import Flow
@@ -46,6 +48,7 @@ from mcpspy.wire.http_head import authority_of
 MODES = ("regular", "upstream", "reverse", "socks5", "local")
 _FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
 _KEY_SIZE = 2048
+_REFUSAL = "mcpspy refusal"  # in a flow's metadata: why it may not pass
 _NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)")
 
 
@@ -136,6 +139,7 @@ async def _relay(
     )
     master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
     master.addons.add(proxyserver.Proxyserver(), interceptor)
+    master.options.update(keep_host_header=True)  # a reverse mode checks it
     if "tcp_timeout" in master.options:  # since 12.2.1
         master.options.update(tcp_timeout=_FOR_EVER)
     else:
@@ -187,6 +191,7 @@ class Interceptor:
     ) -> None:
         self._settings = settings
         self._mode = settings.mode.partition(":")[0]
+        self._guard = Guard(settings.host, settings.hosts.globs, "--allow") if self._mode == "reverse" else None
         self._ready = ready
         self._said = Said(say)
         self._origins = Origins(begin)
@@ -219,7 +224,9 @@ class Interceptor:
     def requestheaders(self, flow: Any) -> None:
         """The head of a request has come."""
         request = flow.request
-        request.stream = True
+        refusal = reverse.refusal(self._guard, flow) if self._guard else None
+        request.stream = refusal is None
+        flow.metadata[_REFUSAL] = refusal
         origin = self._origin(flow)
         if origin is None:
             return
@@ -229,7 +236,8 @@ class Interceptor:
         if self._settings.everything:
             recording.pending.release()
         turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
-        request.stream = _tee(turns, by_client=True)
+        if refusal is None:
+            request.stream = _tee(turns, by_client=True)
         if flow.error:  # mitmproxy refuses it
             error = flow.error.msg
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", unquoted(error)))
@@ -239,10 +247,19 @@ class Interceptor:
 
     def request(self, flow: Any) -> None:
         """The request has ended."""
+        refusal, turns = flow.metadata.get(_REFUSAL), self._turns(flow)
+        if refusal and turns:  # it was not streamed, so that its body is here
+            turns.feed(flow.request.raw_content or b"", by_client=True)
         self._afterwards(flow, lambda recording, t: recording.request_ended(t))
+        if refusal:
+            head, body = reverse.forbidden(flow.request, refusal)
+            flow.response = http.Response.make(403, body, head.headers)
+            self._afterwards(flow, lambda recording, t: recording.refuse(t, 403, "Forbidden", refusal))
 
     def responseheaders(self, flow: Any) -> None:
         """The head of a response has come."""
+        if flow.metadata.get(_REFUSAL):
+            return
         response = flow.response
         response.stream = True
         turns = self._turns(flow)

@@ -41,7 +41,8 @@ class Hosts:
     """The hosts that `globs` name. Raises UsageError for what can name none, such as a URL."""
 
     def __init__(self, globs: Iterable[str]) -> None:
-        self.patterns = [_pattern(glob) for glob in globs]
+        self.globs = list(globs)
+        self.patterns = [_pattern(glob) for glob in self.globs]
         """Regular expressions to be searched in `host:port`, whatever the case."""
         self._compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
 

@@ -58,6 +58,25 @@ def test_other_pages_may_not(origin):
 
 
 @pytest.mark.parametrize(
+    ("origin", "site", "passes"),
+    [
+        (None, b"cross-site", False),
+        (None, b" Cross-Site ", False),
+        (None, b"none", True),
+        (None, b"same-origin", True),
+        (None, b"same-site", True),
+        (b"http://localhost:5173", b"cross-site", True),
+        (b"http://evil.example", b"cross-site", False),
+    ],
+)
+def test_what_a_page_of_another_site_loads_without_an_origin_is_refused(origin, site, passes):
+    """A-06: an image or a link of any page may GET; an allowed page is of another site if its host has another name."""
+    headers = [(b"Host", b"localhost"), (b"sec-fetch-Site", site)]
+    headers += [(b"Origin", origin)] if origin else []
+    assert (Guard("127.0.0.1", ()).refusal(headers) is None) is passes
+
+
+@pytest.mark.parametrize(
     ("host", "expected"),
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("10.0.0.1", False), ("box", False)],  # noqa: S104
 )
