@@ -167,6 +167,13 @@ def test_many_calls_at_once_have_their_own_answers(mock):
         assert list(pool.map(ask, range(100))) == [(number, number) for number in range(100)]
 
 
+def test_what_a_page_of_another_site_loads_is_refused(mock):
+    """A-06."""
+    with socket.create_connection(mock.address) as client:
+        client.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n")
+        assert client.recv(12).endswith(b" 403")
+
+
 @pytest.mark.parametrize(
     "raw",
     [b"nonsense\r\n\r\n", b"GET /mcp HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", b"\x16\x03\x01" * 10],

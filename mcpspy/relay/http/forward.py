@@ -119,6 +119,9 @@ class ForwardedRequest:
         if request.content.is_eof():
             self._whole = self._said = await request.content.readany()
         refusal = self.relay.guard.refusal(self.headers)
+        if refusal and not self.route.guarded:
+            self.route.guarded = True
+            self.relay.say(f"{refusal}; refused here, so whether the server refuses it does not show")
         if refusal or not request.raw_path.startswith(("/", "*")):
             status, why = (403, refusal) if refusal else (400, "this URL takes the place of a server's: it is no proxy")
             await self._refuse(Head(b""), status, why or "")

@@ -22,6 +22,8 @@ class HttpRoute:
     recording: Recording
     diagnosed: bool = False
     """Whether the user has been told what OAuth will do here."""
+    guarded: bool = False
+    """Whether the user has been told that requests are refused in the server's place."""
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""

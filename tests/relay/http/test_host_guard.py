@@ -126,6 +126,17 @@ async def test_a_refusal_is_a_403_that_never_reaches_the_server_and_is_recorded(
 
 
 @scripted
+async def test_a_protection_that_the_server_may_lack_is_not_taken_for_its_own(tmp_path):
+    """A-06: said once."""
+    async with stage(tmp_path) as there:
+        for _ in range(2):
+            client = await there.client()
+            await client.send(b"GET /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+            assert b" 403 " in await client.head()
+    assert there.stderr.count(b"whether the server refuses it does not show") == 1
+
+
+@scripted
 async def test_a_name_is_allowed_and_the_server_still_sees_its_own_host(tmp_path):
     """H-01, H-02; REQUIREMENTS 6, case 8."""
     async with stage(tmp_path, "--allow-host", "mcp.local") as there:
