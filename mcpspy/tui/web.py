@@ -98,7 +98,7 @@ async def _serve(targets: list[str], host: str, listener: socket.socket, lines: 
         await runner.cleanup()
 
 
-class Gate:
+class WebGate:
     """Decides who may use the server at `authority`, the host and port in its link."""
 
     def __init__(self, authority: str) -> None:
@@ -193,7 +193,7 @@ class Pages(Server):
         authority = host if port == 80 else f"{host}:{port}"
         super().__init__("", host, port, title="mcpspy", public_url=f"http://{authority}")
         self._words = [sys.executable, "-m", "mcpspy.tui.browser", *targets]
-        self._gate = Gate(authority)
+        self._gate = WebGate(authority)
         self.link = f"http://{authority}/?token={self._gate.token}"
         """Where the captures are to be seen, by one browser."""
         self._headers = {

@@ -23,7 +23,7 @@ from aiohttp.web import WebSocketResponse
 
 from mcpspy.errors import UsageError
 from mcpspy.tui import web
-from mcpspy.tui.web import Gate, Pages
+from mcpspy.tui.web import Pages, WebGate
 from tests.transcript import capture
 
 LIMIT = 30  # seconds
@@ -71,7 +71,7 @@ def let_in(link):
 
 
 def test_the_host_of_the_link_is_let_through_and_no_other():
-    gate = Gate(HERE)
+    gate = WebGate(HERE)
     assert gate.refusal([HERE], []) is None
     assert gate.refusal([HERE], [f"http://{HERE}"]) is None
     assert gate.refusal(["127.0.0.1:6280".upper()], []) is None
@@ -83,11 +83,11 @@ def test_the_host_of_the_link_is_let_through_and_no_other():
     "origins", [["http://evil.example"], ["null"], [f"https://{HERE}"], ["http://127.0.0.1:1"], [""], ["http://x"] * 2]
 )
 def test_a_page_of_another_origin_is_refused(origins):
-    assert Gate(HERE).refusal([HERE], origins) == "the request comes from a page of another origin"
+    assert WebGate(HERE).refusal([HERE], origins) == "the request comes from a page of another origin"
 
 
 def test_the_token_is_known_alone_and_until_it_is_spent():
-    gate = Gate(HERE)
+    gate = WebGate(HERE)
     assert not gate.knows("")
     assert not gate.knows(gate.token + "x")
     assert not gate.knows(gate.cookie)
@@ -99,11 +99,11 @@ def test_the_token_is_known_alone_and_until_it_is_spent():
 
 
 def test_the_cookie_is_not_the_token():
-    gate = Gate(HERE)
+    gate = WebGate(HERE)
     assert gate.admits(gate.cookie)
     assert not gate.admits(gate.token)
     assert not gate.admits("")
-    assert gate.cookie != Gate(HERE).cookie
+    assert gate.cookie != WebGate(HERE).cookie
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "0"])  # noqa: S104 (they are refused)
