@@ -5,6 +5,10 @@ On the `wrap` path: nothing but a built-in module.
 
 from _json import encode_basestring
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def to_json(value: object) -> bytes:
     """Encode plain values as compact JSON; what is not UTF-8 in a path or argument becomes U+FFFD."""
@@ -19,3 +23,20 @@ def to_json(value: object) -> bytes:
     if isinstance(value, (list, tuple)):
         return b"[" + b",".join(map(to_json, value)) + b"]"
     raise TypeError(type(value).__name__)
+
+
+def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":
+    """The value of `sent`: a text, base64 where the bytes are not UTF-8, None for nothing."""
+    if frame is None:
+        return None
+    try:
+        return frame.decode()
+    except UnicodeDecodeError:
+        from binascii import b2a_base64
+
+        return {"b64": b2a_base64(frame, newline=False).decode()}
+
+
+def written(rest: "dict[str, Any]") -> "dict[str, Any]":
+    """The fields of a frame or a release as they are written: `sent` comes as bytes, or None for nothing."""
+    return rest | {"sent": as_sent(rest["sent"])} if "sent" in rest else rest

@@ -18,7 +18,7 @@ from typing import Literal
 
 from mcpspy.capture.format import FRAME_LINE, MORE, is_live
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Close, Frame, Gap, Omitted, Open, Record
+from mcpspy.capture.records import Close, Frame, Gap, Omitted, Open, Record, Release
 from mcpspy.capture.scan import DAMAGED, KEPT, LARGEST, LONGEST, FileLines, Joined, Scan, is_damage, parse_line
 from mcpspy.errors import CaptureError
 from mcpspy.wire.http_head import Head, stands_alone
@@ -213,6 +213,8 @@ class Index:
         if isinstance(record, Open):
             self._opened[record.ch] = record.n
             is_row = bool(record.head) and stands_alone(record.head or {}, self._asked(record))
+        elif isinstance(record, Release):
+            is_row = False
         elif isinstance(record, Close):
             is_row = record.undecoded and record.ch in self._opened
         else:

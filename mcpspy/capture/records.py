@@ -99,7 +99,15 @@ class Frame:
     sender: Sender | None = None
     """Set where it differs from the channel's."""
     sent: bytes | None = None
+    """What was forwarded instead."""
     by: str | None = None
+    """Why something else, or nothing, was forwarded, or who held the frame."""
+    dropped: bool = False
+    """Nothing was forwarded."""
+    held: int | None = None
+    """The number of a frame that was held; its `Release` says what became of it."""
+    undecided: bool = False
+    """It was too long for the gate and passed as it came."""
     omitted: Omitted | None = None
     """Set where `raw` is only the beginning of a frame that is too large to be decoded."""
 
@@ -107,6 +115,22 @@ class Frame:
     def size(self) -> int:
         """Bytes of the whole frame."""
         return self.omitted.size if self.omitted else len(self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A held frame went, or was dropped."""
+
+    n: int
+    t: int
+    held: int
+    """The number of the frame."""
+    how: str
+    """continued, delayed, edited, dropped, answered, expired, cancelled or closed."""
+    sent: bytes | None = None
+    """What was forwarded instead of the frame as it came."""
+    by: str | None = None
+    dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +188,4 @@ class End:
     """Why the server could not be started."""
 
 
-Record = Open | Frame | Close | Gap | Signal | End
+Record = Open | Frame | Release | Close | Gap | Signal | End

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Omitted, Open, Record, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Omitted, Open, Record, Release, Signal
 
 LARGEST = 8 << 20
 """Bytes of the largest frame that is joined and decoded: 16 MiB would take 0.8 s and 160 MB."""
@@ -159,7 +159,7 @@ class Scan:
                 record = self._join(record.ch, cut=record.cut)
         elif isinstance(record, Gap | End):
             yield from self._cut_open_frames()
-        elif not isinstance(record, Signal) and record.ch in self._pieces:
+        elif not isinstance(record, Signal | Release) and record.ch in self._pieces:
             yield self._join(record.ch, cut=True)
         yield record
 
@@ -211,7 +211,9 @@ def raw_of(line: bytes) -> bytes:
 def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
     raw = fields.get("raw")
     body = base64.b64decode(fields["b64"]) if raw is None else raw.encode()
-    sent = fields.get("sent")
+    held = fields.get("held")
+    if held is not None and type(held) is not int:
+        raise TypeError
     return Frame(
         n,
         fields["ch"],
@@ -220,9 +222,29 @@ def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
         fields.get("cut", False),
         fields.get("op"),
         fields.get("from"),
-        sent.encode() if isinstance(sent, str) else None,
+        _sent(fields),
         fields.get("by"),
+        _dropped(fields),
+        held,
+        fields.get("undecided", False),
     )
+
+
+def _release(n: int, t: int, fields: dict[str, Any]) -> Release:
+    held, how, by = fields["held"], fields["how"], fields.get("by")
+    if type(held) is not int or type(how) is not str:
+        raise TypeError
+    return Release(n, t, held, how, _sent(fields), by, _dropped(fields))
+
+
+def _sent(fields: dict[str, Any]) -> bytes | None:
+    """What was forwarded instead; None where that was nothing, or the bytes as they came."""
+    sent = fields.get("sent")
+    return base64.b64decode(sent["b64"]) if isinstance(sent, dict) else sent.encode() if sent is not None else None
+
+
+def _dropped(fields: dict[str, Any]) -> bool:
+    return "sent" in fields and fields["sent"] is None
 
 
 _MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}
@@ -262,5 +284,5 @@ def _end(n: int, t: int, fields: dict[str, Any]) -> End:
 
 _KINDS = cast(
     "dict[str, Callable[[int, int, dict[str, Any]], Record]]",
-    {"frame": _frame, "open": _open, "close": _close, "gap": _gap, "signal": _signal, "end": _end},
+    {"frame": _frame, "release": _release, "open": _open, "close": _close, "gap": _gap, "signal": _signal, "end": _end},
 )

@@ -79,7 +79,7 @@ class Writer:
     def frame(
         self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None" = None
     ) -> None:
-        """A frame, or with `more` a piece of one; `rest` is what only some frames have: op, from, sent, by."""
+        """A frame, or with `more` a piece of one; `rest` is what few have: op, from, sent, by, held, undecided."""
         if t > self._due or self._size > self._limit:
             self._look(t)
         try:
@@ -107,6 +107,10 @@ class Writer:
             self._append_frame(ch, t, line, more)
         elif not self._write(line):
             self._lose()
+
+    def release(self, t: int, held: int, how: str, rest: "dict[str, object] | None" = None) -> None:
+        """A frame that was recorded with this number goes; `rest` as of a frame: sent, by."""
+        self._append(t, {"kind": "release", "t": t, "held": held, "how": how} | (rest or {}))
 
     def close(self, ch: int, t: int, how: str, rest: "dict[str, object] | None" = None) -> None:
         """A channel ends; `rest` is what only some have: code, reason."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.session import Exchange, Message, Session
 from mcpspy.protocol.web import Place, Remark, Web
@@ -47,7 +47,7 @@ class Conversation:
         elif isinstance(record, Close):
             if self._channels.pop(record.ch, None) is None:
                 yield from self._web.close(record)
-        else:
+        elif not isinstance(record, Release):
             if isinstance(record, Gap):
                 for session in self._asked:
                     for exchange in session.exchanges():

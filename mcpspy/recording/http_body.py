@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from mcpspy.capture.encode import written
 from mcpspy.secrets.redactor import LARGEST_BODY, withheld
 from mcpspy.wire.content_coding import Decoder, Whole
 from mcpspy.wire.sse import Events
@@ -61,7 +62,8 @@ class Body:
     ) -> None:
         """Record one whole frame that came at `t`, decoded and split already.
 
-        `op` is what kind of WebSocket message it is, None for text; `gated` is what a gate made of it: `sent`, `by`.
+        `op` is what kind of WebSocket message it is, None for text; `gated` is what a gate made of it: `sent` (bytes,
+        or None), `by`.
         """
         self._recording.record(self._whole_frame, t, raw, cut, op, gated)
 
@@ -107,7 +109,7 @@ class Body:
         whole = Whole()
         frames = whole.feed(raw) + whole.end() or [(b"", False, False)]
         for piece, more, _ in frames:
-            rest = ({"op": op} if op else {}) | (gated if gated and not more else {})
+            rest = ({"op": op} if op else {}) | (written(gated) if gated and not more else {})
             sink.frame(self.number, t, piece, more, cut and not more, rest or None)
 
     def _end(self, sink: "Sink", t: int, how: str, code: int | None, reason: str | None) -> None:

@@ -13,6 +13,8 @@ import os
 import time
 from _thread import allocate_lock
 
+from mcpspy.capture.encode import written
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -137,6 +139,10 @@ class Recording:
     def gap(self, t: int, lost: int, why: str) -> None:
         """Record that `lost` frames are missing at `t`; secrets in `why` are replaced."""
         self.record(lambda writer: writer.gap(t, lost, self.redactor.url(why)))
+
+    def release(self, t: int, held: int, how: str, rest: "dict[str, Any]") -> None:
+        """Record what became of a held frame; `rest` is what the record has besides: sent (bytes, or None), by."""
+        self.record(lambda writer: writer.release(t, held, how, written(rest)))
 
     def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
         """Record a signal that the relay received at `t`, sent to its `process` alone or to the `group`."""

@@ -1,13 +1,18 @@
 """From the bytes of one stream of lines to the frames of a channel.
 
-On the `wrap` path: no imports but `wire.lines`.
+On the `wrap` path: no imports but light modules of this package.
 """
 
+from mcpspy.capture.encode import written
 from mcpspy.wire.lines import PIECE, Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mcpspy.recording.recording import Recording, Sink
+
+    Fields = dict[str, Any]
 
 
 class Channel:
@@ -37,6 +42,27 @@ class Channel:
                         sink.frame(self._number, t, raw, more, cut)
             except Exception as error:
                 self._recording.fail(error)
+
+    def record(self, raw: bytes, t: int, rest: "Fields", *, ended: bool = True, cut: bool = False) -> None:
+        """Record one line that a gate has let through, changed, dropped or held.
+
+        `raw` is what was read at `t`, without its newline; with `ended` false only the beginning of a line, whose rest
+        is fed; with `cut` there is no newline. `rest` is what the record has besides: sent (bytes, or None), by, from,
+        held, undecided.
+        """
+        self._recording.record(self._record, raw, t, rest, ended, cut)
+
+    def _record(self, sink: "Sink", raw: bytes, t: int, rest: "Fields", ended: bool, cut: bool) -> None:
+        if not self._ended:
+            rest = written(rest)
+            frames = self._lines.feed(raw + b"\n" if ended and not cut else raw)
+            for piece, more, without in frames + self._lines.end() if cut else frames:
+                sink.frame(self._number, t, piece, more, without, rest)
+                rest = {}  # it stands on the first piece
+
+    def release(self, t: int, held: int, how: str, rest: "Fields") -> None:
+        """Record what became of a held frame; `rest` is what the record has besides: sent (bytes, or None), by."""
+        self._recording.release(t, held, how, rest)
 
     def end(self, t: int, how: str) -> None:
         """Record that the stream ended; a second call does nothing, since a pump and its relay may both see the end."""

@@ -80,7 +80,10 @@ def _about(row: Row, header: Header) -> Iterator[Entry]:
 
 def _forwarded(frame: Frame) -> Entry:
     """What was forwarded in place of a frame."""
-    text = "dropped" if frame.sent is None else f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
+    if frame.sent is not None:
+        text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
+    else:
+        text = "dropped" if frame.dropped else "held" if frame.held is not None else "sent by mcpspy"
     return _plain(f"{text} · {printable(frame.by or '', _LONG)}", "number")
 
 

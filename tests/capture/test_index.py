@@ -22,6 +22,7 @@ from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, SIGNAL, file
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 
+RELEASE = {"kind": "release", "t": 9, "held": 3, "how": "edited", "sent": "x"}
 BIG = b'{"method":"x","params":"%s"}' % (b"12345678" * 32768)  # 256 KiB: five pieces
 
 
@@ -132,6 +133,9 @@ CASES = {
     "pieces, then the end": [piece(1, "ab"), piece(1, "b", ch=2), END],
     "pieces, then damage": [piece(1, "ab"), piece(2, "cd"), b"{torn\n", piece(3, "ef", more=False)],
     "pieces, then damage like a frame": [piece(1, "ab"), TORN, piece(3, "ef", more=False)],
+    "pieces, then a release": [piece(1, "ab"), RELEASE, piece(2, "cd", more=False), FRAME],
+    "a release": [FRAME | {"held": 3}, RELEASE, FRAME],
+    "damage before a release and a gap": [TORN, RELEASE, GAP],
     "damage": [FRAME, TORN, FRAME],
     "damage before a gap": [FRAME, TORN, GAP, FRAME],
     "damage before an unknown kind and a gap": [FRAME, TORN, {"kind": "mark"}, GAP],

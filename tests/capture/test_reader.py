@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture, Records, parse_header
-from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open, Release, Signal
 from mcpspy.capture.scan import raw_of
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 from tests.transcript import begin, capture, finish
@@ -153,6 +153,46 @@ def test_keys_that_this_version_does_not_know_are_skipped():
     new = {"new": [1, {"deep": None}]}
     content = b"".join(line(record | new) for record in (HEADER, OPEN, FRAME, CLOSE, GAP, END))
     assert both(content) == both(file(OPEN, FRAME, CLOSE, GAP, END))
+
+
+def test_what_a_gate_did_to_a_frame_is_told_apart():
+    """Changed, dropped (null), held, and as it came (no `sent`) are four things."""
+    records = both(
+        file(
+            OPEN,
+            FRAME | {"sent": "x", "by": "gate a"},
+            FRAME | {"sent": {"b64": "/w=="}, "by": "gate a"},
+            FRAME | {"sent": None, "by": "gate a"},
+            FRAME | {"held": 3, "by": "gate a"},
+            FRAME | {"undecided": True},
+            {"kind": "release", "t": 6, "held": 3, "how": "edited", "sent": "y", "by": "gate a"},
+            {"kind": "release", "t": 7, "held": 4, "how": "dropped", "sent": None},
+            {"kind": "release", "t": 8, "held": 5, "how": "continued"},
+        )
+    )
+    assert records[1:] == [
+        Frame(3, 1, 5, b"{}", sent=b"x", by="gate a"),
+        Frame(4, 1, 5, b"{}", sent=b"\xff", by="gate a"),
+        Frame(5, 1, 5, b"{}", by="gate a", dropped=True),
+        Frame(6, 1, 5, b"{}", by="gate a", held=3),
+        Frame(7, 1, 5, b"{}", undecided=True),
+        Release(8, 6, 3, "edited", b"y", "gate a"),
+        Release(9, 7, 4, "dropped", dropped=True),
+        Release(10, 8, 5, "continued"),
+    ]
+
+
+def test_a_release_belongs_to_no_channel_and_cuts_no_frame():
+    release = {"kind": "release", "t": 6, "held": 3, "how": "expired"}
+    found = both(file(OPEN, piece(1, "a"), release, piece(1, "b", more=False)))
+    assert [type(record) for record in found] == [Open, Release, Frame]
+    assert found[2].raw == b"ab"
+
+
+@pytest.mark.parametrize("change", [{"held": "3"}, {"how": 5}, {"sent": 5}, {"sent": {}}])
+def test_a_damaged_release_is_a_gap(change):
+    (gap,) = both(file({"kind": "release", "t": 6, "held": 3, "how": "expired"} | change))
+    assert isinstance(gap, Gap)
 
 
 def test_a_file_with_carriage_returns_reads_alike():

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from mcpspy.capture import files
 from mcpspy.capture import writer as module
-from mcpspy.capture.encode import to_json
+from mcpspy.capture.encode import as_sent, to_json
 from mcpspy.capture.reader import Capture, Records
-from mcpspy.capture.records import Close, End, Frame, Gap, Open
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Release
 from mcpspy.capture.writer import create
 from mcpspy.wire.lines import Lines
 from tests.transcript import WALL, begin, finish
@@ -150,6 +150,26 @@ def test_records_of_http_have_what_stdio_has_not(tmp_path):
     assert (changed.sent, changed.by) == (b"data: 2\n", "endpoint")
     assert (joined.raw, joined.op, joined.cut) == (b"\xff", "binary", True)
     assert (close.code, close.reason, end.code, end.signal) == (1000, "bye", None, None)
+
+
+def test_what_became_of_a_held_frame_is_a_record_of_its_own(tmp_path):
+    writer, _ = make(tmp_path / "a")
+    writer.frame(1, 2, b"{}", more=False, cut=False, rest={"by": "gate a", "held": 1})
+    writer.frame(1, 2, b"\xff", more=False, cut=False, rest={"sent": as_sent(None), "by": "gate a"})
+    writer.release(3, 1, "continued")
+    writer.release(3, 2, "edited", {"sent": as_sent(b"a"), "by": "gate a"})
+    writer.release(3, 3, "edited", {"sent": as_sent(b"\xff")})
+    finish(writer, 5)
+    assert lines(tmp_path / "a")[1:-1] == [
+        b'{"kind":"frame","ch":1,"t":2,"raw":"{}","by":"gate a","held":1}',
+        b'{"kind":"frame","ch":1,"t":2,"b64":"/w==","sent":null,"by":"gate a"}',
+        b'{"kind":"release","t":3,"held":1,"how":"continued"}',
+        b'{"kind":"release","t":3,"held":2,"how":"edited","sent":"a","by":"gate a"}',
+        b'{"kind":"release","t":3,"held":3,"how":"edited","sent":{"b64":"/w=="}}',
+        b'{"kind":"end","t":5,"exit":{"code":0}}',
+    ]
+    assert read(tmp_path / "a")[1].dropped
+    assert read(tmp_path / "a")[4] == Release(6, 3, 3, "edited", b"\xff")
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_a_gate_tells_what_was_sent(exchange, recorder):
     """`sent` and `by` come from the gate's verdict, never from comparing bytes afterwards."""
     exchange.open_request(0, request())
     body = exchange.open_response(1, response(("content-type", "text/event-stream")))
-    body.frame(b"data: 1\n", 2, gated={"sent": "data: I\n", "by": "endpoint"})
+    body.frame(b"data: 1\n", 2, gated={"sent": b"data: I\n", "by": "endpoint"})
     body.feed(b"data: 1\n\n", 3)
     assert [frame[2:] for frame in calls(recorder, "frame")] == [
         (b"data: 1\n", False, False, {"sent": "data: I\n", "by": "endpoint"}),

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Close, End, Frame, Open
+from mcpspy.capture.records import Close, End, Frame, Open, Release
 from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
 from mcpspy.wire.lines import PIECE, Lines
@@ -51,6 +51,36 @@ def test_a_big_frame_goes_on_from_piece_to_piece(tmp_path, said):
     _, big, after = Capture(str(tmp_path / "a")).records()
     assert (big.raw, big.t) == (b"x" * 5 * 65536, 5)
     assert after.raw == b"after"
+
+
+def test_a_line_that_a_gate_decided_on_is_recorded_with_what_was_sent(tmp_path, said):
+    """The bytes that came stand beside those that went."""
+    recording = Recording(said.append, sink=begin(tmp_path / "a"))
+    channel = Channel(recording, 0, "client", "stdin")
+    channel.feed(b"as it came\n", 1)
+    channel.record(b"changed", 2, {"sent": b"\xff", "by": "gate a"})
+    channel.record(b"dropped", 3, {"sent": None, "by": "gate a"})
+    channel.record(b"", 4, {"by": "gate a", "held": 1})
+    channel.release(5, 1, "edited", {"sent": b"x", "by": "gate a"})
+    channel.record(b"{}", 5, {"from": "mcpspy", "by": "gate a"})
+    channel.record(b"y" * 200_000, 6, {"undecided": True}, ended=False)
+    channel.feed(b"z" * 200_000 + b"\n", 7)
+    channel.record(b"w" * 65537, 8, {"by": "gate a", "held": 2}, cut=True)
+    channel.end(9, "eof")
+    channel.record(b"late", 10, {"by": "gate a"})
+    _, *records, close = Capture(str(tmp_path / "a")).records()
+    assert records == [
+        Frame(3, 1, 1, b"as it came"),
+        Frame(4, 1, 2, b"changed", sent=b"\xff", by="gate a"),
+        Frame(5, 1, 3, b"dropped", by="gate a", dropped=True),
+        Frame(6, 1, 4, b"", by="gate a", held=1),
+        Release(7, 5, 1, "edited", b"x", "gate a"),
+        Frame(8, 1, 5, b"{}", sender="mcpspy", by="gate a"),
+        Frame(records[6].n, 1, 7, b"y" * 200_000 + b"z" * 200_000, undecided=True),
+        Frame(records[7].n, 1, 8, b"w" * 65537, cut=True, by="gate a", held=2),
+    ]
+    assert isinstance(close, Close)
+    assert said == []
 
 
 def test_a_chunk_without_bytes_is_no_frame(said):
