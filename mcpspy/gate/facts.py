@@ -1,0 +1,74 @@
+"""What is known of a frame besides its bytes: who sent it, on what channel, in which session."""
+
+from mcpspy.gate.messages import Envelope, read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from mcpspy.gate.in_flight import InFlight
+
+
+class Facts:
+    """One direction of one session; decodes a frame once for all who ask."""
+
+    __slots__ = ("_frame", "_in_flight", "_lower", "_read", "framing", "requester", "sender", "session")
+
+    def __init__(self, sender: str, framing: str, session: "Hashable", in_flight: "InFlight") -> None:
+        self.sender = sender
+        """`client` or `server`."""
+        self.framing = framing
+        """`lines`, `sse`, `body` or `message`."""
+        self.session = session
+        """What tells sessions apart, such as the session id; None on stdio."""
+        self.requester = "server" if sender == "client" else "client"
+        """Whose requests the responses of this direction answer."""
+        self._in_flight = in_flight
+        self._frame: bytes | None = None
+        self._lower: bytes | None = None
+        self._read: tuple[Envelope, ...] | None = None
+
+    def begin(self, frame: bytes) -> None:
+        """Turn to another frame."""
+        self._frame, self._lower, self._read = frame, None, None
+
+    def end(self) -> None:
+        """Keep nothing of the frame."""
+        self._frame = self._lower = self._read = None
+
+    @property
+    def lower(self) -> bytes:
+        """The frame in lower case: words are looked for in it whatever their case."""
+        if self._lower is None:
+            self._lower = (self._frame or b"").lower()
+        return self._lower
+
+    @property
+    def decoded(self) -> bool:
+        """Whether somebody has asked for the messages."""
+        return self._read is not None
+
+    @property
+    def messages(self) -> tuple[Envelope, ...]:
+        """The messages of the frame."""
+        if self._read is None:
+            self._read = read(self._frame or b"", self.framing)
+        return self._read
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether the frame may hold a response to a request that is kept."""
+        if not self._in_flight.any(self.session, self.requester):
+            return False
+        frame = self._frame or b""
+        return b'"result"' in frame or b'"error"' in frame or ESCAPE in frame
+
+    def about(self, message: Envelope) -> tuple[str | None, str | None]:
+        """Method and name of a message; those of a response are its request's."""
+        if message.answers:
+            return self._in_flight.find(self.session, self.requester, message.id)
+        return message.method, message.name
+
+
+ESCAPE = b"\\u00"
+"""ASCII letters may stand in JSON as escapes: such a frame is decoded, whatever words it holds."""

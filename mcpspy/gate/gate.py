@@ -1,0 +1,105 @@
+"""The gate that a relay asks: several gates in a row, and what must hold whatever they do.
+
+- The first verdict that is not `Pass` is the verdict.
+- A gate that raises lets the frame pass, and is reported once.
+- A frame over 1 MiB passes undecided.
+- `ping`, its response, and cancellations overtake frames that are held, unless a gate names them.
+"""
+
+from itertools import count
+
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.in_flight import InFlight
+from mcpspy.gate.messages import CANCELLED
+from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+    from typing import Protocol
+
+    from mcpspy.gate.verdicts import Verdict
+
+    class Decider(Protocol):
+        """What the gate consists of, such as `CompiledGate`."""
+
+        @property
+        def by(self) -> str:
+            """Its name, as the capture shows it."""
+
+        @property
+        def follows(self) -> bool:
+            """Whether it asks for the method or name of a response's request."""
+
+        def wants(self, facts: Facts) -> bool:
+            """Whether it may ask for the requests of this frame when their responses come; cheap."""
+
+        def decide(self, frame: bytes, facts: Facts, t: int) -> "Verdict":
+            """The verdict on a frame that came at `t`."""
+
+
+LIMIT = 1 << 20
+"""Bytes of the longest frame that is decided on."""
+
+
+class Gate:
+    """All gates of one relay. One thread at a time may use it."""
+
+    def __init__(self, gates: "Sequence[Decider]", report: "Callable[[str], None]") -> None:
+        """`report` gets one sentence for each gate that fails."""
+        self.numbers = count(1)
+        """The numbers of held frames, unique in a capture."""
+        self._gates = gates
+        self._report = report
+        self._reported: set[Decider] = set()
+        self._in_flight = InFlight()
+
+    def facts(self, sender: str, framing: str, session: "Hashable" = None) -> Facts:
+        """What `decide` needs to know besides the frame; one object for each channel."""
+        return Facts(sender, framing, session, self._in_flight)
+
+    def decide(self, frame: bytes, facts: Facts, t: int) -> "Verdict":
+        """The verdict on a frame that came at `t`; never raises."""
+        if len(frame) > LIMIT:
+            return UNDECIDED
+        facts.begin(frame)
+        verdict: Verdict = PASS
+        for gate in self._gates:
+            try:
+                verdict = gate.decide(frame, facts, t)
+            except Exception as error:
+                self._fail(gate, error)
+            if verdict is not PASS:
+                break
+        else:
+            verdict = _overtaking(frame, facts)
+        self._follow(frame, facts)
+        facts.end()
+        return verdict
+
+    def _follow(self, frame: bytes, facts: Facts) -> None:
+        """Keep the requests whose responses some gate may ask for, or that are pings; forget those answered."""
+        if b'"ping"' in frame or any(gate.follows and gate.wants(facts) for gate in self._gates):
+            for message in facts.messages:
+                if message.kind == "request":
+                    self._in_flight.note(facts.session, facts.sender, message)
+        if facts.decoded:
+            for message in facts.messages:
+                if message.answers:
+                    self._in_flight.forget(facts.session, facts.requester, message.id)
+
+    def _fail(self, gate: "Decider", error: Exception) -> None:
+        if gate not in self._reported:
+            self._reported.add(gate)
+            self._report(f"{gate.by} failed ({type(error).__name__}: {error}); such frames pass unchanged")
+
+
+def _overtaking(frame: bytes, facts: Facts) -> Pass:
+    """The verdict on a frame that no gate names."""
+    if (b'"ping"' in frame or b"cancelled" in frame or facts.may_answer) and len(facts.messages) == 1:
+        message = facts.messages[0]
+        if message.method == CANCELLED:
+            return Pass(overtakes=True, cancels=message.cancels)
+        if facts.about(message)[0] == "ping":
+            return Pass(overtakes=True)
+    return PASS

@@ -1,0 +1,84 @@
+"""The verdicts on a frame. Each one but `Pass` says in `by` who decided it, as the capture shows it: `gate NAME`.
+
+Frames in a verdict have no delimiter; the relay that writes them adds it. Times are nanoseconds since the capture
+started.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from mcpspy.gate.messages import Key
+
+    AtOnce: TypeAlias = "Pass | Send | Drop | Reply | CloseStream"
+    """What needs no wait."""
+    Verdict: TypeAlias = "AtOnce | Hold"
+
+
+class Pass:
+    """Forward the frame as it came."""
+
+    __slots__ = ("cancels", "overtakes", "undecided")
+
+    def __init__(self, *, overtakes: bool = False, cancels: "Key | None" = None, undecided: bool = False) -> None:
+        self.overtakes = overtakes
+        """Whether it goes before frames that are held."""
+        self.cancels = cancels
+        """Of a cancellation: the id of the request."""
+        self.undecided = undecided
+        """Whether the frame is too long to decide on."""
+
+
+class Send:
+    """Forward these frames instead, in their order."""
+
+    __slots__ = ("by", "frames")
+
+    def __init__(self, frames: tuple[bytes, ...], by: str) -> None:
+        self.frames = frames
+        self.by = by
+
+
+class Drop:
+    """Forward nothing."""
+
+    __slots__ = ("by",)
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+
+
+class Reply:
+    """Forward nothing, and send the frame, a JSON-RPC response, back to the sender."""
+
+    __slots__ = ("by", "frame")
+
+    def __init__(self, frame: bytes, by: str) -> None:
+        self.frame = frame
+        self.by = by
+
+
+class CloseStream:
+    """Forward nothing, and end the stream that the frame came on."""
+
+    __slots__ = ("by",)
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+
+
+class Hold:
+    """Wait until the time `until`, unless somebody releases the frame earlier; then do as `then` says."""
+
+    __slots__ = ("by", "how", "then", "until")
+
+    def __init__(self, until: int, by: str, how: str, then: "AtOnce") -> None:
+        self.until = until
+        self.by = by
+        self.how = how
+        """What its release is called when the time has come: `expired` or `delayed`."""
+        self.then = then
+
+
+PASS = Pass()
+UNDECIDED = Pass(undecided=True)

@@ -1,0 +1,183 @@
+import fnmatch
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.gate.compiled import CompiledGate, matches
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.in_flight import InFlight
+from mcpspy.gate.messages import read
+from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Reply, Send
+
+CALL = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search_docs"}}'
+RESULT = b'{"jsonrpc":"2.0","id":3,"result":{"isError":true}}'
+ERROR = b'{"jsonrpc":"2.0","id":3,"error":{"code":1}}'
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+
+
+def gate(action=None, **rest):
+    return CompiledGate({"name": "g", "action": action or {"drop": True}} | rest)
+
+
+def decide(gate, frame, sender="client", table=None, t=100):
+    facts = Facts(sender, "lines", None, table or InFlight())
+    facts.begin(frame)
+    return gate.decide(frame, facts, t)
+
+
+def acts(when, frame, sender="client", table=None):
+    return decide(gate(when=when), frame, sender, table) is not PASS
+
+
+@pytest.mark.parametrize(
+    ("when", "chosen"),
+    [
+        ({}, "call note result error text"),
+        ({"from": "client"}, "call note text"),
+        ({"from": "server"}, "result error"),
+        ({"kind": "request"}, "call"),
+        ({"kind": "notification"}, "note"),
+        ({"kind": "result"}, "result"),
+        ({"kind": "error"}, "error"),
+        ({"kind": "response"}, "result error"),
+        ({"method": "tools/call"}, "call result error"),
+        ({"method": "tools/*", "kind": "request"}, "call"),
+        ({"method": "*"}, "call note result error"),
+        ({"method": "Tools/call"}, ""),
+        ({"method": "tools"}, ""),
+        ({"name": "search*"}, "call result error"),
+        ({"name": "search*", "kind": "error"}, "error"),
+        ({"name": "search?docs", "from": "client"}, "call"),
+        ({"name": "docs"}, ""),
+        ({"id": ["number", "3"]}, "call result error"),
+        ({"id": ["string", "3"]}, ""),
+        ({"id": ["number", "3"], "kind": "result"}, "result"),
+    ],
+)
+def test_a_gate_names_the_frames_for_which_all_terms_hold(when, chosen):
+    table = InFlight()
+    table.note(None, "client", read(CALL, "lines")[0])
+    frames = {"call": CALL, "note": NOTE, "result": RESULT, "error": ERROR, "text": b"\xff no JSON"}
+    senders = {"result": "server", "error": "server"}
+    found = [it for it, frame in frames.items() if acts(when, frame, senders.get(it, "client"), table)]
+    assert found == chosen.split()
+
+
+def test_a_response_to_a_request_that_is_not_in_the_table_has_neither_method_nor_name():
+    assert not acts({"method": "*"}, RESULT, "server")
+    assert acts({"kind": "result"}, RESULT, "server")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        CALL.replace(b"/", b"\\/"),
+        CALL.replace(b"tools", b"\\u0074\\u006f\\u006f\\u006cs"),
+        CALL.replace(b"search_docs", b"\\u0073earch_docs"),
+        CALL.replace(b"search_docs", b"SEARCH_docs"),
+        b"[" + NOTE + b"," + CALL + b"]",
+    ],
+)
+def test_the_search_for_words_hides_no_frame_that_matches(frame):
+    """Escapes, another case, batches."""
+    assert acts({"method": "tools/call", "name": "search*"}, frame)
+
+
+def test_a_frame_without_the_words_is_not_decoded():
+    facts = Facts("client", "lines", None, InFlight())
+    facts.begin(NOTE)
+    assert gate(when={"method": "tools/call"}).decide(NOTE, facts, 0) is PASS
+    assert not facts.decoded
+
+
+@given(st.text("ab*?/", max_size=6), st.text("ab/", max_size=8))
+def test_globs_are_those_of_fnmatch(glob, text):
+    assert matches(glob, text) == bool(re.match(fnmatch.translate(glob), text))
+
+
+def test_globs_ignore_case_without_capitals():
+    assert matches("search*", "Search_Docs")
+    assert not matches("Search*", "search_docs")
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "value"),
+    [
+        ({"drop": True}, Drop, None),
+        ({"repeat": 2}, Send, (CALL, CALL)),
+        ({"send": "not JSON"}, Send, (b"not JSON",)),
+        ({"send": ["a", "b"]}, Send, (b"a", b"b")),
+        ({"close": True}, CloseStream, None),
+        ({"answer": ' {"result":{"a":1.10}}'}, Reply, b'{"jsonrpc":"2.0","id":3,"result":{"a":1.10}}'),
+    ],
+)
+def test_an_action_that_needs_no_wait(action, kind, value):
+    verdict = decide(gate(action), CALL)
+    assert (type(verdict), verdict.by) == (kind, "gate g")
+    assert getattr(verdict, "frames", getattr(verdict, "frame", None)) == value
+    delayed = decide(gate(action | {"delay": 50}), CALL, t=100)
+    assert (type(delayed), delayed.until, delayed.how, type(delayed.then)) == (Hold, 150, "delayed", kind)
+
+
+def test_hold_and_delay_end_by_themselves():
+    held = decide(gate({"hold": 60}), CALL, t=100)
+    assert (held.until, held.how, held.then, held.by) == (160, "expired", PASS, "gate g")
+    delayed = decide(gate({"delay": 60}), CALL, t=100)
+    assert (delayed.until, delayed.how, delayed.then) == (160, "delayed", PASS)
+
+
+@pytest.mark.parametrize("frame", [NOTE, RESULT, b"[" + CALL + b"," + CALL + b"]", CALL.replace(b"3", b"true")])
+def test_only_a_single_request_can_be_answered(frame):
+    answering = gate({"answer": '{"result":{}}'}, when={"method": "*"})
+    table = InFlight()
+    table.note(None, "server", read(CALL, "lines")[0])
+    with pytest.raises(ValueError, match="only a single request"):
+        decide(answering, frame, table=table)
+
+
+def acted(gate, count=10):
+    return [decide(gate, CALL) is not PASS for _ in range(count)]
+
+
+def test_after_and_times():
+    assert acted(gate(after=3)) == [False] * 3 + [True] * 7
+    assert acted(gate(times=2)) == [True] * 2 + [False] * 8
+    assert acted(gate(after=3, times=1)) == [False] * 3 + [True] + [False] * 6
+
+
+def test_only_matches_count():
+    counting = gate(after=1, when={"method": "tools/call"})
+    for _ in range(5):
+        assert decide(counting, NOTE) is PASS
+    assert decide(counting, CALL) is PASS
+    assert decide(counting, CALL) is not PASS
+
+
+def test_chance_is_the_same_in_every_run():
+    first = acted(gate(chance=0.2, seed=7), 2000)
+    assert first == acted(gate(chance=0.2, seed=7), 2000)
+    assert first != acted(gate(chance=0.2, seed=8), 2000)
+    assert 300 < sum(first) < 500
+    assert first[:20] == [number in CHOSEN for number in range(1, 21)], "on every machine and in every version"
+    assert not any(acted(gate(chance=0)))
+    assert all(acted(gate(chance=1)))
+
+
+CHOSEN = {11, 13, 15}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"when": {"header": "x"}}, "header"),
+        ({"action": {"garble": "bom"}}, "garble"),
+        ({"action": {}}, "one action"),
+        ({"action": {"drop": True, "close": True}}, "one action"),
+    ],
+)
+def test_what_it_does_not_know_is_refused(change, fault):
+    with pytest.raises(ValueError, match=fault):
+        CompiledGate(json.loads(json.dumps({"name": "g", "action": {"drop": True}} | change)))
