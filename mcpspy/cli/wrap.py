@@ -73,7 +73,8 @@ def wrap(arguments: list[str]) -> int:
     from mcpspy.relay.stdio.relay import run  # while the server boots
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
-    os._exit(run(server, argv, environ, **options, limit=limit, check=check))
+    name, output, folder = options["name"], options["output"], options["folder"]
+    os._exit(run(server, argv, environ, name=name, output=output, folder=folder, limit=limit, check=check))
 
 
 def _limit(text: str | None) -> int | None:

@@ -3,8 +3,6 @@
 Only then does the tap get it. A pump knows nothing of frames, and nothing it does can hold up another: a server that
 writes without reading does not stall the rest. No descriptor that others share is ever made non-blocking.
 
-Interception, when it comes, is a gate between the read and the write of one pump.
-
 Imported on the `wrap` path: nothing heavy here.
 """
 
@@ -94,7 +92,7 @@ class Pump:
             try:
                 chunk = read(source, CHUNK)
             except BlockingIOError:  # somebody who shares the descriptor made it so
-                _wait(source, "read")
+                wait_for(source, "read")
                 continue
             except OSError:
                 return "reset"
@@ -128,7 +126,7 @@ class Pump:
             try:
                 view = view[os.write(self.sink, view) :]
             except BlockingIOError:  # somebody who shares the descriptor made it so
-                _wait(self.sink, "write")
+                wait_for(self.sink, "write")
             except (BrokenPipeError, ConnectionResetError):
                 return False
             except OSError:
@@ -148,7 +146,7 @@ class Pump:
             os.close(null)
 
 
-def _wait(fd: int, what: str) -> None:
+def wait_for(fd: int, what: str) -> None:
     """Wait until a descriptor that others made non-blocking is ready."""
     import select
 

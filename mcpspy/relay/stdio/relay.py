@@ -27,8 +27,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
 
+    from mcpspy.gate.gate import Gate
     from mcpspy.recording.recording import Recording
     from mcpspy.relay.stdio.companion import Companion
+    from mcpspy.relay.stdio.gated import GatedPump
 
 _END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
 _ASIDE = 0.05  # seconds that the end waits for a sentence to be read
@@ -44,18 +46,21 @@ def run(
     folder: str | None,
     limit: int | None = None,
     check: bool,
+    gate: "Gate | None" = None,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
     The capture's `name`, file, folder and size limit in bytes are the user's choice, or None; with `check` a companion
-    checks it meanwhile. Returns the exit status for this process; a death by signal is repeated here and now.
+    checks it meanwhile; a `gate` decides on each frame of stdin and stdout. Returns the exit status for this process; a death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
-    pumps = [
-        Pump(0, server.stdin, started, server.settle),
-        Pump(server.stdout, 1, started),
-        Pump(server.stderr, 2, started),
-    ]
+    gated: tuple[GatedPump, ...] = ()
+    if gate:
+        from mcpspy.relay.stdio.gated import gated_pumps
+
+        gated = gated_pumps(server, started, gate)
+    plain = () if gated else (Pump(0, server.stdin, started, server.settle), Pump(server.stdout, 1, started))
+    pumps: list[Pump] = [*gated, *plain, Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
     from mcpspy.recording.recording import Clock, Recording  # bytes pass already
@@ -71,6 +76,9 @@ def run(
 
     def seen(number: int, t: int, to: str, forwarded: bool) -> None:
         recording.signal(max(t - started, 0), number, to, forwarded)
+        if server.asked_to_end is not None:
+            for pump in gated:
+                pump.hasten()
 
     try:
         server.confirm()
@@ -80,6 +88,9 @@ def run(
         say(str(error))
         code, why = error.status, error.reason
     exited = time.monotonic_ns()
+    if gated:
+        gated[0].abandon()
+        gated[1].hasten()
     for pump in drain(server, pumps[1:], seen) + pumps[:1]:
         pump.channel().end(pump.now(), "exit")
     for said in _asides:

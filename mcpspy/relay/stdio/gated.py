@@ -1,0 +1,333 @@
+"""One direction of the relay of `wrap` with a gate between the read and the write.
+
+The rules. A line is forwarded when it is whole, as the gate's verdict says, and then recorded. What the gate does not
+name passes byte for byte. A line of more than 1 MiB passes undecided, from there on as it arrives. Frames that are held
+wait in a `FrameOrder`; a second thread, the timekeeper, forwards them when their time has come. While much waits,
+nothing more is read. The other direction goes on meanwhile.
+
+Locks: `_order` guards what waits and is held until what goes has been written; `_sink` guards each write. Both belong
+to one direction: a thread of the other one, or one that releases a held frame, leaves a note for the timekeeper and
+goes on. So no thread ever waits for two peers.
+
+Imported on the `wrap` path, if there is a gate: nothing heavy here.
+"""
+
+import os
+from _thread import allocate_lock, start_new_thread
+
+from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.order import FrameOrder, GatedFrame
+from mcpspy.gate.verdicts import CloseStream, Pass, Reply, Send
+from mcpspy.relay.stdio.pump import CHUNK, Pump, wait_for
+from mcpspy.wire.lines import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
+    from collections.abc import Callable
+
+    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.gate import Gate
+    from mcpspy.gate.verdicts import AtOnce
+    from mcpspy.process.child import Child
+    from mcpspy.recording.stream import Channel
+
+
+class GatedPump(Pump):
+    """One direction of lines; `other` is the opposite one, `deciding` the lock of the gate that both ask."""
+
+    other: "GatedPump"
+
+    def __init__(
+        self,
+        source: int,
+        sink: int,
+        started: int,
+        sender: str,
+        gate: "Gate",
+        deciding: "LockType",
+        settle: "Callable[[], None] | None" = None,
+    ) -> None:
+        self._reading = False
+        self._waiting = FrameOrder(gate.numbers, "lines")
+        self._order, self._sink = allocate_lock(), allocate_lock()
+        super().__init__(source, sink, started, settle)
+        self._gate = gate
+        self._deciding = deciding
+        self._facts: Facts = gate.facts(sender, "lines")
+        self._lines = Lines()
+        self._parts: list[bytes] = []  # of a line of more than one piece
+        self._size = 0
+        self._inside = False  # a line of more than LIMIT is being forwarded as it arrives
+        self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
+        self._released: list[tuple[int, str, AtOnce | None]] = []  # what `release` was told
+        self._how = ""  # why nothing more is forwarded
+        self._hurry = self._done = False
+        self._wake, self._room = allocate_lock(), allocate_lock()  # taken, until there is something to look at
+        self._wake.acquire()
+        self._room.acquire()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something that was read is still to be forwarded."""
+        replying = bool(self._replies) and not self._inside
+        return self._reading or bool(self._waiting) or self._order.locked() or replying
+
+    @busy.setter
+    def busy(self, reading: bool) -> None:
+        self._reading = reading
+
+    def channel(self) -> "Channel":
+        """The channel to record into; waits for it, in several threads."""
+        if self._channel is None:
+            with self._begun:
+                pass
+        assert self._channel
+        return self._channel
+
+    def start(self) -> None:
+        """Begin to keep the time of what is held. Raises RuntimeError where no thread can be had."""
+        start_new_thread(self._keep_time, ())
+
+    def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> None:
+        """Let the held frame with that number go, with another verdict if one is given; returns at once."""
+        self._released.append((held, how, verdict))
+        _signal(self._wake)
+
+    def hasten(self) -> None:
+        """Let all go that is held, and hold nothing more; returns at once."""
+        self._hurry = True
+        _signal(self._wake)
+
+    def abandon(self) -> None:
+        """Record that what is held will not be forwarded: nobody is there to take it."""
+        self._how = self._how or "exit"
+        if self._order.acquire(timeout=0.01):  # else its holder is stuck in a write
+            self._order.release()
+            self._let_go(lambda: self._waiting.end("closed"))
+
+    def _pump(self) -> str:
+        try:
+            return self._read()
+        finally:
+            self._let_go(lambda: self._waiting.end("closed"))
+            self._flush_replies()
+            self._done = True
+            _signal(self._wake)
+
+    def _read(self) -> str:
+        while True:
+            self.busy = False
+            self._wait(lambda: not self._waiting.full)
+            if self._how:
+                return self._how
+            try:
+                chunk = os.read(self.source, CHUNK)
+            except BlockingIOError:  # somebody who shares the descriptor made it so
+                wait_for(self.source, "read")
+                continue
+            except OSError:
+                self._end()
+                return self._how or "reset"
+            t = self.now()
+            self.busy = True
+            if not chunk:
+                self._end()
+                return self._how or "eof"
+            if self.stop or self._how:
+                return self._how or "exit"
+            self.reads += 1
+            if self._lines.between and not self._parts and chunk.find(b"\n") == len(chunk) - 1:
+                self._line(chunk[:-1], t, chunk)  # what almost every read is
+            else:
+                for raw, more, _ in self._lines.feed(chunk):
+                    self._piece(raw, t, more=more)
+            if self._first:
+                self._first()
+                self._first = None
+
+    def _end(self) -> None:
+        """Forward what waits, in its order, and a last line without its newline."""
+        t = self.now()
+        self._let_go(lambda: self._waiting.end("closed"))
+        rest = b"".join(self._parts + [raw for raw, _, _ in self._lines.end()])
+        if self._inside:
+            self._through(rest, t, more=True)
+        elif rest:
+            self._line(rest, t, rest, cut=True)
+
+    def _piece(self, raw: bytes, t: int, *, more: bool) -> None:
+        """Take a line, or a piece of a long one."""
+        if self._inside:
+            self._through(raw, t, more=more)
+            return
+        self._parts.append(raw)
+        self._size += len(raw)
+        if more and self._size <= LIMIT:
+            return
+        line = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        if not more:
+            self._line(line, t, line + b"\n")
+            return
+        self._wait(lambda: not self._waiting)
+        with self._order, self._sink:
+            self._inside = True
+            self._write(line)
+        self.channel().record(line, t, {"undecided": True}, ended=False)
+
+    def _through(self, raw: bytes, t: int, *, more: bool) -> None:
+        """Forward a further piece of a line that is too long to decide on."""
+        piece = raw if more else raw + b"\n"
+        with self._sink:
+            self._write(piece)
+            self._inside = more
+        self.channel().feed(piece, t)
+        if not more:
+            self._flush_replies()
+
+    def _line(self, raw: bytes, t: int, line: bytes, *, cut: bool = False) -> None:
+        """Ask the gate about a line, and do as it says; `line` is `raw` with its newline."""
+        with self._deciding:
+            verdict = self._gate.decide(raw, self._facts, t)
+        if isinstance(verdict, Pass) and not verdict.undecided:
+            with self._order:
+                passes = not self._waiting
+                if passes:
+                    with self._sink:
+                        self._write(line)
+                    self.channel().feed(line, t)
+            if passes:
+                return
+        frame = GatedFrame(raw, t, verdict, cut=cut)
+
+        def feed() -> list[GatedFrame]:
+            going = self._waiting.feed(frame)
+            if frame.held is not None:
+                self.channel().record(raw, t, {"by": frame.by, "held": frame.held}, cut=cut)
+            if self._waiting:
+                _signal(self._wake)
+            return going
+
+        self._let_go(feed)
+
+    def _let_go(self, take: "Callable[[], list[GatedFrame]]") -> None:
+        """Carry out the verdicts on the frames that `take` says go now."""
+        replies = []
+        with self._order:
+            for frame in take():
+                reply = self._carry_out(frame)
+                if reply:
+                    replies.append(reply)
+            _signal(self._room)
+        for reply in replies:
+            self.other.reply(reply.frame, reply.by)
+
+    def _carry_out(self, frame: GatedFrame) -> Reply | None:
+        """Write what the verdict says, and record the frame, or its release."""
+        verdict, t = frame.verdict, self.now()
+        rest: dict[str, object] = {}
+        frames: tuple[bytes, ...] = (frame.raw,)
+        if isinstance(verdict, Pass):
+            if verdict.undecided:
+                rest["undecided"] = True
+        else:
+            frames = verdict.frames if isinstance(verdict, Send) else ()
+            rest = {"sent": frames[0] if frames else None, "by": verdict.by}
+        if frames:
+            with self._sink:
+                written = not self._how and self._write(b"\n".join(frames) + (b"" if frame.cut else b"\n"))
+            if frame.held is not None and not written:
+                rest["sent"] = None
+        if frame.held is None:
+            self.channel().record(frame.raw, frame.t, rest, cut=frame.cut)
+        else:
+            self.channel().release(t, frame.held, frame.how, rest)
+        for extra in frames[1:]:
+            self.channel().record(extra, t, {"from": "mcpspy", "by": rest["by"]})
+        if isinstance(verdict, CloseStream):
+            self._shut("shutdown")
+        return verdict if isinstance(verdict, Reply) else None
+
+    def reply(self, frame: bytes, by: str) -> None:
+        """Write a frame of ours to the sink, when no line is being forwarded there; returns at once."""
+        self._replies.append((frame, by))
+        _signal(self._wake)
+
+    def _flush_replies(self) -> None:
+        written = []
+        with self._sink:
+            while self._replies and not self._inside:
+                written.append(self._replies.pop(0))
+                self._write(written[-1][0] + b"\n")
+        for frame, by in written:
+            self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
+
+    def _write(self, line: bytes) -> bool:
+        """Write to the sink, as long as there is one."""
+        if self._how:
+            return False
+        try:
+            written = os.write(self.sink, line)
+        except OSError:
+            written = 0  # the slow way finds out why
+        if written == len(line) or self._forward(line[written:]):
+            return True
+        self._how = "abort"
+        return False
+
+    def _shut(self, how: str) -> None:
+        """End this direction now, although the source goes on."""
+        self._how = self._how or how
+        self._close(self.sink)
+        self.channel().end(self.now(), how)
+
+    def _close(self, fd: int) -> None:
+        with self._sink:
+            if fd >= 0:  # it may have been closed already
+                super()._close(fd)
+            if fd == self.sink:
+                self._how = self._how or "eof"
+                self.sink = -1
+
+    def _wait(self, ready: "Callable[[], bool]") -> None:
+        """Wait until what is held leaves room."""
+        while not ready() and not self._how:
+            self._room.acquire()
+
+    def _keep_time(self) -> None:
+        while not self._done:
+            with self._order:
+                until = self._waiting.until
+            wait = -1 if until is None else max(0.0, (until - self.now()) / 1e9)
+            self._wake.acquire(timeout=min(wait, 3600.0))
+            self._let_go(self._due)
+            self._flush_replies()
+
+    def _due(self) -> list[GatedFrame]:
+        """What goes now of what waits."""
+        going: list[GatedFrame] = []
+        while self._released:
+            going += self._waiting.release(*self._released.pop(0))
+        return going + (self._waiting.end("closed") if self._hurry else self._waiting.expire(self.now()))
+
+
+def gated_pumps(server: "Child", started: int, gate: "Gate") -> tuple[GatedPump, GatedPump]:
+    """The two directions of a server's stdin and stdout. Raises RuntimeError where no thread can be had."""
+    deciding = allocate_lock()
+    pair = (
+        GatedPump(0, server.stdin, started, "client", gate, deciding, server.settle),
+        GatedPump(server.stdout, 1, started, "server", gate, deciding),
+    )
+    pair[0].other, pair[1].other = pair[1], pair[0]
+    for pump in pair:
+        pump.start()
+    return pair
+
+
+def _signal(lock: "LockType") -> None:
+    """Let the one who waits for the lock look again."""
+    try:
+        lock.release()
+    except RuntimeError:  # it has been told already
+        pass

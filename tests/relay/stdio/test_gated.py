@@ -1,0 +1,495 @@
+"""A gate between the read and the write of `wrap`: with real pipes, and with real processes around them."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from _thread import allocate_lock
+from random import Random
+
+import pytest
+
+import mcpspy
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, Frame, Release
+from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.verdicts import Drop, Send
+from mcpspy.recording.stream import Tap
+from mcpspy.relay.stdio.gated import GatedPump
+from tests.relay.harness import LIMIT as SECONDS
+from tests.relay.harness import end_group, python, until
+from tests.transcript import begin
+
+SECOND = 1_000_000_000
+CALL = b'{"id":1,"method":"tools/call","params":{"name":"search"}}'
+OTHER = b'{"id":2,"method":"tools/list"}'
+PING = b'{"id":3,"method":"ping"}'
+CANCEL = b'{"method":"notifications/cancelled","params":{"requestId":1}}'
+
+
+def compiled(action, name="g", **when):
+    return {"name": name, "when": when, "action": action}
+
+
+CALLS = {"method": "tools/call", "kind": "request"}
+
+
+class Pair:
+    """Both directions of a gated relay, each between two pipes: `client` and `server` are what the peers hold."""
+
+    def __init__(self, path, gates):
+        self.path, self.said = path, []
+        pipes = [os.pipe() for _ in range(4)]  # client writes, server reads, server writes, client reads
+        gate = Gate([gate if hasattr(gate, "decide") else CompiledGate(gate) for gate in gates], self.said.append)
+        deciding = allocate_lock()
+        self.there = GatedPump(pipes[0][0], pipes[1][1], 0, "client", gate, deciding)
+        self.back = GatedPump(pipes[2][0], pipes[3][1], 0, "server", gate, deciding)
+        self.there.other, self.back.other = self.back, self.there
+        self.client, self.server = (pipes[0][1], pipes[3][0]), (pipes[2][1], pipes[1][0])
+        tap = Tap(begin(path), self.said.append)
+        self.threads = []
+        for pump, sender, role in ((self.there, "client", "stdin"), (self.back, "server", "stdout")):
+            pump.start()
+            pump.begin(tap.open(0, sender, role), None)
+            self.threads.append(threading.Thread(target=pump.run, daemon=True))
+            self.threads[-1].start()
+
+    def close(self, *fds):
+        for fd in fds:
+            os.close(fd)
+
+    def join(self):
+        for thread in self.threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+    def records(self, kind=None):
+        return [it for it in Capture(str(self.path)).records() if kind is None or isinstance(it, kind)]
+
+    def held(self):
+        """The raw frames that were held, by number."""
+        return {frame.held: frame.raw for frame in self.records(Frame) if frame.held is not None}
+
+    def finish(self):
+        """Both peers write no more; returns what is left for the server and for the client."""
+        self.close(self.client[0], self.server[0])
+        left = rest(self.server[1]), rest(self.client[1])
+        self.join()
+        self.close(self.server[1], self.client[1])
+        return left
+
+
+def rest(fd):
+    return b"".join(iter(lambda: os.read(fd, 65536), b""))
+
+
+def line(fd):
+    """The next line; what follows it must not have come yet, or comes alone."""
+    found = b""
+    while not found.endswith(b"\n"):
+        byte = os.read(fd, 1)
+        if not byte:
+            return found
+        found += byte
+    return found[:-1]
+
+
+def send(fd, *frames):
+    os.write(fd, b"".join(frame + b"\n" for frame in frames))
+
+
+@pytest.fixture
+def pair(tmp_path):
+    return lambda *gates: Pair(tmp_path / "capture.jsonl", gates)
+
+
+# Pass-through
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_no_gate_names_passes_byte_for_byte_in_both_directions(pair, seed):
+    """Whatever the chunks: invalid UTF-8, blank lines, carriage returns, long lines, no newline at the end."""
+    chance = Random(seed)  # noqa: S311 (the same streams in every run)
+    relay = pair(compiled({"drop": True}, method="never"))
+    streams = [stream(chance) for _ in range(2)]
+    found = [b"", b""]
+
+    def write(fd, data):
+        while data:
+            size = chance.choice((1, 7, 100, 5000, 65536))
+            os.write(fd, data[:size])
+            data = data[size:]
+        os.close(fd)
+
+    def read(place, fd):
+        found[place] = rest(fd)
+
+    ends = (relay.client[0], relay.server[0])
+    threads = [threading.Thread(target=write, args=pair) for pair in zip(ends, streams, strict=True)]
+    threads += [threading.Thread(target=read, args=pair) for pair in enumerate((relay.server[1], relay.client[1]))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    relay.join()
+    relay.close(relay.server[1], relay.client[1])
+    assert found == streams
+    for ch in (1, 2):
+        frames = [frame for frame in relay.records(Frame) if frame.ch == ch]
+        assert b"".join(frame.raw + (b"" if frame.cut else b"\n") for frame in frames) == streams[ch - 1]
+        assert not any(frame.sent or frame.by or frame.held or frame.dropped for frame in frames)
+    assert relay.said == []
+
+
+def stream(chance):
+    pieces = [b"\n", b"\r\n", CALL, OTHER, PING, b"\xff\xfe", b"{", "\u2028".encode(), b"x" * 70_000, b"\n\n"]
+    lines = [b"".join(chance.choices(pieces, k=chance.randrange(5))) for _ in range(60)]
+    lines[30] = "é".encode() * (LIMIT // 2 + 50_000)  # too long to decide on
+    return b"\n".join(lines) + chance.choice((b"", b"\n", b"rest"))
+
+
+def test_a_line_without_its_end_waits_and_goes_when_the_stream_ends(pair):
+    relay = pair(compiled({"drop": True}, method="never"))
+    os.write(relay.client[0], b'{"half":')
+    send(relay.server[0], OTHER)
+    assert line(relay.client[1]) == OTHER, "the other direction goes on"
+    os.set_blocking(relay.server[1], False)
+    with pytest.raises(BlockingIOError):
+        os.read(relay.server[1], 1)
+    os.set_blocking(relay.server[1], True)
+    assert relay.finish() == (b'{"half":', b"")
+    (frame,) = [frame for frame in relay.records(Frame) if frame.ch == 1]
+    assert (frame.raw, frame.cut) == (b'{"half":', True)
+
+
+def test_a_line_of_2_mb_passes_as_it_arrives_and_the_capture_says_so(pair):
+    relay = pair(compiled({"drop": True}))
+    first, second = b"a" * (LIMIT + 200_000), b"b" * 900_000
+    writer = threading.Thread(target=os.write, args=(relay.client[0], first))
+    writer.start()
+    found = b""
+    while len(found) < LIMIT:
+        found += os.read(relay.server[1], 65536)
+    writer.join(SECONDS)
+    writer = threading.Thread(target=send, args=(relay.client[0], second, CALL))
+    writer.start()
+    while not found.endswith(b"\n"):
+        found += os.read(relay.server[1], 65536)
+    writer.join(SECONDS)
+    assert found == first + second + b"\n"
+    assert relay.finish() == (b"", b"")
+    long, call = relay.records(Frame)
+    assert (long.raw, long.undecided, long.by) == (first + second, True, None)
+    assert (call.raw, call.undecided, call.dropped) == (CALL, False, True)
+
+
+# Verdicts that need no wait
+
+
+def test_drop_send_and_repeat(pair):
+    relay = pair(
+        compiled({"drop": True}, "d", method="drop"),
+        compiled(
+            {"send": ["one", "two", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")]},
+            "s",
+            method="send",
+        ),
+        compiled({"repeat": 2}, "r", method="repeat"),
+    )
+    frames = [b'{"method":"%s"}' % name for name in (b"drop", b"send", b"repeat", b"pass")]
+    send(relay.client[0], *frames)
+    expected = [b"one", b"two", "😀".encode(), frames[2], frames[2], frames[3]]
+    assert relay.finish() == (b"".join(frame + b"\n" for frame in expected), b"")
+    told = [(it.raw, it.sent, it.by, it.dropped, it.sender) for it in relay.records(Frame)]
+    assert told == [
+        (frames[0], None, "gate d", True, None),
+        (frames[1], b"one", "gate s", False, None),
+        (b"two", None, "gate s", False, "mcpspy"),
+        ("😀".encode(), None, "gate s", False, "mcpspy"),
+        (frames[2], frames[2], "gate r", False, None),
+        (frames[2], None, "gate r", False, "mcpspy"),
+        (frames[3], None, None, False, None),
+    ]
+
+
+def test_an_answer_goes_to_the_side_that_asked_between_its_other_frames(pair):
+    relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
+    send(relay.client[0], CALL)
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    assert line(relay.client[1]) == answer
+    send(relay.server[0], CALL)
+    assert line(relay.server[1]) == answer
+    assert relay.finish() == (b"", b"")
+    told = {(it.ch, it.raw, it.dropped, it.sender) for it in relay.records(Frame)}
+    assert told == {
+        (1, CALL, True, None),
+        (2, answer, False, "mcpspy"),
+        (2, CALL, True, None),
+        (1, answer, False, "mcpspy"),
+    }
+
+
+def test_an_answer_never_lands_inside_a_line_that_passes_as_it_arrives(pair):
+    relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
+    long = b"a" * (LIMIT + 200_000)
+    writer = threading.Thread(target=os.write, args=(relay.server[0], long))
+    writer.start()
+    found = b""
+    while len(found) < LIMIT:
+        found += os.read(relay.client[1], 65536)
+    writer.join(SECONDS)
+    send(relay.client[0], CALL, OTHER)
+    assert line(relay.server[1]) == OTHER, "the call has been answered"
+    os.write(relay.server[0], b"b\n")
+    assert relay.finish()[1] == long[len(found) :] + b'b\n{"jsonrpc":"2.0","id":1,"result":{}}\n'
+
+
+def test_close_ends_the_direction(pair):
+    relay = pair(compiled({"close": True}, **CALLS))
+    send(relay.client[0], OTHER, CALL, OTHER)
+    assert rest(relay.server[1]) == OTHER + b"\n"
+    send(relay.server[0], OTHER)
+    assert line(relay.client[1]) == OTHER
+    relay.finish()
+    assert {it.ch: it.how for it in relay.records(Close)} == {1: "shutdown", 2: "eof"}
+
+
+def test_close_after_a_delay_does_not_wait_for_the_next_frame(pair):
+    relay = pair(compiled({"close": True, "delay": 1000}, **CALLS))
+    send(relay.client[0], CALL)
+    assert rest(relay.server[1]) == b""
+    relay.finish()
+    (release,) = relay.records(Release)
+    assert (release.how, release.dropped, release.by) == ("delayed", True, "gate g")
+
+
+# Verdicts that wait
+
+
+def test_a_held_frame_goes_at_its_limit_and_what_follows_it_after_it(pair):
+    relay = pair(compiled({"hold": SECOND // 10}, **CALLS))
+    send(relay.client[0], CALL, OTHER)
+    send(relay.server[0], OTHER)
+    assert line(relay.client[1]) == OTHER
+    assert line(relay.server[1]) == CALL
+    assert line(relay.server[1]) == OTHER
+    relay.finish()
+    call, other, _ = sorted(relay.records(Frame), key=lambda frame: frame.ch)
+    assert (call.raw, call.held, call.by, other.held, other.by) == (CALL, 1, "gate g", 2, "gate g")
+    first, second = relay.records(Release)
+    assert (first.held, first.how, second.held, second.how) == (1, "expired", 2, "delayed")
+    assert first.t - call.t >= SECOND // 10
+    assert [(it.sent, it.dropped) for it in (first, second)] == [(None, False)] * 2
+
+
+def test_a_held_frame_is_released_by_somebody_else(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    edited, dropped, last = (CALL.replace(b"1", b"%d" % n) for n in (11, 12, 13))
+    send(relay.client[0], CALL, edited, dropped, last)
+    until(lambda: len(relay.held()) == 4)
+    relay.there.release(3, "dropped", Drop("gate viewer"))
+    relay.there.release(2, "edited", Send((b"other",), "gate viewer"))
+    relay.there.release(1, "continued")
+    assert line(relay.server[1]) == CALL
+    assert line(relay.server[1]) == b"other"
+    assert relay.finish() == (last + b"\n", b"")
+    assert [(it.held, it.how, it.sent, it.dropped, it.by) for it in relay.records(Release)] == [
+        (1, "continued", None, False, None),
+        (2, "edited", b"other", False, "gate viewer"),
+        (3, "dropped", None, True, "gate viewer"),
+        (4, "closed", None, False, None),
+    ]
+
+
+def test_pings_and_their_responses_overtake_what_is_held(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, method="tools/call"))
+    send(relay.client[0], CALL, PING)
+    assert line(relay.server[1]) == PING
+    relay.there.release(1, "continued")
+    assert line(relay.server[1]) == CALL
+    send(relay.server[0], b'{"id":1,"result":{}}', b'{"id":3,"result":{}}')
+    assert line(relay.client[1]) == b'{"id":3,"result":{}}'
+    assert relay.finish() == (b"", b'{"id":1,"result":{}}\n')
+
+
+def test_the_cancellation_of_a_held_request_drops_both(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    send(relay.client[0], CALL, CANCEL, OTHER)
+    assert line(relay.server[1]) == OTHER
+    assert relay.finish() == (b"", b"")
+    (release,) = relay.records(Release)
+    assert (release.held, release.how, release.dropped, release.by) == (1, "cancelled", True, "gate g")
+    cancel = next(frame for frame in relay.records(Frame) if frame.raw == CANCEL)
+    assert (cancel.dropped, cancel.by, cancel.held) == (True, "gate g", None)
+
+
+def test_at_the_end_of_the_stream_held_frames_go_in_their_order_before_the_close(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    os.write(relay.client[0], CALL + b"\n" + OTHER + b"\n" + CALL)
+    assert relay.finish() == (CALL + b"\n" + OTHER + b"\n" + CALL, b"")
+    assert [release.how for release in relay.records(Release)] == ["closed", "closed"]
+    assert isinstance([it for it in relay.records() if getattr(it, "ch", 1) == 1][-1], Close)
+
+
+def test_what_waits_behind_a_held_frame_is_bounded(pair):
+    """The client is made to wait; nothing is lost."""
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    frame = b'{"method":"' + b"x" * 60_000 + b'"}'
+    count = 60
+
+    def write():
+        send(relay.client[0], CALL)
+        for _ in range(count):
+            send(relay.client[0], frame)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    until(lambda: relay.there._waiting.full)
+    assert len(relay.there._waiting) < 20
+    assert writer.is_alive()
+    relay.there.release(1, "continued")
+    assert line(relay.server[1]) == CALL
+    for _ in range(count):
+        assert line_of(relay.server[1], len(frame) + 1) == frame + b"\n"
+    writer.join(SECONDS)
+    assert relay.finish() == (b"", b"")
+
+
+def line_of(fd, size):
+    found = b""
+    while len(found) < size:
+        found += os.read(fd, size - len(found))
+    return found
+
+
+def test_a_gate_that_raises_lets_the_frame_pass_and_is_reported_once(pair):
+    class Broken:
+        by, follows = "gate broken", False
+
+        def wants(self, facts):
+            return False
+
+        def decide(self, frame, facts, t):
+            raise RuntimeError("a bug")
+
+    relay = pair(Broken())
+    send(relay.client[0], CALL, OTHER)
+    assert relay.finish() == (CALL + b"\n" + OTHER + b"\n", b"")
+    assert relay.said == ["gate broken failed (RuntimeError: a bug); such frames pass unchanged"]
+
+
+def test_a_peer_that_takes_no_more_ends_the_direction(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    send(relay.client[0], CALL)
+    until(relay.held)
+    relay.close(relay.server[1])
+    relay.there.release(1, "continued")
+    until(lambda: relay.records(Release))
+    with contextlib.suppress(BrokenPipeError):
+        send(relay.client[0], OTHER)
+    relay.close(relay.client[0], relay.server[0])
+    assert rest(relay.client[1]) == b""
+    relay.join()
+    relay.close(relay.client[1])
+    (release,) = relay.records(Release)
+    assert (release.how, release.dropped) == ("continued", True), "what could not be written was not sent"
+    assert {it.ch: it.how for it in relay.records(Close)} == {1: "abort", 2: "eof"}
+
+
+# Around real processes
+
+
+@pytest.fixture
+def wrap(tmp_path):
+    """Starts a server behind `wrap` with compiled gates."""
+    started = []
+
+    def start(gates, *command):
+        path = tmp_path / f"capture-{len(started)}.jsonl"
+        words = [sys.executable, "-m", "tests.relay.gated", str(path), json.dumps(gates), *command]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started.append(subprocess.Popen(words, bufsize=0, start_new_session=True, **pipes))
+        return started[-1], path
+
+    yield start
+    for process in started:
+        end_group(process)
+
+
+def finish(process, sent=b""):
+    out, err = process.communicate(sent, timeout=SECONDS)
+    return out, err, process.returncode
+
+
+def test_a_server_behind_a_gate_gets_all_that_it_lets_through(wrap):
+    process, path = wrap([compiled({"drop": True}, **CALLS)], "cat")
+    sent = b"\n".join([OTHER, CALL, b"\xff", OTHER * 1000, b"rest"])
+    assert finish(process, sent) == (sent.replace(CALL + b"\n", b""), b"", 0)
+    assert [frame.raw for frame in Capture(str(path)).records() if isinstance(frame, Frame) and frame.dropped] == [CALL]
+
+
+def test_a_server_that_exits_leaves_no_response_held(wrap):
+    """S-04: all of it within the 0.3 s that clients wait."""
+    process, path = wrap([compiled({"hold": 60 * SECOND}, **{"from": "server"})], "echo", '{"id":1,"result":{}}')
+    assert finish(process) == (b'{"id":1,"result":{}}\n', b"", 0)
+    (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
+    assert release.how == "closed"
+
+
+def test_a_response_that_is_held_goes_although_somebody_keeps_the_pipe(wrap):
+    """S-04: a process that the server leaves behind holds its stdout open."""
+    process, _ = wrap([compiled({"hold": 60 * SECOND})], "sh", "-c", "echo one; sleep 30 & echo two")
+    assert line(process.stdout.fileno()) + line(process.stdout.fileno()) == b"onetwo"
+    assert process.wait(SECONDS) == 0
+
+
+def test_a_request_that_is_held_when_the_server_exits_was_not_sent(wrap):
+    process, path = wrap([compiled({"hold": 60 * SECOND}, **CALLS)], *python("input()"))
+    process.stdin.write(CALL + b"\n")
+    until(lambda: path.exists() and b'"held":1' in path.read_bytes())
+    process.stdin.write(PING + b"\n")
+    assert process.wait(SECONDS) == 0
+    (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
+    assert (release.held, release.how, release.dropped) == (1, "closed", True)
+
+
+def test_a_gate_that_raises_is_reported_on_stderr(wrap):
+    process, _ = wrap([compiled({"drop": True}, "raises")], "cat")
+    said = b"mcpspy: gate raises failed (RuntimeError: a bug); such frames pass unchanged\n"
+    assert finish(process, OTHER + b"\n" + OTHER + b"\n") == ((OTHER + b"\n") * 2, said, 0)
+
+
+def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
+    """A-: the pumps are those of a relay without gates."""
+    script = (
+        "import os, sys\nfrom mcpspy.process.child import environment, spawn\nfrom mcpspy.relay.stdio import relay\n"
+        "relay.die_by = None\nserver = spawn(['cat'], environment())\n"
+        f"where = {str(tmp_path / 'a')!r}\n"
+        "code = relay.run(server, ['cat'], {}, name=None, output=where, folder=None, check=False)\n"
+        "print(*sorted(name for name in sys.modules if 'gate' in name), file=sys.stderr)\nos._exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=OTHER + b"\n", capture_output=True, timeout=SECONDS, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (OTHER + b"\n", b"\n", 0)
+
+
+def test_with_a_gate_nothing_heavy_is_imported():
+    """S-13: as long as frames are short and JSON."""
+    bare = f"import os, sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(mcpspy.__file__))!r})\n"
+    full = (
+        "import mcpspy.gate.compiled, mcpspy.relay.stdio.gated\n"
+        "from mcpspy.gate.messages import read\n"
+        """assert read(b'{"id":1.5,"method":"x"}', "lines")\n"""
+    )
+
+    def imported(source):
+        command = [sys.executable, "-S", "-c", source + "print(*sys.modules)"]
+        return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+    new = imported(bare + full) - imported(bare)
+    assert {name for name in new if not name.startswith("mcpspy")} <= {"_json", "itertools"}
+    assert {name.split(".")[1] for name in new if "." in name} <= {"gate", "relay", "wire"}
