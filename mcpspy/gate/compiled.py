@@ -17,7 +17,6 @@ number of the match: it is the same in every run.
 Words that a frame must hold in order to match are looked for before the frame is decoded.
 """
 
-from mcpspy.gate.facts import ESCAPE
 from mcpspy.gate.messages import json_of
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Reply, Send
 
@@ -62,7 +61,11 @@ class CompiledGate:
 
     def wants(self, facts: "Facts") -> bool:
         """Whether the frame holds every word that its method and name must have."""
-        return ESCAPE in facts.lower or all(word in facts.lower for word in self._words)
+        if not facts.escaped:
+            for word in self._words:
+                if word not in facts.lower:
+                    return False
+        return True
 
     def decide(self, frame: bytes, facts: "Facts", t: int) -> "Verdict":
         """What happens to a frame that came at `t`. Raises ValueError where the action does not suit it."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Facts:
     """One direction of one session; decodes a frame once for all who ask."""
 
-    __slots__ = ("_frame", "_in_flight", "_lower", "_read", "framing", "requester", "sender", "session")
+    __slots__ = ("_frame", "_in_flight", "_read", "escaped", "framing", "lower", "requester", "sender", "session")
 
     def __init__(self, sender: str, framing: str, session: "Hashable", in_flight: "InFlight") -> None:
         self.sender = sender
@@ -24,24 +24,23 @@ class Facts:
         self.requester = "server" if sender == "client" else "client"
         """Whose requests the responses of this direction answer."""
         self._in_flight = in_flight
-        self._frame: bytes | None = None
-        self._lower: bytes | None = None
+        self.lower = b""
+        """The frame in lower case: words are looked for in it whatever their case."""
+        self.escaped = False
+        """Whether ASCII letters may stand in the frame as escapes, so that no word can be looked for."""
+        self._frame = b""
         self._read: tuple[Envelope, ...] | None = None
 
     def begin(self, frame: bytes) -> None:
         """Turn to another frame."""
-        self._frame, self._lower, self._read = frame, None, None
+        self._frame, self._read = frame, None
+        self.lower = frame.lower()
+        self.escaped = _ESCAPE in frame
 
     def end(self) -> None:
         """Keep nothing of the frame."""
-        self._frame = self._lower = self._read = None
-
-    @property
-    def lower(self) -> bytes:
-        """The frame in lower case: words are looked for in it whatever their case."""
-        if self._lower is None:
-            self._lower = (self._frame or b"").lower()
-        return self._lower
+        self._frame = self.lower = b""
+        self._read = None
 
     @property
     def decoded(self) -> bool:
@@ -52,7 +51,7 @@ class Facts:
     def messages(self) -> tuple[Envelope, ...]:
         """The messages of the frame."""
         if self._read is None:
-            self._read = read(self._frame or b"", self.framing)
+            self._read = read(self._frame, self.framing)
         return self._read
 
     @property
@@ -60,8 +59,7 @@ class Facts:
         """Whether the frame may hold a response to a request that is kept."""
         if not self._in_flight.any(self.session, self.requester):
             return False
-        frame = self._frame or b""
-        return b'"result"' in frame or b'"error"' in frame or ESCAPE in frame
+        return self.escaped or b'"result"' in self._frame or b'"error"' in self._frame
 
     def about(self, message: Envelope) -> tuple[str | None, str | None]:
         """Method and name of a message; those of a response are its request's."""
@@ -70,5 +68,4 @@ class Facts:
         return message.method, message.name
 
 
-ESCAPE = b"\\u00"
-"""ASCII letters may stand in JSON as escapes: such a frame is decoded, whatever words it holds."""
+_ESCAPE = b"\\u00"  # of a letter below U+0100

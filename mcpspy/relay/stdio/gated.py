@@ -138,7 +138,7 @@ class GatedPump(Pump):
                 return self._how or "exit"
             self.reads += 1
             if self._lines.between and not self._parts and chunk.find(b"\n") == len(chunk) - 1:
-                self._line(chunk[:-1], t, chunk)  # what almost every read is
+                self._line(chunk[:-1], t, [chunk])  # what almost every read is
             else:
                 for raw, more, _ in self._lines.feed(chunk):
                     self._piece(raw, t, more=more)
@@ -154,7 +154,7 @@ class GatedPump(Pump):
         if self._inside:
             self._through(rest, t, more=True)
         elif rest:
-            self._line(rest, t, rest, cut=True)
+            self._line(rest, t, [rest], cut=True)
 
     def _piece(self, raw: bytes, t: int, *, more: bool) -> None:
         """Take a line, or a piece of a long one."""
@@ -165,10 +165,10 @@ class GatedPump(Pump):
         self._size += len(raw)
         if more and self._size <= LIMIT:
             return
-        line = b"".join(self._parts)
-        self._parts, self._size = [], 0
+        parts, self._parts, self._size = self._parts, [], 0
+        line = b"".join(parts)
         if not more:
-            self._line(line, t, line + b"\n")
+            self._line(line, t, [*parts, b"\n"])
             return
         self._wait(lambda: not self._waiting)
         with self._order, self._sink:
@@ -186,8 +186,8 @@ class GatedPump(Pump):
         if not more:
             self._flush_replies()
 
-    def _line(self, raw: bytes, t: int, line: bytes, *, cut: bool = False) -> None:
-        """Ask the gate about a line, and do as it says; `line` is `raw` with its newline."""
+    def _line(self, raw: bytes, t: int, parts: list[bytes], *, cut: bool = False) -> None:
+        """Ask the gate about a line, and do as it says; `parts` are `raw` and its newline, so that none is copied."""
         with self._deciding:
             verdict = self._gate.decide(raw, self._facts, t)
         if isinstance(verdict, Pass) and not verdict.undecided:
@@ -195,8 +195,10 @@ class GatedPump(Pump):
                 passes = not self._waiting
                 if passes:
                     with self._sink:
-                        self._write(line)
-                    self.channel().feed(line, t)
+                        for part in parts:
+                            self._write(part)
+                    for part in parts:
+                        self.channel().feed(part, t)
             if passes:
                 return
         frame = GatedFrame(raw, t, verdict, cut=cut)

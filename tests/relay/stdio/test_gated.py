@@ -19,6 +19,7 @@ from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import Drop, Send
 from mcpspy.recording.stream import Tap
 from mcpspy.relay.stdio.gated import GatedPump
+from tests.relay import gated
 from tests.relay.harness import LIMIT as SECONDS
 from tests.relay.harness import end_group, python, until
 from tests.transcript import begin
@@ -409,7 +410,7 @@ def wrap(tmp_path):
 
     def start(gates, *command):
         path = tmp_path / f"capture-{len(started)}.jsonl"
-        words = [sys.executable, "-m", "tests.relay.gated", str(path), json.dumps(gates), *command]
+        words = [sys.executable, gated.__file__, str(path), json.dumps(gates), *command]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         started.append(subprocess.Popen(words, bufsize=0, start_new_session=True, **pipes))
         return started[-1], path
