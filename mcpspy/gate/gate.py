@@ -79,7 +79,7 @@ class Gate:
 
     def _follow(self, frame: bytes, facts: Facts) -> None:
         """Keep the requests whose responses some gate may ask for, or that are pings; forget those answered."""
-        if b'"ping"' in frame or any(gate.follows and gate.wants(facts) for gate in self._gates):
+        if b'"ping"' in frame or any(self._follows(gate, facts) for gate in self._gates):
             for message in facts.messages:
                 if message.kind == "request":
                     self._in_flight.note(facts.session, facts.sender, message)
@@ -87,6 +87,13 @@ class Gate:
             for message in facts.messages:
                 if message.answers:
                     self._in_flight.forget(facts.session, facts.requester, message.id)
+
+    def _follows(self, gate: "Decider", facts: Facts) -> bool:
+        try:
+            return gate.follows and gate.wants(facts)
+        except Exception as error:
+            self._fail(gate, error)
+            return False
 
     def _fail(self, gate: "Decider", error: Exception) -> None:
         if gate not in self._reported:

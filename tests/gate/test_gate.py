@@ -60,6 +60,18 @@ def test_a_gate_that_raises_lets_the_frame_pass_and_is_reported_once(said):
     assert said == ["endpoint failed (RuntimeError: a bug); such frames pass unchanged"]
 
 
+def test_a_gate_that_raises_when_it_is_asked_what_it_follows_does_no_more_harm(said):
+    class Following(Rewriter):
+        follows = True
+
+        def wants(self, facts):
+            raise RuntimeError("a bug")
+
+    gate = Gate([Following(PASS)], said.append)
+    assert gate.decide(CALL, gate.facts("client", "lines"), 0) is PASS
+    assert len(said) == 1
+
+
 def test_an_action_that_cannot_be_applied_lets_the_frame_pass(said):
     gate = Gate([compiled("a", {}, {"answer": '{"result":{}}'})], said.append)
     facts = gate.facts("client", "lines")

@@ -206,7 +206,8 @@ class GatedPump(Pump):
         def feed() -> list[GatedFrame]:
             going = self._waiting.feed(frame)
             if frame.held is not None:
-                self.channel().record(raw, t, {"by": frame.by, "held": frame.held}, cut=cut)
+                long = {"undecided": True} if isinstance(verdict, Pass) and verdict.undecided else {}
+                self.channel().record(raw, t, {"by": frame.by, "held": frame.held} | long, cut=cut)
             if self._waiting:
                 _signal(self._wake)
             return going
@@ -231,7 +232,7 @@ class GatedPump(Pump):
         rest: dict[str, object] = {}
         frames: tuple[bytes, ...] = (frame.raw,)
         if isinstance(verdict, Pass):
-            if verdict.undecided:
+            if verdict.undecided and frame.held is None:
                 rest["undecided"] = True
         else:
             frames = verdict.frames if isinstance(verdict, Send) else ()

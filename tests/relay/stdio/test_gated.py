@@ -305,6 +305,22 @@ def test_a_held_frame_is_released_by_somebody_else(pair):
     ]
 
 
+def test_a_long_line_behind_a_held_frame_waits_and_is_undecided(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    long = b"a" * (LIMIT + 1000)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(rest(relay.server[1])))
+    reader.start()
+    send(relay.client[0], CALL, long)
+    relay.there.release(1, "continued")
+    relay.close(relay.client[0], relay.server[0])
+    relay.join()
+    reader.join(SECONDS)
+    assert found == [CALL + b"\n" + long + b"\n"]
+    assert [(it.raw, it.undecided) for it in relay.records(Frame)] == [(CALL, False), (long, True)]
+    relay.close(relay.server[1], relay.client[1])
+
+
 def test_pings_and_their_responses_overtake_what_is_held(pair):
     relay = pair(compiled({"hold": 60 * SECOND}, method="tools/call"))
     send(relay.client[0], CALL, PING)
