@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -471,6 +472,21 @@ def test_a_request_that_is_held_when_the_server_exits_was_not_sent(wrap):
     assert process.wait(SECONDS) == 0
     (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
     assert (release.held, release.how, release.dropped) == (1, "closed", True)
+
+
+def test_a_signal_lets_all_go_that_is_held(wrap):
+    """C-01: the server that is asked to end has got every request."""
+    server = "import signal\nsignal.signal(15, lambda *_: None)\nprint(input(), flush=True)\nprint(input(), flush=True)"
+    process, path = wrap([compiled({"hold": 60 * SECOND}, **CALLS, **{"from": "client"})], *python(server))
+    process.stdin.write(PING + b"\n")
+    assert line(process.stdout.fileno()) == PING
+    process.stdin.write(CALL + b"\n")
+    until(lambda: b'"held":1' in path.read_bytes())
+    process.send_signal(signal.SIGTERM)
+    assert line(process.stdout.fileno()) == CALL
+    assert process.wait(SECONDS) == 0
+    (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
+    assert (release.how, release.dropped) == ("closed", False)
 
 
 def test_a_gate_that_raises_is_reported_on_stderr(wrap):
