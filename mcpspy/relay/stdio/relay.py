@@ -51,7 +51,8 @@ def run(
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
     The capture's `name`, file, folder and size limit in bytes are the user's choice, or None; with `check` a companion
-    checks it meanwhile; a `gate` decides on each frame of stdin and stdout. Returns the exit status for this process; a death by signal is repeated here and now.
+    checks it meanwhile; a `gate` decides on each frame of stdin and stdout. Returns the exit status for this process; a
+    death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     gated: tuple[GatedPump, ...] = ()
