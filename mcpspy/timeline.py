@@ -83,12 +83,13 @@ class Timeline:
         """What was found about rows that had come out before; it is for the caller to empty it."""
 
     def feed(self, record: Record) -> Iterator[Row]:
-        """Take the next record and yield the rows that it completes; a response without a request may come late."""
+        """Take the next record and yield the rows that it completes."""
         return self._rows(self._fold.feed(record))
 
-    def end(self) -> Iterator[Row]:
-        """Yield the responses that no request was found for."""
-        return self._rows(self._fold.end())
+    def end(self) -> None:
+        """Nothing more comes: what the rules still find about rows is in `late`."""
+        if isinstance(self._fold, Judge):
+            self.late += self._fold.end()
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without an answer, oldest first."""
@@ -114,7 +115,6 @@ def rows(records: Iterable[Record]) -> Iterator[Row]:
     timeline = Timeline()
     for record in records:
         yield from timeline.feed(record)
-    yield from timeline.end()
 
 
 def judged(records: Iterable[Record]) -> Iterator[Row | Finding]:
@@ -124,7 +124,7 @@ def judged(records: Iterable[Record]) -> Iterator[Row | Finding]:
         yield from timeline.feed(record)
         yield from timeline.late
         timeline.late.clear()
-    yield from timeline.end()
+    timeline.end()
     yield from timeline.late
 
 
@@ -134,7 +134,6 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     if channel:
         list(conversation.feed(channel))
     yield from map(_row, conversation.feed(record))
-    yield from map(_row, conversation.end())
 
 
 def final_status(exchange: Exchange, *, live: bool) -> str:

@@ -10,6 +10,7 @@ Lines stand in the order in which they were recorded and are counted from 1. Wit
 after the one above it; a line that was recorded too early or too late says when it was sent.
 """
 
+from mcpspy.capture.order import ordered
 from mcpspy.capture.records import Frame, Gap, Open, Record
 from mcpspy.capture.writer import Writer, create
 from mcpspy.protocol.conversation import Conversation, Event
@@ -42,21 +43,20 @@ def lines(text: str) -> list[tuple[str, int, str]]:
 
 
 def records(text: str) -> list[Record]:
-    """The records of a transcript, after those that open its three channels."""
+    """The records of a transcript in the order of their times, after those that open its three channels."""
     found: list[Record] = list(OPENS)
     for n, (mark, t, rest) in enumerate(lines(text), 1):
         if mark == "~":
             found.append(Gap(n, t, int(rest), "no space left on device"))
         else:
             found.append(Frame(n, CHANNELS[mark], t, rest.encode()))
-    return found
+    return list(ordered(found))
 
 
 def events(text: str) -> list[Event]:
     """What the fold makes of a transcript, in the order in which it comes out."""
     conversation = Conversation()
-    found = [event for record in records(text) for event in conversation.feed(record)]
-    return found + list(conversation.end())
+    return [event for record in records(text) for event in conversation.feed(record)]
 
 
 def told(text: str) -> list[str]:

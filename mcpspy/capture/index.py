@@ -187,11 +187,15 @@ class Index:
                 continue
         return None
 
-    def put_after(self, n: int, cause: int) -> None:
-        """Put the row on line `n` right after that on line `cause`, which was recorded later but happened before."""
-        first, last = self.row_of(n), self.row_of(cause)
-        if first is not None and last is not None and first < last:
-            self.rows[first : last + 1] = self.rows[first + 1 : last + 1] + self.rows[first : first + 1]
+    def put(self, n: int, place: int) -> bool:
+        """Put the row on line `n` at a place before that where it stands; tells whether it was moved."""
+        if place < len(self.rows) and self.rows[place] == n:  # as nearly always
+            return False
+        stands = self.row_of(n)
+        if stands is None or stands <= place:
+            return False
+        self.rows[place : stands + 1] = self.rows[stands : stands + 1] + self.rows[place:stands]
+        return True
 
     def _decode(self, n: int) -> tuple[Record | None, bool]:
         return parse_line(n, self.line(n).rstrip(b"\n"))

@@ -15,11 +15,13 @@ from typing import Any
 import orjson
 
 from mcpspy.capture.format import FORMAT, is_live
+from mcpspy.capture.order import Window, ordered
 from mcpspy.capture.records import Frame, Header, Imported, Record
 from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 
 _CHUNK = 1 << 20  # bytes read at once
+_IDLE = 5  # looks at a live capture that found nothing, after which what waits for its order waits no longer
 _HEADER_LIMIT = 1 << 20  # bytes; a longer first line is no header
 
 
@@ -72,28 +74,38 @@ class Capture:
         self.header = self._read_header()
 
     def records(self, largest: int = LARGEST) -> Iterator[Record]:
-        """Every record that stands in the file now; frames of more than `largest` bytes are not whole."""
-        decoder = Records(largest)
-        with self._file() as file:
-            while chunk := file.read(_CHUNK):
-                yield from decoder.feed(chunk)
-        yield from decoder.end()
+        """Every record that stands in the file now, by time; frames of more than `largest` bytes are not whole."""
+        return ordered(self._as_recorded(largest))
 
     def follow(self, wait: Callable[[], None] = lambda: time.sleep(0.05)) -> Iterator[Record]:
-        """Every record, and those to come, until the capture is no longer live; `wait` is called where it ends.
+        """Every record, and those to come, by time, until the capture is no longer live.
 
-        A capture that is deleted or replaced while it is followed ends there.
+        `wait` is called where the file ends. A capture that is deleted or replaced while it is followed ends there.
         """
-        decoder = Records()
+        decoder, window, idle = Records(), Window(), 0
         with self._file() as file:
             while True:
-                live = is_live(file.fileno())  # asked before the read: what was written before the end is read
+                live = is_live(file.fileno())  # before the read: what was written before the end is read
+                idle += 1
                 while chunk := file.read(_CHUNK):
-                    yield from decoder.feed(chunk)
+                    idle = 0
+                    for record in decoder.feed(chunk):
+                        yield from window.feed(record)
+                if idle == _IDLE:
+                    yield from window.flush()
                 status = os.fstat(file.fileno())
                 if not live or status.st_size < file.tell() or not status.st_nlink:
                     break
                 wait()
+        for record in decoder.end():
+            yield from window.feed(record)
+        yield from window.flush()
+
+    def _as_recorded(self, largest: int) -> Iterator[Record]:
+        decoder = Records(largest)
+        with self._file() as file:
+            while chunk := file.read(_CHUNK):
+                yield from decoder.feed(chunk)
         yield from decoder.end()
 
     @property

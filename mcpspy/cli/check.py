@@ -68,7 +68,7 @@ def _findings(capture: Capture, revision: Revision | None) -> Iterator[Finding]:
     judge = Judge(revision)
     for record in capture.follow():
         yield from (event for event in judge.feed(record) if isinstance(event, Finding))
-    yield from (event for event in judge.end() if isinstance(event, Finding))
+    yield from judge.end()
 
 
 def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:

@@ -6,8 +6,6 @@ HTTP there is more to know (`mcpspy.protocol.web`). Messages then belong to a se
 """
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
-from itertools import count
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
 from mcpspy.protocol.revisions import Revision
@@ -21,7 +19,7 @@ Event = Message | Remark | Frame | Gap | Signal | End
 
 
 class Conversation:
-    """Folds the records of one capture; `feed` each, then `end`."""
+    """Folds the records of one capture, in the order of their times; `feed` each."""
 
     def __init__(self) -> None:
         self._channels: dict[int, Open] = {}
@@ -29,14 +27,12 @@ class Conversation:
         self._asked: dict[Session, None] = {}  # those with requests since the last gap
         self._web = Web(self._drop)
         self._requests = 0
-        self._held: list[tuple[int, int, Session]] = []  # a heap: when to look, and in the order of entry
-        self._numbers = count()
-        self._holding: set[Session] = set()  # those in the heap
+        self.newest = 0
+        """The time of the newest record so far; one that is older comes out of its order."""
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record and yield what it completes."""
-        if self._held and self._held[0][0] < record.t:
-            yield from self._release(record.t)
+        self.newest = max(self.newest, record.t)
         if isinstance(record, Frame):
             yield from self._frame(record)
         elif isinstance(record, Open):
@@ -55,11 +51,6 @@ class Conversation:
                 self._asked.clear()
             yield record
 
-    def end(self) -> Iterator[Event]:
-        """Yield what was held for what did not come."""
-        for session in dict.fromkeys([*self._sessions(), *(session for _, _, session in sorted(self._held))]):
-            yield from session.end()
-
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first within a session."""
         for session in self._sessions():
@@ -73,29 +64,16 @@ class Conversation:
         """Nothing more is known of a session."""
         self._asked.pop(session, None)
 
-    def _release(self, t: int) -> Iterator[Message]:
-        """What the sessions held whose time has come by `t`; no other session is looked at."""
-        while self._held and self._held[0][0] < t:
-            _, _, session = heappop(self._held)
-            self._holding.discard(session)
-            yield from session.release(t)
-            self._hold(session)
-
-    def _hold(self, session: Session) -> None:
-        """Look at a session again when its time has come, if it holds something."""
-        due = session.due
-        if due is not None and session not in self._holding:
-            self._holding.add(session)
-            heappush(self._held, (due, next(self._numbers), session))
-
-    def _take(self, message: Message, fallback: Revision | None, carrier: int | None) -> Iterator[Message]:
-        """Hand a message to its session; yields what that completes."""
+    def _take(self, message: Message, fallback: Revision | None, carrier: int | None) -> Message:
+        """Hand a message to its session; the answer to a request out of its order may have come before it."""
         session = message.session
-        yield from session.feed(message, ordinal=self._requests, fallback=fallback, carrier=carrier)
+        session.feed(message, ordinal=self._requests, fallback=fallback, carrier=carrier)
         if isinstance(message.body, Request):
             self._requests += 1
             self._asked[session] = None
-        self._hold(session)
+            if message.exchange and message.t < self.newest:
+                message.exchange.in_doubt = True
+        return message
 
     def _frame(self, frame: Frame) -> Iterator[Message | Remark | Frame]:
         place = self._web.place(frame.ch)
@@ -113,7 +91,7 @@ class Conversation:
             sender = frame.sender or (channel.sender if channel else "client")
             for part, body in enumerate(_bodies(frame)):
                 message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, self._stdio)
-                yield from self._take(message, None, None)
+                yield self._take(message, None, None)
 
     def _messages(self, frame: Frame, place: Place) -> Iterator[Message]:
         """The messages of a frame that came over HTTP."""
@@ -124,7 +102,7 @@ class Conversation:
             message = Message(frame.n, part, frame.t, frame.ch, sender, frame, body, session, place)
             if place.asked is None:
                 place.carried.append(message)
-            yield from self._take(message, fallback, place.answers)
+            yield self._take(message, fallback, place.answers)
 
 
 def _bodies(frame: Frame) -> tuple[Body | Undecoded, ...]:

@@ -32,6 +32,8 @@ _ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake"
 _CALLS = (Request, Notification)
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name, void where another one is put in their place."""
+_ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-")
+"""Rules that depend on what came before a message, void for one that comes out of its order."""
 _lists: dict[bool, dict[_Key, tuple[Rule, ...]]] = {False: {}, True: {}}
 """Which rules look at what, made when they are first needed; by whether another revision is put in place."""
 
@@ -63,12 +65,8 @@ class Judge:
                 yield event
                 self._gaps += isinstance(event, Gap)
 
-    def end(self) -> Iterator[Event | Finding]:
+    def end(self) -> Iterator[Finding]:
         """Yield what was waiting for more, when there is no more."""
-        for event in self._conversation.end():
-            found = self._judged(event) if isinstance(event, Message | Remark) else []
-            yield event
-            yield from found
         for state in self._states.values():
             state.lose(self._gaps)
             yield from _late(state, None)
@@ -100,8 +98,11 @@ class Judge:
             found, self._asked_late = self._asked_late, []
         if state.later:
             found += _late(state, message.t)
+        late = message.t < self._conversation.newest
         try:
             for rule in self._rules(message, state):
+                if late and rule.id.startswith(_ON_ORDER):
+                    continue
                 for fault in rule.check(message, state):
                     found.append(rule.finding(fault, message))
             if place:

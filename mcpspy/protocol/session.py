@@ -1,13 +1,9 @@
 """One client and one server: which message answers which, and under which revision.
 
-The theory. Pairing goes by direction and typed id: both peers count from 1. The relay forwards first and records
-second, so a response may stand in the file before its request; but times are taken before the forward, so a cause
-always precedes its effect in `t`. Hence: a response whose request has not been seen is held, and is an orphan only when
-a later record's `t` is more than `HOLD` past its own, or at the end; and of several requests in flight with one id, a
-response answers the first that was sent before it. For the same reason what the client says right after the answer to
-`initialize` may stand before that answer: its notifications are held for it, its requests get their revision when it
-comes. Messages come out in an order in which each request precedes its response. Over HTTP a response comes in answer
-to the HTTP request that carried its request, and then that decides.
+The theory. Pairing goes by direction and typed id: both peers count from 1. Messages come in the order of their times
+(`mcpspy.capture.order`), so each request precedes its response; of several requests in flight with one id, a response
+answers the first that was sent before it. Over HTTP a response comes in answer to the HTTP request that carried its
+request, and then that decides.
 
 The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
 else what the transport tells, else unknown.
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     from mcpspy.protocol.web import Place
 
 HOLD = 1_000_000_000
-"""Nanoseconds that a response waits for its request to be recorded."""
+"""Nanoseconds for which a rule waits for what another connection may have brought meanwhile."""
 
 REMEMBERED = 8192
 """Answered exchanges that a session remembers: 4096 a direction, if both ask as much."""
@@ -153,26 +149,14 @@ class Session:
         self.tasks: dict[tuple[str, str], str] = {}
         """By who asked for it and its id: the method of the request that the last tasks stand for (2025-11-25)."""
         self._initialize: Exchange | None = None  # while it is not answered
-        self._held: dict[tuple[str, Id], list[Message]] = {}  # responses by the sender and id of the request they miss
-        self._early: list[Message] = []  # notifications of a client whose `initialize` is not answered yet
 
     @property
     def begun(self) -> bool:
         """Whether its client has initialized it, or is about to."""
         return self.negotiated is not None or self._initialize is not None
 
-    @property
-    def due(self) -> int | None:
-        """The time after which `release` gives up on something that is held; None where nothing is."""
-        if not (self._early or self._held):
-            return None
-        first = self._early[:1] + next(iter(self._held.values()), [])[:1]  # nearly those that have waited longest
-        return min(message.t for message in first) + HOLD
-
-    def feed(
-        self, message: Message, *, ordinal: int, fallback: Revision | None, carrier: int | None
-    ) -> Iterator[Message]:
-        """Take the next message and yield what it completes.
+    def feed(self, message: Message, *, ordinal: int, fallback: Revision | None, carrier: int | None) -> None:
+        """Take the next message and tell it what it belongs to.
 
         `ordinal` is how many requests came before it, `fallback` the revision that the transport tells, `carrier` the
         channel of the HTTP request that it came in answer to.
@@ -180,41 +164,15 @@ class Session:
         body = message.body
         message.revision = fallback
         if isinstance(body, Request):
-            yield from self._request(message, body, ordinal, fallback)
+            self._request(message, body, ordinal, fallback)
         elif isinstance(body, Result | Error):
             key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
-            if self._answer(message, key, carrier) or self._refusal(message) or key[1].kind == "null":
-                yield message
-            else:
-                self._held.setdefault(key, []).append(message)
-            if self._early and self._initialize is None:
-                yield from self._release_early()
+            if not self._answer(message, key, carrier):
+                self._refusal(message)
         elif isinstance(body, Notification):
-            if message.sender == "client" and self._initialize:
-                self._early.append(message)
-            else:
-                yield self._notification(message, body)
-        else:
-            if isinstance(body, Undecoded):
-                self._doubt(message.sender)
-            yield message
-
-    def release(self, t: int) -> Iterator[Message]:
-        """Give up on what has waited long enough by `t`."""
-        if self._early and t - self._early[0].t > HOLD:
-            yield from self._release_early()
-        while self._held:
-            key = next(iter(self._held))  # nearly the one that has waited longest
-            if t - self._held[key][0].t <= HOLD:
-                return
-            yield from self._held.pop(key)
-
-    def end(self) -> Iterator[Message]:
-        """Yield what was held: responses that no request was found for, notifications without a revision."""
-        yield from self._release_early()
-        for messages in self._held.values():
-            yield from messages
-        self._held.clear()
+            self._notification(message, body)
+        elif isinstance(body, Undecoded):
+            self._doubt(message.sender)
 
     def exchanges(self) -> Iterator[Exchange]:
         """The exchanges without an answer, oldest first."""
@@ -258,26 +216,13 @@ class Session:
             if exchange.request.sender != sender:
                 exchange.in_doubt = exchange.undecoded = True
 
-    def _release_early(self) -> Iterator[Message]:
-        early, self._early = self._early, []
-        for message in early:
-            if isinstance(message.body, Notification):
-                yield self._notification(message, message.body)
-
-    def _request(self, message: Message, body: Request, ordinal: int, fallback: Revision | None) -> Iterator[Message]:
+    def _request(self, message: Message, body: Request, ordinal: int, fallback: Revision | None) -> None:
         message.revision = self._revision(body) or fallback
         exchange = Exchange(ordinal, message, body.method, subject(body.method, body.params), message.revision)
         message.exchange = exchange
-        key = (message.sender, body.id)
-        self.pending.setdefault(key, []).append(exchange)
+        self.pending.setdefault((message.sender, body.id), []).append(exchange)
         if body.method == "initialize":
             self._initialize = exchange
-        yield message
-        waiting = self._held.pop(key, []) if self._held else []
-        while waiting and self._answer(waiting[0], key, None):
-            yield waiting.pop(0)
-        if waiting:
-            self._held[key] = waiting
 
     def _answer(self, message: Message, key: tuple[str, Id], carrier: int | None) -> bool:
         """Join a response to its request, if that has been seen; `key` is the sender and id of the request."""
@@ -287,15 +232,13 @@ class Session:
         self._join(message, key, exchange)
         return True
 
-    def _refusal(self, message: Message) -> bool:
+    def _refusal(self, message: Message) -> None:
         """Join an error with another id, or none, to the one request of the POST that it refuses by its status."""
         if not (isinstance(message.body, Error) and message.place and message.place.failed and message.place.asked):
-            return False
+            return
         asked = self.asked_by(message.place.asked.carried)
-        if len(asked) != 1:
-            return False
-        self._join(message, _key(asked[0]), asked[0])
-        return True
+        if len(asked) == 1:
+            self._join(message, _key(asked[0]), asked[0])
 
     def _settle(self, exchange: Exchange) -> None:
         """Nobody waits for an answer any more."""
@@ -327,10 +270,6 @@ class Session:
     def _agree(self, message: Message, result: Any) -> None:
         message.revision = Revision.of(_member(result, "protocolVersion"))
         self.negotiated = message.revision
-        for early in self.exchanges():  # recorded before this answer, though sent after it
-            meta = _member(_member(early.request.body.value, "params"), "_meta")
-            if early.request.t > message.t and not Revision.of(_member(meta, PROTOCOL_VERSION)):
-                early.revision = early.request.revision = message.revision
 
     def _follow_task(self, asker: str, exchange: Exchange, result: Any) -> None:
         """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
@@ -344,7 +283,7 @@ class Session:
             if len(self.tasks) > REMEMBERED:
                 _forget(self.tasks)
 
-    def _notification(self, message: Message, body: Notification) -> Message:
+    def _notification(self, message: Message, body: Notification) -> None:
         message.revision = self.negotiated or self.stated or message.revision
         subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
         if subscription is not None:
@@ -357,7 +296,6 @@ class Session:
             for exchange in self.pending.get((message.sender, target), ()):
                 exchange.cancelled = True
                 message.cancels = exchange
-        return message
 
     def _revision(self, body: Request) -> Revision | None:
         stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))

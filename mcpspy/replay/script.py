@@ -149,8 +149,6 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
         elif isinstance(record, End):
             script.complete = True
         script.messages += [event for event in conversation.feed(record) if isinstance(event, Message)]
-    script.messages += [event for event in conversation.end() if isinstance(event, Message)]
-    script.messages.sort(key=lambda message: (message.t, message.n, message.part))
     builder = _Builder(script, answers)
     for message in script.messages:
         builder.add(message)

@@ -58,7 +58,7 @@ def check(path: str, as_revision: Revision | None = None) -> Checked:
             elif isinstance(event, Finding):
                 findings.append(event)
     if not live:
-        findings += [event for event in judge.end() if isinstance(event, Finding)]
+        findings += judge.end()
     findings.sort(key=lambda finding: (finding.frame, finding.part))
     revisions = tuple(revision.value for revision in Revision if revision in spoken)
     return Checked(path, frames, revisions, tuple(findings))

@@ -56,7 +56,7 @@ def _errors(path: str) -> "Iterator[Finding]":
     judge = Judge()
     for record in Capture(path).follow(lambda: time.sleep(_POLL)):
         yield from (event for event in judge.feed(record) if isinstance(event, Finding) and event.severity == "error")
-    yield from (event for event in judge.end() if isinstance(event, Finding) and event.severity == "error")
+    yield from (finding for finding in judge.end() if finding.severity == "error")
 
 
 def _say(line: str, relay: int) -> None:

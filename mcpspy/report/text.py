@@ -72,7 +72,6 @@ def _rows(index: Index, n: int, findings: list[Finding]) -> dict[int, Row]:
     timeline = Timeline()
     told = sorted([*_channels(index, records), *records], key=lambda record: (record.t, record.n))
     rows = [row for record in told for row in timeline.feed(record)]
-    rows += timeline.end()
     found = {row.part: row for row in rows if row.n == n}
     for finding in findings:
         if finding.part in found:

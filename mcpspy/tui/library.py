@@ -10,16 +10,17 @@ import os
 import time
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Capture, Records
-from mcpspy.capture.records import Header
+from mcpspy.capture.records import Header, Record
 from mcpspy.errors import CaptureError
 from mcpspy.protocol.rules import SEVERITIES
-from mcpspy.timeline import Counts, Row, Timeline
+from mcpspy.timeline import Counts, Timeline
 
 COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
 _SLICE = 1 << 16  # bytes read at once
@@ -47,7 +48,7 @@ class Entry:
     """What the end of the file leaves open is in them too."""
     stamp: tuple[int, ...] = ()
     """What the file looked like: device, inode, size, time of change."""
-    fold: tuple[Records, Timeline] | None = None
+    fold: tuple[Records, Window, Timeline] | None = None
     """What counts, while there is more to count."""
 
 
@@ -169,30 +170,35 @@ def _count(entry: Entry) -> bool:
     if entry.finished:
         return False
     if entry.fold is None:
-        entry.fold = Records(), Timeline(rules=True)
-    records, timeline = entry.fold
+        entry.fold = Records(), Window(), Timeline(rules=True)
+    records, window, timeline = entry.fold
     try:
         with open(entry.path, "rb") as file:
             file.seek(entry.counted)
             chunk = file.read(min(_SLICE, entry.size - entry.counted))
         entry.counted += len(chunk)
         for record in records.feed(chunk):
-            _add(entry, timeline, timeline.feed(record))
+            _add(entry, timeline, window.feed(record))
     except (OSError, CaptureError):
         return False
-    if not chunk and not entry.live:
+    if not chunk and entry.live:  # the next look is later than anything is waited for
+        _add(entry, timeline, window.flush())
+    elif not chunk:
         for record in records.end():
-            _add(entry, timeline, timeline.feed(record))
-        _add(entry, timeline, timeline.end())
+            _add(entry, timeline, window.feed(record))
+        _add(entry, timeline, window.flush())
+        timeline.end()
+        _add(entry, timeline, ())
         entry.finished, entry.fold = True, None
     return bool(chunk)
 
 
-def _add(entry: Entry, timeline: Timeline, rows: Iterator[Row]) -> None:
-    for row in rows:
-        entry.counts.add(row)
-        for finding in row.findings:
-            entry.found[finding.severity] += 1
+def _add(entry: Entry, timeline: Timeline, records: Iterable[Record]) -> None:
+    for record in records:
+        for row in timeline.feed(record):
+            entry.counts.add(row)
+            for finding in row.findings:
+                entry.found[finding.severity] += 1
     for finding in timeline.late:
         entry.found[finding.severity] += 1
     timeline.late.clear()

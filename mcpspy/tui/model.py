@@ -8,12 +8,14 @@ columns, so that a folded row is shown without decoding it. What is on the scree
 
 import time
 from array import array
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mcpspy.capture.index import Index
+from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
-from mcpspy.capture.records import Close, Frame, Gap, Open
+from mcpspy.capture.records import Close, Frame, Gap, Open, Record
 from mcpspy.protocol.revisions import Revision
 from mcpspy.protocol.rules import Finding
 from mcpspy.text import plural
@@ -22,13 +24,14 @@ from mcpspy.tui.announced import Announced
 from mcpspy.tui.found import Found
 from mcpspy.wire.jsonrpc import Id
 
+_IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
 _SLICE = 1 << 15  # bytes that the fold reads at once
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
 _NAME = 500  # characters of a method or name that are kept
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _NAMED = 9  # messages of a batch that a line names
 
-_KINDS = ("", *"request notification result error invalid stderr http event gap signal end batch undecoded".split())
+_KINDS = ("", *"request notification result error invalid undecoded stderr http event gap signal end batch".split())
 _BATCH = _KINDS.index("batch")
 _SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
 _SENDERS = ("client", "server", "mcpspy")
@@ -114,10 +117,11 @@ class Session:
         self._texts = [""]  # methods and names, once each
         self._places: dict[str, int] = {"": 0}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
-        self._records = Records()
+        self._records, self._window = Records(), Window()
         self._timeline = Timeline(rules=True)
         self._folded = 0  # bytes
-        self._newest = (0, 0)  # line number and time of the row that the fold gave last
+        self._placed = 0  # rows that the fold has given: the first ones, in the order of their times
+        self._idle = 0  # how often in a row there was nothing to fold
         self._steps = self._fold()
 
     def close(self) -> None:
@@ -281,23 +285,30 @@ class Session:
         while True:
             chunk = self.index.read(self._folded, min(_SLICE, self.index.indexed - self._folded))
             if not chunk:
+                self._idle += 1
+                if self._idle == _IDLE:
+                    yield from self._take(self._window.flush())
                 yield False
                 continue
+            self._idle = 0
             self._folded += len(chunk)
             for record in self._records.feed(chunk):
-                for row in self._timeline.feed(record):
-                    self._fill(row)
-                    yield True  # a batch may have thousands
-                self._take_findings()
+                yield from self._take(self._window.feed(record))
                 yield True
+
+    def _take(self, records: Iterable[Record]) -> Iterator[bool]:
+        for record in records:
+            for row in self._timeline.feed(record):
+                self._fill(row)
+                yield True  # a batch may have thousands
+            self._take_findings()
 
     def _finish(self) -> None:
         """The file has ended: what was waiting for more gets its last word."""
         for record in self._records.end():
-            for row in self._timeline.feed(record):
-                self._fill(row)
-        for row in self._timeline.end():
-            self._fill(row)
+            deque(self._take(self._window.feed(record)), 0)
+        deque(self._take(self._window.flush()), 0)
+        self._timeline.end()
         self._take_findings()
         for exchange in self._timeline.pending():
             self._columns.status[exchange.request.n] = _STATUSES.index(final_status(exchange, live=False))
@@ -322,10 +333,9 @@ class Session:
         self.announced.add(row)
         for finding in row.findings:
             self._find(finding, row.method, row.name)
-        if n < self._newest[0] and row.t >= self._newest[1]:
-            self.index.put_after(n, self._newest[0])  # recorded before its cause
-            self.moved.append(n)
-        self._newest = (n, row.t)
+        if row.part == 0:
+            self.moved.extend([n] * self.index.put(n, self._placed))  # it was before what was recorded before it
+            self._placed += 1
         if row.kind == "stderr":
             self.stderr.append(n)
         if row.part:

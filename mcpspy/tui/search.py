@@ -4,7 +4,8 @@ The theory. Whoever types a filter wants the first hits at once and the rest soo
 answered meanwhile. So a search is a generator that looks at a few rows a step; dropping it ends it. A row is decided by
 the cheapest that tells: the columns that the fold keeps, then the bytes of its line, and only then its messages. What
 needs the fold waits for it; texts are found ahead of it. The rows may grow and change places meanwhile (a request
-recorded after its response), so a search remembers what it has looked at, and looks back a little.
+recorded after its response), so a search remembers what it has looked at, and looks at those again that were moved or
+revised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,10 @@ class Searched(Protocol):
     def revised(self) -> Sequence[int]:
         """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
 
+    @property
+    def moved(self) -> Sequence[int]:
+        """The line numbers of rows that the fold put elsewhere, in that order; it only grows."""
+
     def known(self, n: int) -> Row | None:
         """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
 
@@ -89,10 +94,10 @@ def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
     """Look at some rows a step, for ever; rows that change later are looked at again."""
     keys = wanted.keys
     looked = bytearray()  # by line number: a verdict of those below, or 0
-    place, revised = 0, len(capture.revised)
+    place, revised, moved = 0, len(capture.revised), len(capture.moved)
     while True:
         looked.extend(bytes(capture.index.lines + 1 - len(looked)))
-        before = place, revised
+        before = place, revised, moved
         hits: list[int] = []
         gone: list[int] = []
         for at in range(max(place - _AT_ONCE, 0), min(place + _AT_ONCE, len(capture.index.rows))):
@@ -105,6 +110,16 @@ def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
                 if found:
                     hits.append(n)
             place = max(place, at + 1)
+        for n in capture.moved[moved : moved + _AT_ONCE]:
+            at_now = capture.index.row_of(n)
+            if at_now is not None and at_now < place and not looked[n]:  # it was put among those that are done with
+                found = verdict(capture, wanted, keys, at_now)
+                if found is None:
+                    break
+                looked[n] = _VERDICTS[found]
+                if found:
+                    hits.append(n)
+            moved += 1
         for n in capture.revised[revised : revised + _AT_ONCE] if keys & _REVISED else ():
             revised += 1
             at_now = capture.index.row_of(n) if looked[n] else None
@@ -113,7 +128,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
                 if found is not None and looked[n] != _VERDICTS[found]:
                     looked[n] = _VERDICTS[found]
                     (hits if found else gone).append(n)
-        yield Step(place, hits, gone, (place, revised) == before)
+        yield Step(place, hits, gone, (place, revised, moved) == before)
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:

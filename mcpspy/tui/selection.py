@@ -9,8 +9,7 @@ Rows are known by the line numbers of their frames, which never change; where a 
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator  # noqa: TC003
 
 from mcpspy.filters import Filter
 from mcpspy.tui.search import Searched, Step, search, verdict
@@ -18,18 +17,10 @@ from mcpspy.tui.search import Searched, Step, search, verdict
 _NEAR = 32  # rows that one may stand from where its line number says
 
 
-class Sought(Searched, Protocol):
-    """What a selection asks of a capture that is open."""
-
-    @property
-    def moved(self) -> Sequence[int]:
-        """The line numbers of rows that the fold put elsewhere, in that order; it only grows."""
-
-
 class Selection:
     """The rows that are shown; `choose` a filter, then `grow` while the session does or there is something to do."""
 
-    def __init__(self, capture: Sought) -> None:
+    def __init__(self, capture: Searched) -> None:
         self.wanted: Filter | None = None
         """What is shown; None: all rows."""
         self._index = capture.index
@@ -91,8 +82,8 @@ class Selection:
                 break
         moved = self._capture.moved[self._moved :]
         self._moved += len(moved)
-        there = [n for n in moved if self._remove(n)]
-        self._add(there)
+        for n in [n for n in moved if self._remove(n)]:
+            self._insert(n)
         return not step.idle
 
     def _take(self, step: Step) -> None:
@@ -113,7 +104,10 @@ class Selection:
             if not self._lines or n > self._lines[-1]:
                 self._lines.append(n)
             else:
-                self._lines.insert(bisect_left(self._lines, self._place(n), key=self._place), n)
+                self._insert(n)
+
+    def _insert(self, n: int) -> None:
+        self._lines.insert(bisect_left(self._lines, self._place(n), key=self._place), n)
 
     def _remove(self, n: int) -> bool:
         at = self.position(n)
@@ -128,7 +122,7 @@ class Selection:
 class Hunt:
     """A walk through what is shown, row by row, to the first that is wanted, once round; `grow` until it tells."""
 
-    def __init__(self, selection: Selection, capture: Sought, wanted: Filter, at: int, step: int) -> None:
+    def __init__(self, selection: Selection, capture: Searched, wanted: Filter, at: int, step: int) -> None:
         """Begin at the place `at`, forwards (`step` 1) or backwards (-1)."""
         self._selection, self._capture = selection, capture
         self._wanted, self._keys = wanted, wanted.keys

@@ -18,7 +18,7 @@ from mcpspy.capture.scan import DAMAGED
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows
-from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, SIGNAL, file, line, piece
+from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, SIGNAL, decode, file, line, piece
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 
@@ -49,7 +49,8 @@ def grow(index, limit=1 << 20):
 def read(path):
     """What the reader says of a file: its rows, and each of them with the time that the index gives to damage."""
     told = {row.n for row in rows(Capture(str(path)).records())}  # of HTTP some heads, and some ends of bodies
-    found = [it for it in Capture(str(path)).records() if isinstance(it, Frame | Gap | Signal | End) or it.n in told]
+    recorded = decode(Path(path).read_bytes())  # in the order of the file
+    found = [it for it in recorded if isinstance(it, Frame | Gap | Signal | End) or it.n in told]
     return [
         replace(found, t=0) if isinstance(found, Gap) and found.why == DAMAGED and damaged(path, found.n) else found
         for found in found

@@ -71,8 +71,7 @@ class Exchange:
 
     def events(self):
         conversation = Conversation()
-        found = [event for record in self.records for event in conversation.feed(record)]
-        return [*found, *conversation.end()]
+        return [event for record in self.records for event in conversation.feed(record)]
 
     def _frame(self, ch, message, **more):
         self._add(Frame, ch, raw=_bytes(message), **more)

@@ -58,4 +58,4 @@ def test_two_clients_that_count_alike_have_each_the_answers_to_its_own_requests(
 def messages(path):
     conversation = Conversation()
     events = [event for record in Capture(str(path)).records() for event in conversation.feed(record)]
-    return [event for event in [*events, *conversation.end()] if isinstance(event, Message)]
+    return [event for event in events if isinstance(event, Message)]

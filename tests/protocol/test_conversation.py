@@ -11,8 +11,7 @@ NOTE = b'{"jsonrpc":"2.0","method":"notifications/message"}'
 
 def events(*records):
     conversation = Conversation()
-    found = [event for record in records for event in conversation.feed(record)]
-    return [*found, *conversation.end()]
+    return [event for record in records for event in conversation.feed(record)]
 
 
 def test_lines_of_stderr_are_text_and_others_messages():

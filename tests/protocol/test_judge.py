@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcpspy.capture.order import ordered
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
 from mcpspy.protocol import foreign, recent
@@ -144,7 +145,7 @@ def test_a_race_of_the_recording_is_no_finding(rule):
     whole = records(rule.passes)
     expected = above_info(judged(whole))
     for found, moved in swapped(whole):
-        assert {(moved.get(n, n), rule) for n, rule in above_info(judged(found))} <= expected
+        assert {(moved.get(n, n), rule) for n, rule in above_info(judged(ordered(found)))} <= expected
 
 
 def test_a_race_of_the_recording_is_no_finding_in_a_whole_session():
@@ -157,7 +158,7 @@ def test_a_race_of_the_recording_is_no_finding_in_a_whole_session():
             if isinstance(second, Frame) and {first.ch, second.ch} == {1, 2}:
                 again = replace(second, n=first.n), replace(first, n=second.n)
                 found = [*whole[:place], *again, *whole[place + 2 :]]
-                assert {rule for _, rule in above_info(judged(found))} <= expected
+                assert {rule for _, rule in above_info(judged(ordered(found)))} <= expected
 
 
 # Nonsense: nothing raises, nothing hangs
@@ -290,10 +291,10 @@ def test_the_bytes_of_a_batch_are_looked_at_once(elements):
 
 def test_many_requests_with_one_id_and_many_orphans_take_their_time_once():
     begun = time.process_time()
-    same = [Frame(n, 1, n * 1000, message(id=7, method="ping")) for n in range(100, 10_100)]
+    same = [Frame(n, 1, n * 1000, message(id=7, method="ping")) for n in range(1_100, 11_100)]
     asked = [Frame(n, 1, n * 1000, message(id=n, method="ping")) for n in range(20_000, 23_000)]
     orphans = [Frame(n, 2, n * 1000, message(id=f"x{n}", result={})) for n in range(30_000, 33_000)]
-    found = judged([*records("= 2025-11-25"), *same, *asked, *orphans])
+    found = judged(ordered([*records("= 2025-11-25"), *same, *asked, *orphans]))
     assert sum(finding.rule == "pairing/id-in-flight" for finding in found) == 9999
     assert sum(finding.rule == "pairing/orphan-response" for finding in found) == 3000
     assert time.process_time() - begun < 5

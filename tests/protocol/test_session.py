@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.capture.records import Close, End, Frame, Gap
 from mcpspy.protocol.conversation import Conversation
 from mcpspy.protocol.revisions import PROTOCOL_VERSION, SUBSCRIPTION_ID
-from mcpspy.protocol.session import ENDLESS, HOLD, Message, subject
+from mcpspy.protocol.session import ENDLESS, Message, subject
 from mcpspy.wire.jsonrpc import Id
 from tests.transcript import OPENS, events, records, revisions, told
 
@@ -124,7 +124,7 @@ def test_an_id_reused_at_once_is_paired_by_time():
         @1.2 > {"jsonrpc":"2.0","id":1,"method":"second"}
         @1.1 < {"jsonrpc":"2.0","id":1,"result":{}}
         @1.3 < {"jsonrpc":"2.0","id":1,"result":{}}
-    """) == ["#1 first ok", "#2 second ok", "#3 Result of #1", "#4 Result of #2"]
+    """) == ["#1 first ok", "#3 Result of #1", "#2 second ok", "#4 Result of #2"]
 
 
 def test_a_second_answer_answers_nothing():
@@ -147,28 +147,28 @@ def test_an_answer_from_the_wrong_side_answers_nothing():
 # The recording may be out of order; times are not (DESIGN section 3, `t`).
 
 
-def test_a_response_recorded_before_its_request_is_held():
+def test_a_response_recorded_before_its_request_answers_it():
     assert told("""
         @1.001 < {"jsonrpc":"2.0","id":1,"result":{}}
         @1.000 > {"jsonrpc":"2.0","id":1,"method":"ping"}
     """) == ["#2 ping ok", "#1 Result of #2"]
 
 
-def test_a_held_response_waits_for_a_second_of_other_traffic():
+def test_a_response_answers_its_request_also_where_others_were_recorded_between():
     assert told("""
         @1.001 < {"jsonrpc":"2.0","id":1,"result":{}}
         @2.001 ! busy
         @1.000 > {"jsonrpc":"2.0","id":1,"method":"ping"}
-    """) == ["#2 stderr", "#3 ping ok", "#1 Result of #3"]
+    """) == ["#3 ping ok", "#1 Result of #3", "#2 stderr"]
 
 
-def test_after_more_than_a_second_it_is_an_orphan_and_the_request_stays_open():
+def test_a_request_that_was_recorded_too_late_is_shown_where_it_stands_and_in_doubt():
+    """R-01: its forward was blocked for more than the second that is waited."""
     assert told("""
         @1.000 < {"jsonrpc":"2.0","id":1,"result":{}}
-        @2.000000001 ! late
+        @2.000000002 ! late
         @0.999 > {"jsonrpc":"2.0","id":1,"method":"ping"}
-    """) == ["#1 Result of nothing", "#2 stderr", "#3 ping pending"]
-    assert HOLD == 1_000_000_000
+    """) == ["#1 Result of nothing", "#3 ping pending, in doubt", "#2 stderr"]
 
 
 def test_a_response_never_answers_a_request_that_was_sent_after_it():
@@ -176,19 +176,19 @@ def test_a_response_never_answers_a_request_that_was_sent_after_it():
         @1.000 < {"jsonrpc":"2.0","id":1,"result":{}}
         @1.001 > {"jsonrpc":"2.0","id":1,"method":"ping"}
         @1.002 < {"jsonrpc":"2.0","id":1,"result":{}}
-    """) == ["#2 ping ok", "#3 Result of #2", "#1 Result of nothing"]
+    """) == ["#1 Result of nothing", "#2 ping ok", "#3 Result of #2"]
 
 
-def test_several_held_responses_find_their_requests():
+def test_several_responses_find_their_requests():
     assert told("""
-        @1.003 < {"jsonrpc":"2.0","id":2,"result":{}}
         @1.001 < {"jsonrpc":"2.0","id":1,"result":{}}
+        @1.003 < {"jsonrpc":"2.0","id":2,"result":{}}
         @1.000 > {"jsonrpc":"2.0","id":1,"method":"first"}
         @1.002 > {"jsonrpc":"2.0","id":2,"method":"second"}
-    """) == ["#3 first ok", "#2 Result of #3", "#4 second ok", "#1 Result of #4"]
+    """) == ["#3 first ok", "#1 Result of #3", "#4 second ok", "#2 Result of #4"]
 
 
-def test_a_held_duplicate_waits_for_the_next_request_with_its_id():
+def test_a_duplicate_by_line_is_the_answer_to_the_next_request_with_its_id():
     assert told("""
         @1.001 < {"jsonrpc":"2.0","id":1,"result":{}}
         @1.003 < {"jsonrpc":"2.0","id":1,"result":{}}
@@ -199,9 +199,9 @@ def test_a_held_duplicate_waits_for_the_next_request_with_its_id():
 
 def test_a_response_at_the_very_time_of_its_request_answers_it():
     assert told("""
-        @1 < {"jsonrpc":"2.0","id":1,"result":{}}
         @1 > {"jsonrpc":"2.0","id":1,"method":"ping"}
-    """) == ["#2 ping ok", "#1 Result of #2"]
+        @1 < {"jsonrpc":"2.0","id":1,"result":{}}
+    """) == ["#1 ping ok", "#2 Result of #1"]
 
 
 # Errors without a request.
@@ -349,11 +349,11 @@ def test_a_batch_may_answer_and_ask_at_once():
     """) == ["#1.0 ping ok", "#2.0 Result of #1.0", "#2.1 ping ok", "#3.0 Result of #2.1"]
 
 
-def test_a_batch_of_answers_recorded_too_early_is_held_one_by_one():
+def test_a_batch_of_answers_recorded_too_early_is_paired_one_by_one():
     assert told("""
         @1.001 < [{"id":1,"result":{}},{"method":"n"},{"id":2,"result":{}}]
         @1.000 > [{"id":1,"method":"a"},{"id":2,"method":"b"}]
-    """) == ["#1.1 n", "#2.0 a ok", "#1.0 Result of #2.0", "#2.1 b ok", "#1.2 Result of #2.1"]
+    """) == ["#2.0 a ok", "#2.1 b ok", "#1.0 Result of #2.0", "#1.1 n", "#1.2 Result of #2.1"]
 
 
 # Gaps: nothing is called unanswered across one.
@@ -700,7 +700,7 @@ def test_every_message_comes_out_once_and_each_request_before_its_answer(text):
     """F-06, whatever the order of recording."""
     found = events(text)
     expected = [(record.n, part) for record in records(text)[3:] for part in range(_parts(record))]
-    assert sorted((event.n, getattr(event, "part", 0)) for event in found) == expected
+    assert [(event.n, getattr(event, "part", 0)) for event in found] == expected
     seen = set()
     for event in found:
         if not isinstance(event, Message) or event.exchange is None:
@@ -772,25 +772,3 @@ def test_a_refused_probe_does_not_lend_its_revision_to_an_early_notification():
         @0.030 < {"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25"}}
     """)
     assert found[-2:] == ["#5 2025-11-25", "#4 2025-11-25"]
-
-
-@pytest.mark.parametrize("after", ["", '@1.100 < {"jsonrpc":"2.0","method":"notifications/message"}'])
-def test_a_notification_does_not_wait_for_ever_for_an_initialize_that_is_not_answered(after):
-    """A second, or until the end; nothing is lost, and a server's notifications never wait."""
-    found = events(f"""
-        @0.000 > {{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-06-18"}}}}
-        @0.020 > {{"jsonrpc":"2.0","method":"notifications/initialized"}}
-        @0.030 < {{"jsonrpc":"2.0","method":"notifications/message"}}
-        {after}
-    """)
-    assert [message.n for message in found] == ([1, 3, 2, 4] if after else [1, 3, 2])
-
-
-def test_a_peer_that_answers_what_nobody_asked_does_not_slow_the_fold():
-    """20,000 responses within a second, each held; quadratic time would take a minute."""
-    conversation = Conversation()
-    for record in OPENS:
-        list(conversation.feed(record))
-    for number in range(20_000):
-        assert not list(conversation.feed(Frame(number, 2, number, b'{"jsonrpc":"2.0","id":%d,"result":{}}' % number)))
-    assert len(list(conversation.end())) == 20_000

@@ -51,7 +51,8 @@ class Searched:
         self._rows = []  # of the file as it is, final
         self._known = {}  # by line number: the rows of it, as a fold knows them by then
         self._folded = 0
-        self._newest = (0, 0)
+        self._placed = 0
+        self.moved = []
         self.look()
 
     @property
@@ -74,9 +75,10 @@ class Searched:
             if row.kind == "request":
                 early.status, early.response, early.latency = "pending", None, None
             self._known.setdefault(row.n, []).append(early)
-            if row.n < self._newest[0] and row.t >= self._newest[1]:
-                self.index.put_after(row.n, self._newest[0])
-            self._newest = (row.n, row.t)
+            if row.part == 0:
+                if self.index.put(row.n, self._placed):
+                    self.moved.append(row.n)
+                self._placed += 1
         if self.complete:
             for n in self._known:
                 final = [row for row in self._rows if row.n == n]

@@ -18,7 +18,8 @@ from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.compiled import CompiledGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import Drop, Send
-from mcpspy.recording.stream import Tap
+from mcpspy.recording.recording import Recording
+from mcpspy.recording.stream import Channel
 from mcpspy.relay.stdio.gated import GatedPump
 from tests.relay import gated
 from tests.relay.harness import LIMIT as SECONDS
@@ -51,11 +52,11 @@ class Pair:
         self.back = GatedPump(pipes[2][0], pipes[3][1], 0, "server", gate, deciding)
         self.there.other, self.back.other = self.back, self.there
         self.client, self.server = (pipes[0][1], pipes[3][0]), (pipes[2][1], pipes[1][0])
-        tap = Tap(begin(path), self.said.append)
+        recording = Recording(self.said.append, sink=begin(path))
         self.threads = []
         for pump, sender, role in ((self.there, "client", "stdin"), (self.back, "server", "stdout")):
             pump.start()
-            pump.begin(tap.open(0, sender, role), None)
+            pump.begin(Channel(recording, 0, sender, role), None)
             self.threads.append(threading.Thread(target=pump.run, daemon=True))
             self.threads[-1].start()
 

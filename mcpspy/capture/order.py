@@ -1,0 +1,95 @@
+"""The records of a capture in the order of their times.
+
+The theory. A relay takes the time of a chunk before it forwards it, and records it after that. So of two channels a
+response may stand in the file before its request, though never in time; and what depends on causes coming before their
+effects needs records in the order of `t` (R-01). Those that stand near each other are put right in a window. One that
+comes later than that, because its forward was blocked for long, is let through where it stands.
+
+The order within a channel is that of the file: it is exact. What has no time of its own, a damaged line, has that of
+the record before it, and stays behind it.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+
+from mcpspy.capture.records import Close, End, Frame, Open, Record
+
+SPAN = 1_000_000_000
+"""Nanoseconds from the first to the last record that wait."""
+
+RECORDS = 4096
+"""The most records that wait."""
+
+BYTES = 16 << 20
+"""The most bytes of frames that wait."""
+
+_AT_ONCE = 256  # records that are let through when there are too many: one at a time takes longer
+_time = itemgetter(0)
+
+
+class Window:
+    """Puts records in the order of their times; `feed` each, and `flush` when no more are to be waited for."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, Record]] = deque()  # in the order of the times
+        self._bytes = 0
+        self._newest: dict[int, int] = {}  # by channel: the time of its newest record
+
+    def feed(self, record: Record) -> Iterable[Record]:
+        """Take the next record; returns those before which no other is waited for."""
+        waiting, t = self._waiting, record.t
+        if type(record) is Frame:
+            t = self._in_channel(record.ch, t)
+            self._bytes += len(record.raw)
+        elif type(record) is Open:
+            t = self._in_channel(record.ch, t)
+        elif type(record) is Close:
+            t = self._in_channel(record.ch, t)
+            del self._newest[record.ch]
+        elif type(record) is End and waiting:
+            t = max(t, waiting[-1][0])  # whatever else it says, it is the last
+        if not waiting or t >= waiting[-1][0]:  # as nearly always
+            waiting.append((t, record))
+        elif t < waiting[0][0]:
+            waiting.appendleft((t, record))
+        else:
+            waiting.insert(bisect_right(waiting, t, key=_time), (t, record))
+        if waiting[-1][0] - waiting[0][0] <= SPAN and len(waiting) <= RECORDS and self._bytes <= BYTES:
+            return ()
+        return self._ready()
+
+    def _in_channel(self, ch: int, t: int) -> int:
+        """The time of a record, or of the one before it in its channel, if that is later."""
+        newest = self._newest
+        if t < newest.get(ch, 0):
+            return newest[ch]
+        newest[ch] = t
+        return t
+
+    def flush(self) -> Iterable[Record]:
+        """Return all that waits."""
+        found = [record for _, record in self._waiting]
+        self._waiting.clear()
+        self._bytes = 0
+        return found
+
+    def _ready(self) -> list[Record]:
+        waiting, found = self._waiting, []
+        oldest = waiting[-1][0] - SPAN
+        most = RECORDS if len(waiting) <= RECORDS else RECORDS - _AT_ONCE
+        while waiting and (waiting[0][0] < oldest or len(waiting) > most or self._bytes > BYTES):
+            record = waiting.popleft()[1]
+            if type(record) is Frame:
+                self._bytes -= len(record.raw)
+            found.append(record)
+        return found
+
+
+def ordered(records: Iterable[Record]) -> Iterator[Record]:
+    """Some records, and no more, in the order of their times."""
+    window = Window()
+    for record in records:
+        yield from window.feed(record)
+    yield from window.flush()

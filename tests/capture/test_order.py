@@ -1,0 +1,125 @@
+"""The order of times (R-01): by `t` within a window, the file's order within a channel."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.capture.order import BYTES, RECORDS, SPAN, Window, ordered
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Close, End, Frame, Gap, Open
+from mcpspy.report.checked import check
+from mcpspy.timeline import final_rows
+from tests.transcript import capture
+
+
+def frames(*times, raw=b""):
+    """A frame a time, each on a channel of its own."""
+    return [Frame(n, n, t, raw) for n, t in enumerate(times, 2)]
+
+
+def numbers(records):
+    return [record.n for record in ordered(records)]
+
+
+def test_records_come_in_the_order_of_their_times():
+    assert numbers(frames(1, 5, 3, 4, 2)) == [2, 6, 4, 5, 3]
+    assert numbers(frames(1, 1, 1)) == [2, 3, 4], "those of one time in that of the file"
+
+
+def test_the_order_within_a_channel_is_that_of_the_file():
+    """Also where a file has been made up, whose times go back."""
+    opened, closed = Open(2, 1, 9, "client", "stdin", "lines"), Close(5, 1, 1, "eof")
+    assert numbers([opened, Frame(3, 1, 5, b""), Frame(4, 2, 3, b""), closed]) == [4, 2, 3, 5]
+
+
+def test_damage_stays_behind_the_record_before_it_and_the_end_is_the_last():
+    damage = Gap(3, 7, 1, "a damaged line")
+    assert numbers([Frame(2, 1, 7, b""), damage, Frame(4, 2, 6, b""), Frame(5, 2, 8, b""), End(6, 0)]) == [
+        4,
+        2,
+        3,
+        5,
+        6,
+    ]
+
+
+def held(records):
+    """The line numbers of what is let through before the end."""
+    window = Window()
+    return [found.n for record in records for found in window.feed(record)]
+
+
+@pytest.mark.parametrize(
+    ("records", "through"),
+    [
+        (frames(0, SPAN), []),
+        (frames(0, 0, SPAN + 1), [2, 3]),
+        (frames(*[0] * RECORDS), []),
+        (frames(*[0] * (RECORDS + 1)), list(range(2, 259))),
+        (frames(*[0] * 16, raw=bytes(BYTES // 16)), []),
+        (frames(*[0] * 17, raw=bytes(BYTES // 16)), [2]),
+        (frames(0, raw=bytes(BYTES + 1)), [2]),
+    ],
+)
+def test_the_window_is_bounded_by_time_number_and_bytes(records, through):
+    assert held(records) == through
+
+
+def test_what_comes_too_late_is_let_through_where_it_stands():
+    records = frames(0, 2 * SPAN, 1, 2 * SPAN + 1)
+    assert numbers(records) == [2, 4, 3, 5]
+    assert held(records) == [2, 4]
+
+
+def test_no_frame_is_copied():
+    frame = Frame(2, 1, 1, bytes(1 << 20))
+    (found,) = ordered([frame])
+    assert found is frame
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3 * SPAN))))
+def test_nothing_is_lost_and_channels_keep_their_order(said):
+    records = [Frame(n, ch, t, b"") for n, (ch, t) in enumerate(said, 2)]
+    found = list(ordered(records))
+    assert sorted(found, key=lambda it: it.n) == records
+    for ch in (1, 2, 3):
+        assert [it for it in found if it.ch == ch] == [it for it in records if it.ch == ch]
+
+
+@given(st.lists(st.integers(0, SPAN)))
+def test_within_the_window_all_are_in_order(times):
+    found = [record.t for record in ordered(frames(*times))]
+    assert found == sorted(times)
+
+
+def swapped(calls):
+    """Sequential calls that reuse a token; the line of each answer stands before that of its request."""
+    told = ["@0.0001 > " + INITIALIZE, "@0.0002 < " + AGREED, "@0.0003 > " + READY]
+    for n in range(1, calls + 1):
+        t = n / 1000
+        params = '{"name":"x","_meta":{"progressToken":"t"}}'
+        call = f'{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{params}}}'
+        report = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}'
+        answer = f'{{"jsonrpc":"2.0","id":{n},"result":{{"content":[]}}}}'
+        both = [f"@{t:.4f} > {call}", f"@{t + 0.0002:.4f} < {report}", f"@{t + 0.0004:.4f} < {answer}"]
+        told += [*both[1:], both[0]] if n % 3 == 0 else both
+    return "\n".join(told)
+
+
+INITIALIZE = (
+    '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    '"clientInfo":{"name":"c","version":"1"}}}'
+)
+AGREED = (
+    '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},'
+    '"serverInfo":{"name":"s","version":"1"}}}'
+)
+READY = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def test_4000_sequential_calls_that_reuse_a_token_have_nothing_wrong_in_them(tmp_path):
+    """R-01: two pumps swap the lines of requests and answers; by line that looks like errors."""
+    path = capture(tmp_path / "a.jsonl", swapped(4000))
+    assert check(path).findings == ()
+    times = [row.t for row in final_rows(Capture(path).records, live=False)]
+    assert times == sorted(times)
