@@ -9,18 +9,17 @@ Which lines are records, and which of them make one frame, both this and `reader
 A file that is deleted while it is open can be read to the end; one that is cut short has lost what was cut.
 """
 
-import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from mcpspy.capture.format import FRAME_LINE, MORE, is_live
+from mcpspy.capture.format import FRAME_LINE, MORE
+from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Gap, Omitted, Open, Record, Release
 from mcpspy.capture.scan import DAMAGED, KEPT, LARGEST, LONGEST, FileLines, Joined, Scan, is_damage, parse_line
-from mcpspy.errors import CaptureError
 from mcpspy.wire.http_head import Head, stands_alone
 
 _AT_ONCE = 1 << 15  # bytes that are read when a line is asked for
@@ -34,10 +33,7 @@ class Index:
     def __init__(self, path: str) -> None:
         """Open the capture. Raises CaptureError if it is none."""
         self.header = Capture(path).header
-        try:
-            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (close does it)
-        except OSError as error:
-            raise CaptureError(f"cannot read {path}: {error.strerror}") from error
+        self._file = JoinedFiles(path)
         self.state: Literal["live", "ended", "deleted", "cut short"] = "ended"
         """At the last look: a relay was writing to it, or none was, or its name is gone, or its contents."""
         self.live = False
@@ -72,7 +68,7 @@ class Index:
     @property
     def size(self) -> int:
         """Bytes of the file."""
-        return os.fstat(self._file.fileno()).st_size
+        return self._file.size
 
     def grow(self, limit: int = 1 << 18) -> bool:
         """Index the next `limit` bytes, or as much as one line takes; tells whether there was anything to index."""
@@ -105,11 +101,10 @@ class Index:
             return b""
 
     def _look_at_file(self) -> Literal["live", "ended", "deleted", "cut short"]:
-        status = os.fstat(self._file.fileno())
-        if self.state == "cut short" or status.st_size < self.indexed or self.read(0, len(self._begin)) != self._begin:
+        linked, self.live = self._file.linked, self._file.live
+        if self.state == "cut short" or self._file.size < self.indexed or self.read(0, len(self._begin)) != self._begin:
             return "cut short"  # for good: what is written now is another capture
-        self.live = is_live(self._file.fileno())
-        return "live" if self.live and status.st_nlink else "ended" if status.st_nlink else "deleted"
+        return "live" if self.live and linked else "ended" if linked else "deleted"
 
     def line(self, n: int) -> bytes:
         """Line `n`, as it stands in the file, empty if it is too long; those that follow it are read at once."""

@@ -25,7 +25,7 @@ class Listed:
 
     capture: Capture
     size: int
-    """Bytes."""
+    """Bytes of all its files."""
     live: bool
     started: float
     """Seconds since the epoch."""
@@ -37,7 +37,9 @@ Refused = dict[str, str]
 
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     """The captures in `folder`, live ones first, then the newest; what is not one is passed over, into `refused`."""
-    found = _captures(folder, {} if refused is None else refused)
+    found = list(_captures(folder, {} if refused is None else refused))
+    joined = {path for listed in found for path in listed.capture.paths[1:]}
+    found = [listed for listed in found if listed.capture.path not in joined]
     return sorted(found, key=lambda listed: (not listed.live, -listed.started))
 
 
@@ -66,7 +68,8 @@ def _captures(folder: str, refused: Refused) -> Iterator[Listed]:
         try:
             capture = Capture(path)
             started = datetime.fromisoformat(capture.header.started).timestamp()
-            yield Listed(capture, os.path.getsize(path), capture.live, started)
+            size = sum(os.path.getsize(part) for part in capture.paths)
+            yield Listed(capture, size, capture.live, started)
         except CaptureError as error:
             if os.path.lexists(path):  # not deleted meanwhile
                 refused[path] = str(error)
@@ -75,19 +78,27 @@ def _captures(folder: str, refused: Refused) -> Iterator[Listed]:
 
 
 def delete(listed: Listed) -> bool:
-    """Delete a capture, unless it is live by now; tells whether it did."""
+    """Delete a capture with all its files, unless it is live by now; tells whether it did."""
     try:
-        fd = os.open(listed.capture.path, os.O_RDONLY)
+        first, *others = listed.capture.paths
+    except CaptureError:  # it was deleted
+        return False
+    return not listed.capture.live and all(map(_delete, [*others, first]))
+
+
+def _delete(path: str) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
         if fcntl:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(listed.capture.path)
+        os.unlink(path)
     except (BlockingIOError, FileNotFoundError):
         return False
     except OSError as error:
-        raise CaptureError(f"cannot delete {listed.capture.path}: {error.strerror}") from error
+        raise CaptureError(f"cannot delete {path}: {error.strerror}") from error
     finally:
         os.close(fd)
     return True

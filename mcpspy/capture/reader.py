@@ -5,8 +5,6 @@ file that does not begin as a capture, or has a newer format number, is refused;
 (`mcpspy.capture.scan`).
 """
 
-import os
-import stat
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -14,8 +12,9 @@ from typing import Any
 
 import orjson
 
-from mcpspy.capture.format import FORMAT, is_live
+from mcpspy.capture.format import FORMAT
 from mcpspy.capture.order import Window, ordered
+from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.records import Frame, Header, Imported, Record
 from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
@@ -66,7 +65,7 @@ class Records:
 
 
 class Capture:
-    """One capture file: its header, and its records as often as they are asked for."""
+    """One capture: its header, and its records as often as they are asked for; `path` is its first file."""
 
     def __init__(self, path: str) -> None:
         """Read the header. Raises CaptureError if there is none."""
@@ -85,7 +84,7 @@ class Capture:
         decoder, window, idle = Records(), Window(), 0
         with self._file() as file:
             while True:
-                live = is_live(file.fileno())  # before the read: what was written before the end is read
+                live = file.live  # before the read: what was written before the end is read
                 idle += 1
                 while chunk := file.read(_CHUNK):
                     idle = 0
@@ -93,8 +92,7 @@ class Capture:
                         yield from window.feed(record)
                 if idle == _IDLE:
                     yield from window.flush()
-                status = os.fstat(file.fileno())
-                if not live or status.st_size < file.tell() or not status.st_nlink:
+                if not live or file.size < file.tell() or not file.linked:
                     break
                 wait()
         for record in decoder.end():
@@ -113,17 +111,18 @@ class Capture:
         """Whether a relay is writing to it."""
         try:
             with self._file() as file:
-                return is_live(file.fileno())
+                return file.live
         except CaptureError:
             return False
 
-    def _file(self) -> Any:
-        try:
-            if not stat.S_ISREG(os.stat(self.path).st_mode) and not os.path.isdir(self.path):
-                raise NotACapture(f"{self.path} is not a regular file")  # opening a FIFO would wait for a writer
-            return open(self.path, "rb", buffering=0)
-        except OSError as error:
-            raise CaptureError(f"cannot read {self.path}: {error.strerror}") from error
+    @property
+    def paths(self) -> list[str]:
+        """Its files: one, unless it went on in others."""
+        with self._file() as file:
+            return file.paths
+
+    def _file(self) -> JoinedFiles:
+        return JoinedFiles(self.path)
 
     def _read_header(self) -> Header:
         decoder = Records()
@@ -158,7 +157,9 @@ def parse_header(line: bytes) -> Header:
         argv, env = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env"))
         rest: dict[str, Any] = {key: fields.get(key) for key in ("url", "cwd", "pid", "ppid")}
         imported = _imported(fields["imported"]) if "imported" in fields else None
-        return Header(started=started, argv=argv, env=env, imported=imported, **text, **rest)
+        before = fields.get("continues")
+        continues = str(before["id"]) if before else None
+        return Header(started=started, argv=argv, env=env, imported=imported, continues=continues, **text, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotACapture("does not begin with a capture's header") from None
 

@@ -52,6 +52,8 @@ class Header:
     """The process that started the relay: the client."""
     imported: Imported | None = None
     """None: a relay of ours has recorded it."""
+    continues: str | None = None
+    """The id of the capture that goes on in this file, which it left for its size or because it was lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -810,7 +810,7 @@ def test_a_long_capture_goes_on_in_new_files(tmp_path):
         assert after["started"] == before["started"]
         last = json.loads(lines(files[part])[-2])
         assert (last["kind"], last["file"]) == ("continued", files[part + 1].name)
-    raws = [it.raw for file in files for it in Capture(str(file)).records() if isinstance(it, Frame)]
+    raws = [it.raw for it in Capture(str(path)).records() if isinstance(it, Frame)]
     assert raws[:100] == [b"%d" % number + b"x" * 30 for number in range(100)]
     assert raws[100] == b"".join(b"%d" % number for number in range(101, 121))
     assert len(raws) == 100 + 1 + 9
