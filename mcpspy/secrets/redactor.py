@@ -120,6 +120,9 @@ class Redactor:
         if "headers" in head:
             clean["headers"] = fields = []
             for name, value in head["headers"]:
+                if value is None:  # in `sent`: a field that was left out
+                    fields.append([name, None])
+                    continue
                 cost = len(name) + len(value) + _FIELD
                 if cost <= left or (len(name) < 20 and name.lower() in _SESSION_HEADERS):
                     left -= cost

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from mcpspy.wire.lines import PIECE, Lines
 
-FREE = 8 << 20
-"""Bytes that any body may decode to; no reader decodes a longer message."""
+FREE = 16 << 20
+"""Bytes that any body may decode to."""
 RATIO = 100
 """What a longer one may decode to, for each byte received: JSON hardly ever does better than 30."""
 

@@ -114,7 +114,7 @@ class Stage:
         return await self.process.wait()
 
     def records(self, kind=None) -> list:
-        found = list(Capture(str(self.path)).records())
+        found = list(Capture(str(self.path)).records(1 << 62))
         return [record for record in found if kind is None or isinstance(record, kind)]
 
     def opens(self) -> list[Open]:

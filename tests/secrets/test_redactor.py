@@ -525,3 +525,26 @@ def test_nothing_of_a_peer_raises(name, value, body):
     redactor.header(name, value)
     redactor.url(value)
     redactor.body(body)
+
+
+def test_a_field_that_was_left_out_stays_so():
+    head = {"headers": [["Sec-WebSocket-Extensions", None], ["A", "b"]]}
+    assert Redactor().head(head) == head
+
+
+def test_a_head_is_searched_up_to_a_bound(tmp_path, monkeypatch):
+    """A-01: no head holds up an event loop, however long it is."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    long = "x" * 40_000
+    headers = [
+        ["Authorization", "Bearer hunter2"],
+        ["X-Long", long],
+        ["Cookie", "hunter2"],
+        ["Mcp-Session-Id", "s" * 100],
+    ]
+    clean = Redactor().head({"headers": headers})["headers"]
+    assert clean[1] == ["X-Long", "«withheld: 40000 bytes»"]
+    assert clean[3] == headers[3]
+    assert "hunter2" not in str(clean)
+    many = [[f"X-{number}", "token=hunter2"] for number in range(5000)]
+    assert "hunter2" not in str(Redactor().head({"headers": many}))
