@@ -59,7 +59,7 @@ class ImportedServer:
 
     def gap(self, wall: int, lost: int, why: str) -> None:
         """Record that the file does not hold so many frames."""
-        self.recording.gap(self.at(wall), lost, why)
+        self.recording.gap(max(self._t, self.at(wall)), lost, why)
 
     def end(self) -> None:
         """End the capture."""

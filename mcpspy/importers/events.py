@@ -14,6 +14,8 @@ from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 from mcpspy.wire.lines import PIECE
 from mcpspy.wire.sse import Events, parse_event
 
+_AFTER = 1  # nanosecond by which a response is placed after its request
+
 
 class Asked:
     """When requests were sent, by server and id; several clients may use one id."""
@@ -37,7 +39,7 @@ class Asked:
         answered = [message.id for message in parse(data) if isinstance(message, Result | Error) and message.id]
         found = [since]
         for walls in (self._walls.get((origin, answer), []) for answer in answered):
-            found += walls[bisect_left(walls, since) :][:1]
+            found += [wall + _AFTER for wall in walls[bisect_left(walls, since) :][:1]]
         return max(found)
 
 

@@ -28,7 +28,7 @@ def test_a_server_has_one_capture_whose_lines_never_go_back_in_time(captures, ac
     captures.get("k", WALL, "weather", FIELDS).gap(WALL, 2, "why")
     captures.end()
     [path] = account.paths
-    assert told(Capture(path)) == ["0 client stdin a", "5 client stdin b", "5 client stdin c", "0 gap 2 why"]
+    assert told(Capture(path)) == ["0 client stdin a", "5 client stdin b", "5 client stdin c", "5 gap 2 why"]
     header = Capture(path).header
     assert (header.name, header.started, header.pid) == ("weather", "2026-03-17T10:00:00.000000Z", None)
     assert header.argv[2].startswith("«redacted:")

@@ -37,16 +37,16 @@ def walls(asked, *events, since=8, until=100, to_a_request=False):
 
 
 def test_an_answer_came_after_its_request_and_what_follows_after_the_answer(asked):
-    assert walls(asked, note(), answer(1), note(), answer(2), note()) == [8, 10, 10, 20, 20]
+    assert walls(asked, note(), answer(1), note(), answer(2), note()) == [8, 11, 11, 21, 21]
 
 
 def test_of_requests_with_one_id_the_first_since_the_stream_began_counts(asked):
-    assert walls(asked, answer(1), since=11) == [30]
+    assert walls(asked, answer(1), since=11) == [31]
     assert walls(asked, answer(1), since=31) == [31], "it was asked before: this stream takes up another"
 
 
 def test_answers_out_of_order_stay_in_the_order_of_the_stream(asked):
-    assert walls(asked, answer(2), answer(1)) == [20, 20]
+    assert walls(asked, answer(2), answer(1)) == [21, 21]
 
 
 def test_the_last_event_of_what_a_request_opened_ended_it(asked):
@@ -54,7 +54,7 @@ def test_the_last_event_of_what_a_request_opened_ended_it(asked):
 
 
 def test_nothing_comes_after_the_end(asked):
-    assert walls(asked, answer(1), answer(2), until=15) == [10, 15]
+    assert walls(asked, answer(1), answer(2), until=15) == [11, 15]
 
 
 def test_a_request_of_another_server_is_none(asked):

@@ -85,7 +85,7 @@ def test_rows_appear_as_they_are_said_and_the_newest_is_followed(tmp_path):
         await until(pilot, lambda: "pending" in shown(rows)[-1])
         writer.frame(2, 300_000_000, b'{"id":202,"result":{}}', more=False, cut=False)
         await until(pilot, lambda: rows.cursor == 203)
-        assert "pending" not in shown(rows)[-2]
+        await until(pilot, lambda: "pending" not in shown(rows)[-2])
         finish(writer)
         await until(pilot, on_screen(pilot, "weather · stdio · ended · 205 rows"))
         assert ["unanswered" in line for line in shown(rows)[-4:]] == [True, False, False, False]
@@ -353,7 +353,7 @@ def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
         assert not session.complete
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "1 session"))
-        await until(pilot, lambda: session.index._file.closed)
+        await until(pilot, lambda: session.index._file._parts[0].file.closed)
         await pilot.pause(0.05)
 
     play(scenario, path)

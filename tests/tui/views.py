@@ -15,8 +15,7 @@ class Shell(App):
     def __init__(self, view, path):
         super().__init__()
         self.session = Session(str(path))
-        while self.session.grow(1.0):
-            pass
+        self._settle()
         self.view = view(self.session)
         self.jumps = []
 
@@ -35,9 +34,13 @@ class Shell(App):
 
     def grow(self):
         """Read what was written meanwhile, and tell the view."""
-        while self.session.grow(1.0):
-            pass
+        self._settle()
         self.view.grown()
+
+    def _settle(self):
+        for _ in range(3):  # some looks without anything new let through what waits for its order
+            while self.session.grow(1.0):
+                pass
 
     def on_jump(self, message: Jump):
         self.jumps.append(message.n)

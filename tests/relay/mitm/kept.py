@@ -1,9 +1,9 @@
 """An origin whose capture stands in a directory of the test, and flows that pass it."""
 
-from mcpspy.capture.reader import Capture
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.origins import Origin
+from tests.capture.test_reader import decode
 
 CALL = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 JSON = [(b"Content-Type", b"application/json")]
@@ -28,7 +28,7 @@ class Kept:
         return Flow(self.origin, head, list(headers), "127.0.0.1:1", self.said.append)
 
     def records(self, kind=object):
-        found = [record for path in self.folder.glob("*.jsonl") for record in Capture(str(path)).records()]
+        found = [record for path in self.folder.glob("*.jsonl") for record in decode(path.read_bytes())]
         return [record for record in found if isinstance(record, kind)]
 
 
