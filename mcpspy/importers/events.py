@@ -17,7 +17,7 @@ from mcpspy.wire.sse import Events, parse_event
 _AFTER = 1  # nanosecond by which a response is placed after its request
 
 
-class Asked:
+class RequestTimes:
     """When requests were sent, by server and id; several clients may use one id."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def _framed(raw: bytes) -> Iterator[tuple[bytes, bool, bool]]:
 
 
 def placed(
-    events: Iterable[bytes], origin: str, since: int, until: int, asked: Asked, *, to_a_request: bool
+    events: Iterable[bytes], origin: str, since: int, until: int, asked: RequestTimes, *, to_a_request: bool
 ) -> Iterator[tuple[int, bytes]]:
     """Each event of a stream and its time; `to_a_request` says that a request opened the stream, and no GET."""
     wall = since

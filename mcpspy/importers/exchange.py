@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcpspy.importers.captures import Captures, ImportedServer
-from mcpspy.importers.events import Asked, blocks, decoded, placed
+from mcpspy.importers.events import RequestTimes, blocks, decoded, placed
 from mcpspy.importers.order import LARGEST, Steps
 from mcpspy.importers.text import sound
 from mcpspy.recording.http_exchange import HttpExchange
@@ -91,7 +91,7 @@ class Web:
 
     def __init__(self, captures: Captures) -> None:
         self._captures = captures
-        self._asked = Asked()
+        self._asked = RequestTimes()
 
     def start(self, exchange: RecordedExchange | None) -> Steps | None:
         """The steps of an exchange; None where it is not MCP. Before they are taken, all others are to be started.
@@ -121,7 +121,7 @@ def _beginning(headers: Headers, raw: bytes) -> bytes:
     return b"".join(islice(decoder.feed(raw), _LOOKED_AT)) if not decoder.plain else raw
 
 
-def _steps(exchange: RecordedExchange, captures: Captures, asked: Asked) -> Steps:
+def _steps(exchange: RecordedExchange, captures: Captures, asked: RequestTimes) -> Steps:
     yield exchange.asked
     name = exchange.origin.partition("://")[2]
     server = captures.get(exchange.origin, exchange.asked, name, {"transport": "http", "url": exchange.origin})
@@ -143,7 +143,7 @@ def _steps(exchange: RecordedExchange, captures: Captures, asked: Asked) -> Step
         yield from _answer(exchange, server, http, asked)
 
 
-def _answer(exchange: RecordedExchange, server: ImportedServer, http: HttpExchange, asked: Asked) -> Steps:
+def _answer(exchange: RecordedExchange, server: ImportedServer, http: HttpExchange, asked: RequestTimes) -> Steps:
     head = {"status": exchange.status, "reason": exchange.reason, "headers": _fields(exchange.response_headers)}
     coded, parts = _parts(exchange, asked)
     t = server.at(exchange.answered)
@@ -163,7 +163,7 @@ def _answer(exchange: RecordedExchange, server: ImportedServer, http: HttpExchan
         yield from _socket(exchange, server, http)
 
 
-def _parts(exchange: RecordedExchange, asked: Asked) -> tuple[bool, Iterable[tuple[int, bytes]]]:
+def _parts(exchange: RecordedExchange, asked: RequestTimes) -> tuple[bool, Iterable[tuple[int, bytes]]]:
     """The response's body in parts with their times, and whether it is still coded."""
     answer = exchange.answer or ()
     if len(answer) == 1 and _is_stream(exchange.response_headers):

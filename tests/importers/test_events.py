@@ -4,7 +4,7 @@ from itertools import islice, repeat
 
 import pytest
 
-from mcpspy.importers.events import Asked, blocks, decoded, placed
+from mcpspy.importers.events import RequestTimes, blocks, decoded, placed
 
 WHERE = "https://mcp.example.com"
 
@@ -24,7 +24,7 @@ def request(number):
 @pytest.fixture
 def asked():
     """What was asked at 10, 20 and 30 with the ids 1, 2, 1; elsewhere, 3 at 15."""
-    asked = Asked()
+    asked = RequestTimes()
     for wall, number in ((20, 2), (30, 1), (10, 1), (10, 1)):
         asked.note(WHERE, wall, request(number))
     asked.note("https://other.example", 15, request(3))
