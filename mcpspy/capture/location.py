@@ -1,6 +1,6 @@
 """Where captures lie, and what they are called.
 
-Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+Imported on the `wrap` path: nothing heavy here.
 """
 
 import os

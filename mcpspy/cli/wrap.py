@@ -1,6 +1,6 @@
 """`mcpspy wrap`: parse its few options by hand, for `argparse` costs 8 ms, and become the relay.
 
-Imported on the `wrap` path: nothing heavy here (DESIGN section 2).
+Imported on the `wrap` path: nothing heavy here.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms

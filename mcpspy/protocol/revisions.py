@@ -1,7 +1,7 @@
 """The revisions of the Model Context Protocol, and what tells them apart at first sight.
 
 They are a set of names with a date in them, not points on a line: which one an exchange speaks is decided by the
-exchange (DESIGN section 4), and nothing compares them as strings.
+exchange, and nothing compares them as strings.
 """
 
 from enum import Enum

@@ -81,7 +81,7 @@ def _totals_text(compared: Sequence[Compared]) -> str:
 
 
 def as_json(path: str, compared: Sequence[Compared]) -> str:
-    """Everything on one line (DESIGN section 5)."""
+    """Everything on one line."""
     del path
     exchanges = [exchange_fields(it) for it in compared]
     return to_json({"exchanges": exchanges, "totals": totals(compared)}) + "\n"

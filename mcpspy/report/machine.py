@@ -29,7 +29,7 @@ _COMMANDS: dict[Severity, Level] = {"error": "error", "warning": "warning", "inf
 
 
 def as_json(captures: Iterable[Checked], _: Threshold) -> str:
-    """Everything on one line (DESIGN section 5)."""
+    """Everything on one line."""
     captures = list(captures)
     found = [
         {

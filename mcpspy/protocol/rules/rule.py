@@ -79,7 +79,7 @@ _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a peer did wrong, or that is worth knowing (DESIGN section 4)."""
+    """Something that a peer did wrong, or that is worth knowing."""
 
     rule: str
     severity: Severity

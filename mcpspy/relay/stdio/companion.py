@@ -4,7 +4,7 @@ The rule kept here: whatever becomes of the companion, traffic does not notice. 
 once a first frame is recorded; it gets a moment at the end to say what is left, and then it is killed, because clients
 wait for every holder of stderr.
 
-Imported on the `wrap` path, with `--check` only: nothing heavy here (DESIGN section 2).
+Imported on the `wrap` path, with `--check` only: nothing heavy here.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms

@@ -1,4 +1,4 @@
-"""OAuth through a proxy: what a client will refuse, and what may be rewritten (RFC 9728; REQUIREMENTS O-01).
+"""OAuth through a proxy: what a client will refuse, and what may be rewritten (RFC 9728; O-01).
 
 A server's protected-resource metadata names the URL that tokens are for, and both SDKs insist that it has the origin
 they dialled. Through a reverse proxy it has not, so a login fails. Rewriting the metadata gets past that check; but the
