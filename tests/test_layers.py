@@ -1,7 +1,9 @@
-"""The structure of the package, checked by machine (DESIGN section 2)."""
+"""The structure of the package, checked by machine; docs/architecture.md has its tables and rules."""
 
 import ast
+import collections
 import os
+import re
 import subprocess
 import sys
 
@@ -11,27 +13,28 @@ import mcpspy
 
 ROOT = os.path.dirname(mcpspy.__file__)
 
-# A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
-LAYERS = {
-    0: "__init__ errors text",
-    1: "capture wire secrets process",
-    2: "protocol recording gate",
-    3: "timeline filters relay replay demo clients report export importers",
-    4: "tui",
-    5: "cli",
-    6: "__main__",
-}
-LAYER = {unit: layer for layer, units in LAYERS.items() for unit in units.split()}
+ARCHITECTURE = os.path.join(os.path.dirname(ROOT), "docs", "architecture.md")
 
-SIBLINGS = {
-    ("filters", "timeline"),  # a filter is asked of rows
-    ("export", "timeline"),  # what is exported is a row
-    ("report", "timeline"),  # a report tells of frames and findings as a timeline does
-    ("replay", "relay"),  # a mock's port is guarded as a proxy's
-    ("report", "replay"),  # a report tells what a replay has compared
-    ("secrets", "capture"),  # the key lies in the user's directory, and `capture.location` knows where that is
-    ("capture", "wire"),  # an index knows which heads stand alone
-}
+
+def tables(text):
+    """The layer of each unit, and the pairs of one layer that may import, from the tables of docs/architecture.md.
+
+    A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
+    """
+    layers, siblings = {}, {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|") or len(cells) != 3:
+            continue
+        if re.fullmatch(r"L\d", cells[0]):
+            layers |= dict.fromkeys(re.findall(r"`(\w+)/?`", cells[1]), int(cells[0][1]))
+        elif all(re.fullmatch(r"`\w+`", cell) for cell in cells[:2]):
+            siblings[cells[0].strip("`"), cells[1].strip("`")] = cells[2]
+    return layers, siblings
+
+
+with open(ARCHITECTURE, encoding="utf-8") as page:
+    LAYER, SIBLINGS = tables(page.read())
 ONLY = {"gate": {"wire", "json_values"}}  # what a unit may import of ours, where that is less than its layer allows
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
@@ -48,6 +51,12 @@ EXTENDED_OF_AIOHTTP = {"RequestHandler", "ResponseHandler", "Server", "TCPConnec
 KNOWS_AIOHTTP = "relay.http.http1"
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
 POSIX_MODULES = {"process.child"}  # its interface for Windows is `child_windows`
+WRITER = "capture.writer"
+MAY_WRITE = "recording"
+CORE = {"capture", "wire", "secrets", "process", "recording", "gate", "relay", "importers"}
+"""The packages of the rules about cycles, class names and length; the others do not keep to them yet."""
+LONGEST = 400  # lines of a module
+OUTSIDE = re.compile(r"\b(?:DESIGN|REQUIREMENTS|PERFORMANCE|FIELD-TRAFFIC)\b")  # documents that the repository lacks
 
 
 def faults(module, source):
@@ -65,6 +74,8 @@ def faults(module, source):
                 found.append(f"{unit} imports {other}, which is not below it")
             elif other not in {unit, *ONLY.get(unit, {other})}:
                 found.append(f"{unit} imports {other}")
+            elif f"{name}.".startswith(f"mcpspy.{WRITER}.") and unit not in (MAY_WRITE, "capture"):
+                found.append(f"{unit} imports {WRITER}, which {MAY_WRITE} alone may")
         elif top == "asyncio" and LAYER[unit] <= 2:
             found.append(f"{unit} imports asyncio")
         elif unit not in PLACES.get(top, (unit,)):
@@ -146,6 +157,9 @@ def test_imports_point_downwards_only(module):
         ("tui.app", "import mitmproxy", "tui imports mitmproxy"),
         ("capture.reader", "import fcntl", "Windows"),
         ("capture.reader", "from termios import FIONREAD", "Windows"),
+        ("relay.stdio.relay", "from mcpspy.capture.writer import create", "relay imports capture.writer"),
+        ("importers.captures", "from mcpspy.capture import writer", "importers imports capture.writer"),
+        ("replay.link", "def f():\n    import mcpspy.capture.writer", "replay imports capture.writer"),
         ("utilities", "", "has no layer"),
     ],
 )
@@ -197,7 +211,119 @@ def test_every_named_exception_is_one_that_the_code_has():
         for name, _ in imports(ast.parse(source))
         if name.startswith("mcpspy.")
     }
-    assert found >= SIBLINGS
+    assert found >= set(SIBLINGS)
+
+
+def core(sources):
+    """The modules of the core packages."""
+    return {module: source for module, source in sources.items() if module.split(".")[0] in CORE}
+
+
+def cycles(sources):
+    """The cycles of imports among modules: each a sorted list of those that import each other, through others too.
+
+    All imports count, also those in functions and for type checkers only.
+    """
+    edges = {module: set() for module in sources}
+    for module, source in sources.items():
+        for name, _ in imports(ast.parse(source)):
+            below = name.removeprefix("mcpspy.")
+            edges[module] |= {other for other in (below, below.rpartition(".")[0]) if other in sources} - {module}
+    found = {module: reached(edges, module) for module in sources}
+    return sorted({tuple(sorted(b for b in found[a] if a in found[b])) for a in sources if a in found[a]})
+
+
+def reached(edges, start):
+    """The modules that `start` imports, through others too; `start` is one of them only if it is in a cycle."""
+    found, todo = set(), [start]
+    while todo:
+        new = edges[todo.pop()] - found
+        found |= new
+        todo += new
+    return found
+
+
+def twice(sources):
+    """The names of classes that stand more than once; names with an underscore belong to their modules."""
+    classes = collections.Counter(
+        node.name
+        for source in sources.values()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return sorted(name for name, count in classes.items() if count > 1)
+
+
+def too_long(sources):
+    """The modules that have too many lines."""
+    return sorted(module for module, source in sources.items() if source.count("\n") > LONGEST)
+
+
+def citations(sources):
+    """What is cited of documents that are not in the repository, by module."""
+    return {module: found for module, source in sources.items() if (found := OUTSIDE.findall(source))}
+
+
+@pytest.mark.parametrize("broken", [cycles, twice, too_long])
+def test_the_core_packages_keep_to_the_rule(broken):
+    assert not broken(core(SOURCES))
+
+
+def test_no_module_cites_what_is_not_in_the_repository():
+    assert not citations(SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("broken", "planted", "found"),
+    [
+        (
+            cycles,
+            {"wire.a": "from mcpspy.wire import b", "wire.b": "def f():\n    from mcpspy.wire.a import X"},
+            [("wire.a", "wire.b")],
+        ),
+        (
+            cycles,
+            {
+                "gate.a": "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from mcpspy.gate.b import X",
+                "gate.b": "import mcpspy.gate.c",
+                "gate.c": "from mcpspy.gate.a import Y",
+                "gate.d": "from mcpspy.gate.a import Y",
+            },
+            [("gate.a", "gate.b", "gate.c")],
+        ),
+        (
+            twice,
+            {"wire.a": "class Lines: ...\nclass _Own: ...", "relay.b": "class Lines: ...\nclass _Own: ..."},
+            ["Lines"],
+        ),
+        (twice, {"wire.a": "class A:\n    class Lines: ...", "wire.b": "class Lines: ..."}, ["Lines"]),
+        (too_long, {"wire.a": "x = 1\n" * 401, "wire.b": "x = 1\n" * 400}, ["wire.a"]),
+        (citations, {"cli.a": '"""A command (' + "DESIGN" + ' section 2)."""', "cli.b": ""}, {"cli.a": ["DESIGN"]}),
+    ],
+)
+def test_a_planted_fault_of_structure_is_found(broken, planted, found):
+    assert broken(planted) == found
+
+
+def test_the_tables_name_the_units_that_there_are():
+    assert set(LAYER) == {module.split(".")[0] for module in SOURCES}
+    assert all(reason for reason in SIBLINGS.values())
+    assert all(LAYER[unit] == LAYER[other] for unit, other in SIBLINGS)
+
+
+def test_a_planted_change_of_the_tables_is_read():
+    layers, siblings = tables("| L1 | `wire/`, `text` | x |\n| `wire` | `text` | y |\n| you | `text` | `wire` |")
+    assert (layers, siblings) == ({"wire": 1, "text": 1}, {("wire", "text"): "y"})
+
+
+def test_the_files_that_the_page_names_exist():
+    with open(ARCHITECTURE, encoding="utf-8") as page:
+        named = set(re.findall(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`", page.read())) - {
+            "mcpspy/a/b.py",
+            "tests/a/test_b.py",
+        }
+    roots = (ROOT, os.path.dirname(ROOT))
+    assert not {name for name in named if not any(os.path.exists(os.path.join(root, name)) for root in roots)}
 
 
 IN_RELAY_TESTS = {
@@ -268,14 +394,24 @@ def test_a_planted_private_name_is_found(library, source, names):
     assert len(list(private_names(source, library))) == names
 
 
+def untested(modules, folder):
+    """The modules that have no test file in a folder of tests."""
+    packages = {module.rpartition(".")[0] for module in modules}
+    apart = {module for module in modules if not module.startswith(ALL_AT_ONCE)} - packages - IN_RELAY_TESTS
+    paths = {module: os.path.join(folder, *module.split(".")) for module in apart - {"__init__", "__main__"}}
+    return sorted(
+        module for module, path in paths.items() if not os.path.exists("/test_".join(os.path.split(path)) + ".py")
+    )
+
+
 def test_every_source_file_has_its_tests():
-    """STYLE, habit 6."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    packages = {module.rpartition(".")[0] for module in SOURCES}
-    tested_apart = {module for module in SOURCES if not module.startswith(ALL_AT_ONCE)}
-    for module in tested_apart - packages - IN_RELAY_TESTS - {"__init__", "__main__"}:
-        *above, name = module.split(".")
-        assert os.path.exists(os.path.join(folder, *above, f"test_{name}.py")), f"{module} has no tests"
+    assert not untested(SOURCES, os.path.dirname(os.path.abspath(__file__)))
+
+
+def test_a_planted_file_without_tests_is_found(tmp_path):
+    (tmp_path / "wire").mkdir()
+    (tmp_path / "wire" / "test_a.py").touch()
+    assert untested(["__init__", "wire", "wire.a", "wire.b"], str(tmp_path)) == ["wire.b"]
 
 
 # "The wrap path is light." What Python itself needs to start is not counted.
