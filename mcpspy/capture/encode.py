@@ -1,4 +1,4 @@
-"""JSON as our writer writes it before it imports a library for that.
+"""JSON for the writer, until it imports a library for that.
 
 On the `wrap` path: nothing but a built-in module.
 """

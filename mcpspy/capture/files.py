@@ -1,4 +1,4 @@
-"""Creating the file of a capture: where it lies, what it may replace, and the file that a long capture goes on in.
+"""Creating the file of a capture, and the further files of a long one.
 
 On the `wrap` path: no imports but built-in modules and the modules of this package.
 """

@@ -1,4 +1,4 @@
-"""Where captures lie, and what they are called.
+"""Where captures are, and how their files are named.
 
 Imported on the `wrap` path: nothing heavy here.
 """
@@ -38,7 +38,7 @@ def directory(folder: str | None, environ: "Mapping[str, str]") -> str:
 
 
 def make_directory(path: str) -> None:
-    """Create `path` and its parents, those that are new private to the user: `os.makedirs` would leave parents open."""
+    """Create `path` and its missing parents, private to the user; `os.makedirs` would leave the parents open."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -52,7 +52,7 @@ def make_directory(path: str) -> None:
 
 
 def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
-    """A name for the server that `argv` starts: the first word that tells it from others and holds no secret.
+    """A name for the server that `argv` starts: the first word that identifies it and holds no secret.
 
     `redacted` is `argv` with its secrets replaced, word by word.
     """

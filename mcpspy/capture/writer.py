@@ -2,16 +2,15 @@
 
 The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most
 the record being written. Writing happens after the bytes were forwarded, and a failure of it never reaches the traffic:
-`Writer` raises nothing. What could not be written is counted, and a
-`gap` record says so as soon as writing works again; a frame of several records is kept whole or cut, never joined
-across a loss.
+`Writer` raises nothing. What could not be written is counted, and a `gap` record says so as soon as writing works
+again. A frame of several records is kept whole or cut, never joined across a loss.
 
 The writer holds an exclusive `flock` on the file while it lives: that is how readers tell a live capture from one whose
 relay was killed.
 
-A capture goes on in a new file when it has reached its size limit, and when its file was removed or truncated, which
-is looked at once a second (A-10). The header of the new file names the one before, and the channels that are open are
-opened again in it, so that it can be read by itself.
+A capture goes on in a new file when it has reached its size limit, and when its file was removed or truncated, for
+which the writer looks once a second (A-10). The header of the new file names the one before, and the channels that are
+open are opened again in it, so that it can be read by itself.
 
 On the `wrap` path: no imports but built-in modules and light ones of this package. `orjson` is imported at the first
 frame over 4 KiB or after the first MiB, where it pays for itself.
@@ -287,8 +286,9 @@ def create(
     """Create the capture file and write its header.
 
     `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start
-    in nanoseconds since the epoch; `limit` as of `Writer`. `None`, said once, if no file can be created. Raises
-    UnicodeEncodeError, and creates none, for text that cannot be written: a lone surrogate that stands for no byte.
+    in nanoseconds since the epoch; `limit` as of `Writer`. Returns None, and says why once, if no file can be created.
+    Raises UnicodeEncodeError, and creates none, for text that cannot be written: a lone surrogate that stands for no
+    byte.
     """
     header = {"mcpspy": FORMAT, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
     to_json(header)  # raises before there is a file

@@ -1,7 +1,7 @@
-"""Starting a server so that it cannot tell us from the client, and ending with it.
+"""Starting a server as its client would start it, and ending with it.
 
 The rules (S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client that signals
-the group reaches it as if we were not there. It gets descriptors 0 to 2, the environment that we were
+the group reaches it as it would without us. It gets descriptors 0 to 2, the environment that we were
 started with, and the signal dispositions that we were started with. It never outlives us: Linux kills it when the
 thread that forked it ends, so `spawn` belongs in the main thread, before any other thread starts; elsewhere a watchdog
 process does. It is a plain `fork`: `posix_spawn` cannot ask for that.
@@ -141,7 +141,7 @@ class Child:
         self._settled.acquire(timeout=_SETTLING)
 
     def end_watch(self) -> None:
-        """Leave no process of ours behind."""
+        """End the witness, so that no process of ours is left."""
         if self._witness:
             self._witness.end()
             self._witness = None
@@ -163,7 +163,7 @@ class Child:
         """Whether the child is still where a signal to the group reaches it; `timeout` makes a group of its own."""
         try:
             return self._exited or os.getpgid(self.pid) == os.getpgrp()
-        except OSError:  # some systems do not tell of other sessions
+        except OSError:  # some systems do not answer for another session
             return False
 
     def _send(self, number: int) -> bool:
@@ -198,7 +198,7 @@ class Child:
 
 
 def environment() -> dict[bytes, bytes]:
-    """The environment that this process was started with, less what only mcpspy's own launch put there (S-12).
+    """The environment that this process was started with, without what the launch of mcpspy added (S-12).
 
     Python itself adds LC_CTYPE where there is no locale (PEP 538), so on Linux the kernel is asked. `uvx` and `uv run`
     prepend the tool's own environment to PATH and set UV: the child must find the same programs as without us.

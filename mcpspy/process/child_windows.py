@@ -1,4 +1,4 @@
-"""The Windows counterpart of `child`, `WindowsChild` being its `Child`; written with care, and untested (S-17).
+"""`child` for Windows, with `WindowsChild` in place of `Child`; it has never been run on Windows (S-17).
 
 The child is put into a job object that kills it when our handle to the job is closed, however we end. A `.cmd` or
 `.bat` (`npx` is one) is found through PATHEXT and run by `cmd.exe`, quoted for it. Signals do not exist; Ctrl-C and
@@ -77,7 +77,7 @@ class WindowsChild:
 
 
 def environment() -> dict[bytes, bytes]:
-    """The environment for the child, less our own variables."""
+    """The environment for the child, without our own variables."""
     pairs = ((name, value) for name, value in os.environ.items() if not name.startswith("MCPSPY_"))
     return {os.fsencode(name): os.fsencode(value) for name, value in pairs}
 

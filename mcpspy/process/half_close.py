@@ -1,8 +1,8 @@
 """Whether the client of a connection has closed it, or only the half that it sends on (A-11).
 
 TCP shows both as the end of what the client sends: only a later write is answered by a reset. Linux knows more about a
-client on this machine. Its socket stays while our side is open, and belongs to a process until that closes it; the
-kernel tells the one from the other by the socket's inode, which is 0 for a socket of nobody (sock_diag(7)).
+client on this machine. Its socket stays while our side is open, and belongs to a process until that process closes it.
+The kernel shows this by the inode of the socket, which is 0 if no process holds it (sock_diag(7)).
 """
 
 import socket

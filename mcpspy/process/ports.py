@@ -1,6 +1,6 @@
-"""Ports to listen on: the one that `--listen` names, taken; and who has taken it already.
+"""Ports to listen on: binding the one that `--listen` names, and finding out which process has it already.
 
-The latter by the tables of Linux; elsewhere nobody can tell.
+The second works on Linux only, by the tables in /proc.
 """
 
 import errno
@@ -55,14 +55,14 @@ def bound(host: str, port: int, option: str | None = "--listen") -> socket.socke
 
 
 def to_dial(host: str) -> str:
-    """What a client on this machine puts into a URL to reach a listener on `host`."""
+    """The host that a client on this machine puts into a URL to reach a listener on `host`."""
     if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 
 
 def holder(port: int) -> Holder | None:
-    """The process of ours that listens on a TCP port; None if there is none to be seen."""
+    """The process that listens on a TCP port; None if none of this user's does, or where it cannot be found out."""
     inodes = set(_listening(port))
     for pid in filter(str.isdecimal, _names("/proc") if inodes else ()):
         for fd in _names(f"/proc/{pid}/fd"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
-_KEPT = 1 << 18  # bytes that no coding holds back before it gives out the first of what they stand for
+_KEPT = 1 << 18  # bytes after which every coding has put out its first decoded bytes
 
 
 class Body:
@@ -33,7 +33,7 @@ class Body:
     def __init__(self, recording: "Recording", framing: str, encoding: str = "", *, secret: bool = False) -> None:
         self.number = recording.number()
         self.coded = False
-        """Whether what is fed may stand for many times as much."""
+        """Whether the fed bytes are compressed, so that they may decode to many times their size."""
         self._recording = recording
         self._framing = framing
         self._encoding = encoding
@@ -140,7 +140,7 @@ class Body:
 
 
 def _is_message(raw: bytes) -> bool:
-    """Whether a body is a message of JSON-RPC, quickly: what is none by this is looked at again."""
+    """Whether a body is a JSON-RPC message: a quick test, and a body that fails it is searched for secrets."""
     try:
         return b'"jsonrpc"' in raw and "jsonrpc" in orjson.loads(raw)
     except (ValueError, TypeError):  # a number, or null

@@ -27,7 +27,7 @@ class HttpExchange:
     """The channels of one exchange.
 
     Heads are as `wire.http_head.Head` describes them, as received; `sent` and `by` are what was forwarded instead and
-    why. With `decoded` the content coding that a head names is undone already, as in many foreign files.
+    why. With `decoded` the body is fed without the content coding that its head names, as in many foreign files.
     """
 
     def __init__(self, recording: "Recording") -> None:
@@ -36,7 +36,7 @@ class HttpExchange:
         self.request: Body | None = None
         self.response: Body | None = None
         self.sockets: dict[str, Body] = {}
-        """The directions of a WebSocket, by their sender."""
+        """The two directions of a WebSocket, by sender."""
 
     def open_request(
         self, t: int, head: Head, peer: str | None = None, changes: Fields | None = None, *, decoded: bool = False
@@ -84,7 +84,7 @@ class HttpExchange:
             self.sockets[sender].end(t, how, None if broken else code, reason)
 
     def end(self, t: int, request: str, response: str) -> None:
-        """End what is still open: the request, and what answers it, in these ways (`close.how`)."""
+        """End what is still open; `request` and `response` say how each ended (`close.how`)."""
         if self.request:
             self.request.end(t, request)
         for body in (self.response, *self.sockets.values()):

@@ -2,7 +2,7 @@
 
 A relay that intercepts sees everything that a client sends to a host, and only content tells what of it is MCP: a
 header that the protocol owns, or a message of JSON-RPC. Until then records are kept here; the bytes have been forwarded
-already. An exchange that has sent so much without a sign is not MCP, and its records are discarded.
+already. An exchange that has sent `LIMIT` bytes without a sign is not MCP, and its records are discarded.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 LIMIT = 1 << 18
 """Bytes of one exchange that are kept until it is recognised."""
-_RECORD = 64  # what an empty frame takes of that
-_SIGN = 64  # bytes that a sign of MCP may have before the border of a piece
+_RECORD = 64  # bytes that each frame counts besides its own
+_SIGN = 64  # bytes kept of a piece, since a sign of MCP may be divided between two
 
 
 class Pending:
@@ -28,7 +28,7 @@ class Pending:
 
     def __init__(self, recording: "Callable[[], Recording]", path: str) -> None:
         self.path = path
-        """What the capture is called in a sentence for the user, before there is one."""
+        """The name of the capture in messages for the user; until it exists, a description."""
         self._recording = recording
         self._kept: list[tuple[Any, ...]] | None = []  # None once it is known what the exchange is
         self._size = 0
@@ -37,7 +37,7 @@ class Pending:
         self._numbers: dict[int, int] = {}
 
     def release(self) -> None:
-        """It is MCP: write what was kept, and from now on what comes."""
+        """The exchange is MCP: write what was kept, and from now on each record at once."""
         if self._kept is None:
             return
         kept, self._kept = self._kept, None
@@ -47,7 +47,7 @@ class Pending:
             method(self, *arguments)
 
     def discard(self) -> None:
-        """It is not MCP, unless it was released."""
+        """The exchange is not MCP, unless it was released: drop its records, and those to come."""
         self._kept = None
 
     @property
@@ -56,7 +56,7 @@ class Pending:
         return self._kept is None and self._sink is None
 
     def open(self, ch: int, t: int, sender: str, role: str, framing: str, rest: dict[str, Any] | None = None) -> None:
-        """As of a writer; so below."""
+        """A channel begins; this and what follows are the methods of a writer."""
         if self._kept is not None:
             self._kept.append((Pending.open, ch, t, sender, role, framing, rest))
         elif self._sink and self._capture:

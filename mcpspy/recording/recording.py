@@ -1,4 +1,4 @@
-"""One capture in the making: the only place in the package that creates captures.
+"""Recording one capture: captures are created here and nowhere else.
 
 A relay, an importer or a replay makes a `Recording`, begins its capture, opens channels on it and feeds them the bytes
 that it has forwarded. The recording owns what all captures have in common: the clock, the header, the writer, the
@@ -124,7 +124,7 @@ class Recording:
 
     @property
     def redactor(self) -> "Redactor":
-        """What replaces secrets in heads and bodies."""
+        """Replaces secrets in heads and bodies."""
         if self._redactor is None:
             from mcpspy.secrets.redactor import Redactor
 

@@ -6,7 +6,7 @@ why; what was decoded so far stands, and the rest is for the caller to keep as i
 does raise is a bug of ours or of a package, and is not reported as a damaged body (A-12).
 
 Decoded bytes come out as soon as the peer has flushed them, in parts of at most `PIECE`, each made when it is asked
-for, so that a small chunk which stands for gigabytes costs little memory.
+for, so that a small chunk which decodes to gigabytes takes little memory.
 """
 
 import sys
@@ -19,7 +19,7 @@ from mcpspy.wire.lines import PIECE, Lines
 FREE = 16 << 20
 """Bytes that any body may decode to."""
 RATIO = 100
-"""What a longer one may decode to, for each byte received: JSON hardly ever does better than 30."""
+"""The most decoded bytes for each received byte of a longer body; JSON rarely has more than 30."""
 
 
 class Whole(Lines):
@@ -66,7 +66,7 @@ class Decoder:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Take the next bytes and yield what they decode to; exhaust it before the next call."""
-        for start in range(0, len(chunk), PIECE):  # packages copy what they have not come to yet, for each part
+        for start in range(0, len(chunk), PIECE):  # decoders copy the rest of a chunk at each call
             if self.fault is None:
                 part = chunk[start : start + PIECE]
                 self._received += len(part)

@@ -1,4 +1,4 @@
-"""What an HTTP head in a capture says: its fields, and whether a message follows it (RFC 9110)."""
+"""The HTTP heads of a capture: their fields, and whether a message follows (RFC 9110)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,10 @@ Head = dict[str, Any]
 """Of a request `method`, `target`, `version`; of a response `status`, `reason`; `headers` as pairs, in order."""
 
 SIGN_OF_MCP = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"|^event: ?endpoint\s*$', re.MULTILINE)
-"""What the bytes of a body have where they are MCP: a message, or the first event of legacy HTTP+SSE."""
+"""Matches a body that is MCP: by a message, or by the first event of legacy HTTP+SSE."""
 
 PORTS = {"http": 80, "https": 443}
-"""The port of each scheme that goes without saying."""
+"""The default port of each scheme."""
 
 _SPOKEN = ("application/json", "text/event-stream")
 """The media types that carry messages."""
@@ -30,7 +30,7 @@ def speaks_mcp(headers: Iterable[Sequence[str]]) -> bool:
 
 
 def may_hold_messages(content_type: str) -> bool:
-    """Whether a body of this `Content-Type` may be MCP; a page, which may show messages, is not."""
+    """Whether a body of this `Content-Type` may be MCP. A page is not, even if it shows messages."""
     return any(word in content_type.lower() for word in ("json", "text/event-stream"))
 
 
@@ -61,7 +61,7 @@ def media_type(head: Head | None) -> str:
 
 
 def authority(url: str) -> str:
-    """Host and port of a URL, without a port that goes without saying; empty where it has none."""
+    """Host and port of a URL, without a default port; empty if the URL has no host."""
     try:
         found = urlsplit(url).netloc.lower().rpartition("@")[2]
     except ValueError:
@@ -70,7 +70,7 @@ def authority(url: str) -> str:
 
 
 def authority_of(scheme: str, host: str, port: int) -> str:
-    """What a URL calls a server: its host, with the port unless that goes without saying."""
+    """The authority of a URL: the host, and the port unless it is the default of the scheme."""
     name = f"[{host}]" if ":" in host else host
     return name if port == PORTS[scheme] else f"{name}:{port}"
 
@@ -84,7 +84,10 @@ def query(target: str, *names: str) -> str | None:
 
 
 def stands_alone(head: Head, request: Head | None) -> bool:
-    """Whether no message follows a head, so that it is told of by itself; `request` is what a response answers."""
+    """Whether no message follows a head, so that it is shown in a row of its own.
+
+    `request` is the head that a response answers.
+    """
     if "status" not in head:
         return head.get("method") not in ("POST", "PUT", "PATCH") or header(head, "content-length") == "0"
     if request is not None and request.get("method") != "POST":

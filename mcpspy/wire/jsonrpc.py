@@ -2,8 +2,8 @@
 
 The rules. A message's kind is told by which keys are there, never by whether their values are true: `{}` is the usual
 result, `tools/list` has no params. An id keeps its type and, being a number, its own digits: 1, 1.0, "1" and 1e0 are
-four ids, and 23 digits stay 23. Nothing raises: what is no message is `Invalid` with the reason, and what only a strict
-parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as far as peers would and says so in `refused`.
+four ids, and 23 digits stay 23. Nothing raises. What is not a message is `Invalid`, with the reason. What only a strict
+parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and `refused` says why.
 """
 
 import json
@@ -26,7 +26,7 @@ class Id(NamedTuple):
     """A JSON-RPC id, comparable by type and exact value."""
 
     kind: str
-    """`string`, `number`, `null`, or `other` (true, false, an array, an object: no id at all)."""
+    """`string`, `number`, `null`, or `other` (true, false, an array, an object: not valid as an id)."""
     token: str
     """The string itself, or the JSON text of anything else."""
 
@@ -93,7 +93,7 @@ class Result:
 
 @dataclass(slots=True)
 class Error:
-    """Has an error; an id only where the request could be read."""
+    """Has an error; it has an id only if the request could be read."""
 
     value: dict[str, Any]
     refused: str | None
@@ -107,7 +107,7 @@ class Error:
 
 @dataclass(slots=True)
 class Invalid:
-    """No JSON-RPC message; `reason` says why, `value` is the JSON there is, if any."""
+    """Not a JSON-RPC message; `reason` says why, `value` is the decoded JSON, if there is any."""
 
     value: Any
     refused: str | None

@@ -47,7 +47,7 @@ class Lines:
         return [(self._take(), False, True)] if self._parts else []
 
     def _add(self, part: bytes, frames: list[tuple[bytes, bool, bool]]) -> None:
-        """Lengthen the unfinished line; what it has too much of goes into `frames`, but at least one byte stays."""
+        """Lengthen the unfinished line; pieces of `PIECE` bytes go into `frames`, and at least one byte stays."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > PIECE:

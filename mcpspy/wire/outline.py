@@ -1,8 +1,8 @@
-"""What the first and the last bytes of a message tell of it, where the whole is too large to be decoded.
+"""What the first and last bytes show of a message that is too large to decode.
 
 The theory. Peers write the members of a message in any order, but `jsonrpc`, `id` and `method` are short, and what is
 large comes first or last. So the members are read from the front up to the first that does not end there, and the
-short ones from the back. What neither end tells stays unknown.
+short ones from the back. What neither end shows stays unknown.
 """
 
 import json
@@ -18,7 +18,7 @@ _OPENED = ("params", "error")  # the members whose own members are read, if they
 
 
 def outline(head: bytes, tail: bytes) -> Body | Undecoded:
-    """A message whose `value` has only what its first and last bytes tell; `Undecoded` where that is too little."""
+    """A message whose `value` has only what its first and last bytes show; `Undecoded` if that is too little."""
     value = _last_members(tail.decode(errors="replace")) | _first_members(head.decode(errors="replace"))
     method, id_ = value.get("method"), Id.of(value["id"]) if "id" in value else None
     if type(method) is str:

@@ -1,9 +1,9 @@
 """The framing of an event stream (WHATWG HTML, 9.2 Server-sent events).
 
-A frame is one event block as it came: every line up to and including the last one's terminator. The blank line that
+A frame is one event block as received: every line up to and including the last one's terminator. The blank line that
 ends it is dropped, and so are blank lines between blocks, which carry nothing. Lines end in CR LF, LF or CR, also
 mixed; a CR LF may be divided between two chunks. A byte order mark, comments and fields of no known name are part of
-the block. What the stream's end leaves without a blank line is `cut`: a client discards it.
+the block. A last block without its blank line is `cut`: clients discard it.
 
 An event ends with the first byte of its blank line's terminator, so that a lone CR delays nothing.
 """
@@ -55,7 +55,7 @@ class Events(Lines):
 
 
 class Event(NamedTuple):
-    """What the lines of one block say."""
+    """The fields of one event block."""
 
     name: str
     """The event's type; `message` where the block names none."""

@@ -1,8 +1,8 @@
 """The framing of one direction of a WebSocket after its handshake (RFC 6455, 5), read from a copy of its bytes.
 
 A frame of the capture is a message: fragments joined, the mask undone. Pings and pongs are frames of their own; the
-close frame is none, it is told by `closing`. Extensions are not known here: the relay does not let one be negotiated.
-Nothing is checked and nothing raises: the peers judge each other.
+close frame is not one, `closing` has its code and reason. Extensions are not supported: the relay lets none be
+negotiated. Nothing is checked and nothing raises.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Messages(Lines):
     """Splits a byte stream into messages.
 
     `feed` and `end` return the triples of `Lines` with the message's `op` as fourth: None for text, `binary`, `ping` or
-    `pong`. A message that comes in pieces is not interrupted: what the peer put between them follows it.
+    `pong`. A message that comes in pieces is not interrupted: control frames between them come after it.
     """
 
     __slots__ = ("_control", "_head", "_later", "_left", "_message", "_pending", "_pieces", "closing")

@@ -1,4 +1,4 @@
-"""Which hosts an interceptor may look into: those that the user names, and no other (M-04).
+"""The hosts that `mitm` may decrypt: those that the user names, and no others (M-04).
 
 A name is a glob over host names, `*.example.com`, on any port unless it has one of its own. What no name matches is not
 decrypted and not recorded. Names are compared as clients send them: in lower case, in ASCII (UTS 46; a label in other
@@ -26,7 +26,7 @@ _UNNAMED = ("socks5", "local")  # modes in which what is dialled may be an addre
 
 
 def names(mode: str, address: str, sni: str | None, spoken: str) -> list[str]:
-    """What a client calls the server that it dialled at `address`, best first; of several, none is sure.
+    """The names of the server that a client dialled at `address`, the most reliable first; of several none is certain.
 
     `spoken` is the Host of a request. A client may say anything there, so it counts only where there is no other name.
     """
@@ -47,7 +47,7 @@ class Hosts:
         self._compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
 
     def named(self, *names: str, port: int) -> str | None:
-        """The first of the names of a server on `port` that is among them, as it is compared; None if none is."""
+        """The first of these names of a server on `port` that is allowed, as it is compared; None if none is."""
         for name in names:
             try:
                 plain = _plain(name)

@@ -1,11 +1,11 @@
-"""The certificate authority of `mitm`: where it lies, who may read it, and what makes clients trust it (M-05, M-07).
+"""The certificate authority of `mitm`: where it is, who may read it, and what makes clients trust it (M-05, M-07).
 
-Whoever has its key can speak for any server to the clients that trust it: so it lies in a directory of the user's own,
-and trust is given to single processes, through their environment. Nothing is put into the system's store.
+Whoever has its key can impersonate any server to the clients that trust it. So it is in a private directory of the
+user, and single processes are made to trust it, through their environment. Nothing is put into the system's store.
 
-Python's variables *replace* the certificates that a client trusts, so they name a bundle: the ones that it trusts
-anyhow, and ours. A bundle is named by what is in it and never changes, so that a client may read its own at any time,
-whatever others are started with. `mitm` makes the authority itself; nothing here needs mitmproxy.
+Python's variables *replace* the certificates that a client trusts, so they name a bundle: those that the client
+trusts anyhow, and ours. The name of a bundle is a hash of its content and the file never changes, so a client can read
+it at any time, whatever other clients are started with. `mitm` makes the authority; nothing here needs mitmproxy.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class Authority:
         return os.path.isfile(self.key) and os.path.isfile(self.certificate)
 
     def adopt(self, draft: str) -> None:
-        """Take the files of the directory `draft` for its own; the key of a process that was first stays.
+        """Take over the files of the directory `draft`; if another process has put a key there first, that key stays.
 
         Each appears whole, so that neither two processes nor one that is killed leave halves that do not match.
         """

@@ -18,7 +18,7 @@ _SWITCHED = 101
 
 
 class Flow:
-    """The channels of one flow: the request, what answers it, and the directions of a WebSocket.
+    """The channels of one flow: request, response, and the two directions of a WebSocket.
 
     `head` is the request's but for its `headers`; `peer` the client's address; `report` gets a sentence for the user.
     """
@@ -28,7 +28,7 @@ class Flow:
     ) -> None:
         self.origin = origin
         self.pending = Pending(origin.recording, f"the capture of {origin.url}")
-        self._mute = False  # what answers it cannot hold a message
+        self._mute = False  # the response cannot hold a message
         self._open = {"request", "response"}  # what has not ended yet
         self._exchange = HttpExchange(Recording(report, origin.clock, sink=self.pending))
         fields = recorded(headers)
@@ -42,7 +42,7 @@ class Flow:
         return self._exchange.response
 
     def respond(self, t: int, status: int, reason: str, headers: RawHeaders, sender: str = "server") -> Body:
-        """Begin the response, whose head came at `t`; `sender` is mcpspy where it was made on this side."""
+        """Begin the response, whose head came at `t`; `sender` is mcpspy for one that we made."""
         fields = recorded(headers)
         if speaks_mcp(fields):
             self.pending.release()
@@ -71,7 +71,7 @@ class Flow:
             self._exchange.open_socket(t)
 
     def refuse(self, t: int, status: int, reason: str, why: str) -> None:
-        """It was answered on this side, and goes no further."""
+        """We answered the request ourselves, and it is not forwarded."""
         self.respond(t, status, reason, [], "mcpspy").feed(f"mcpspy: {why}".encode(), t)
         self.end(t, "abort", "eof")
 
@@ -85,7 +85,7 @@ class Flow:
         self._open.clear()
 
     def end(self, t: int, request: str, response: str) -> None:
-        """End what is open of the request, and of what answers it, in these ways."""
+        """End what is still open; `request` and `response` say how each ended (`close.how`)."""
         self._exchange.end(t, request, response)
         self._open.clear()
 

@@ -1,4 +1,4 @@
-"""What the user of an interceptor is told of peers and of bugs: each thing once, and no kind of thing without end.
+"""Messages to the user of `mitm` about peers and bugs: each once, and of each kind a limited number.
 
 Peers choose what such sentences are about (a name, a status, a malformed line), so without a bound they could fill
 stderr and memory; and what a library quotes of them may hold a secret, so quotations are withheld.
@@ -18,14 +18,14 @@ _REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
 
 
 class Said:
-    """Says sentences by `say`, unless it has."""
+    """Says each sentence once, by `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._known: defaultdict[str, set[str]] = defaultdict(set)
 
     def once(self, what: str, which: str, details: str = "") -> None:
-        """Say that `what`, a kind of thing, has come about with `which`."""
+        """Say `what` kind of thing happened with `which`, and `details`, unless that has been said."""
         known = self._known[what]
         if which in known or len(known) > MOST:
             return
@@ -41,7 +41,7 @@ class Bugs(logging.Handler):
         super().__init__(logging.ERROR)
         self._said = said
         self.silent = True
-        """Before it listens, and while it ends: then it is no bug."""
+        """True before `mitm` listens and while it ends, when errors are not bugs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """As a handler of `logging` does."""
@@ -52,7 +52,7 @@ class Bugs(logging.Handler):
 
 
 def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None:
-    """Why no TLS came about with a client that dialled `host`, for `Said.once`; None if that is no news.
+    """Why TLS with a client that dialled `host` failed, for `Said.once`; None if that need not be said.
 
     `why` is the error of OpenSSL, or of mitmproxy; `greeted` tells whether the client's first words have been read.
     """

@@ -41,7 +41,7 @@ class Origins:
 
     def __init__(self, begin: Callable[[str, Clock], Recording]) -> None:
         self._begin = begin
-        self._known: dict[str, Origin] = {}  # the one asked for last stands last
+        self._known: dict[str, Origin] = {}  # in the order of their last use
 
     def at(self, url: str, busy: Callable[[], Collection[Origin]]) -> Origin | None:
         """The origin of that URL; None if there are too many and none is idle. `busy` are those with a flow."""

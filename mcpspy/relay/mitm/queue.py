@@ -1,6 +1,6 @@
-"""What is still to be recorded of a flow, in turns with everything else that the event loop does.
+"""Recording what has been forwarded, in short turns of the event loop.
 
-Nobody waits until bytes that have been forwarded are recorded, so a body that stands for many times as much is decoded
+Other traffic must not wait for a recording. So a compressed body, which may decode to many times its size, is decoded
 piece by piece.
 """
 
@@ -12,11 +12,11 @@ from contextlib import suppress
 from mcpspy.relay.mitm.flow import Flow
 
 CODED_PIECE = 1024
-"""Bytes of a coded body that are decoded at once, for each may stand for a thousand."""
+"""Bytes of a compressed body that are decoded at once; each may decode to a thousand."""
 TURN = 5_000_000
 """Nanoseconds for which pieces are decoded in one turn of the event loop."""
 BACKLOG = 16 << 20
-"""Bytes of a flow that may wait for their turns; past that, everything else waits for them."""
+"""Bytes of a flow that may wait for their turns; beyond that, other traffic waits for them."""
 
 
 class Turns:
@@ -28,7 +28,7 @@ class Turns:
     def __init__(self, flow: Flow, later: Callable[[Callable[[], None]], object]) -> None:
         self.flow = flow
         self._later = later
-        self._waiting: deque[Callable[[], bool]] = deque()  # each returns whether it took apart what is coded
+        self._waiting: deque[Callable[[], bool]] = deque()  # each returns whether it decoded a compressed body
         self._size = 0
 
     def add(self, record: Callable[[Flow, int], object]) -> None:
@@ -43,7 +43,7 @@ class Turns:
         self._append(step)
 
     def feed(self, chunk: bytes, *, by_client: bool) -> None:
-        """Bytes of a body go by, of the request or of what answers it."""
+        """Bytes of a body pass, of the request or of the response."""
         t, rest = self.flow.origin.now(), chunk
         self._size += len(chunk)
 
