@@ -100,7 +100,7 @@ def test_a_time_is_utc_with_microseconds():
 
 
 def test_captures_lie_where_they_are_told_to_else_at_home(tmp_path):
-    """DESIGN section 3, "Where"."""
+    """The option, the variable, the default."""
     environ = {"MCPSPY_CAPTURE_DIR": "/srv/captures"}
     assert directory("/srv/other", environ) == "/srv/other"
     assert directory(None, environ) == "/srv/captures"
@@ -129,7 +129,7 @@ def test_a_home_that_is_none_still_gives_an_absolute_place(monkeypatch, value):
 
 
 def test_directories_that_are_made_are_for_the_user_alone(tmp_path):
-    """DESIGN section 3: 0700."""
+    """docs/capture-format.md: 0700."""
     tmp_path.chmod(0o750)
     make_directory(str(tmp_path / "a" / "b" / "c"))
     for folder in ("a", "a/b", "a/b/c"):

@@ -55,7 +55,7 @@ def test_captures_are_listed_live_ones_first(tmp_path, ls):
 
 
 def test_as_json_there_is_one_object_a_capture(tmp_path, ls):
-    """DESIGN section 5."""
+    """docs/json.md."""
     path = capture(tmp_path / "a.jsonl", SESSION)
     status, out, err = ls(tmp_path, "--json")
     assert (status, err) == (0, "")
@@ -87,7 +87,7 @@ def test_files_that_cannot_be_read_are_named_on_stderr(tmp_path, ls):
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls, options, monkeypatch):
-    """DESIGN section 5: counts null."""
+    """docs/json.md: counts null."""
     path = capture(tmp_path / "a.jsonl", SESSION)
     os.truncate(path, (16 << 20) + 1)
     _, out, _ = ls(tmp_path, *options)

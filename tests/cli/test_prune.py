@@ -121,7 +121,7 @@ def test_a_dry_run_deletes_nothing(tmp_path, prune, old):
 
 
 def test_a_live_capture_is_never_deleted(tmp_path, prune, old):
-    """DESIGN section 3; it counts for what is kept."""
+    """docs/capture-format.md; it counts for what is kept."""
     writer = begin(tmp_path / "live.jsonl")
     for t in range(50):
         writer.frame(1, t, b"x" * 100, more=False, cut=False)

@@ -29,7 +29,7 @@ def body_of(recorder, framing="body", encoding="", *, secret=False):
 
 
 def test_a_channel_of_http_has_its_head_without_secrets(tmp_path, said, monkeypatch):
-    """DESIGN section 3; O-02."""
+    """docs/capture-format.md; O-02."""
     monkeypatch.setenv("HOME", str(tmp_path))
     recording = Recording(said.append, sink=begin(tmp_path / "a"))
     head = {"method": "POST", "target": "/mcp?token=hunter2", "version": "1.1", "headers": [["Cookie", "hunter2"]]}

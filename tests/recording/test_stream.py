@@ -1,4 +1,4 @@
-"""The funnel between a relay and its capture: a bug below must not reach the traffic (DESIGN, principle 1)."""
+"""The funnel between a relay and its capture: a bug below must not reach the traffic (principle 1)."""
 
 import pytest
 from hypothesis import example, given

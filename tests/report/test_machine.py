@@ -35,7 +35,7 @@ def told(form, *paths, fail_on="error"):
 
 
 def test_json_is_what_the_design_says(tmp_path):
-    """DESIGN section 5."""
+    """docs/json.md."""
     path = faulty(tmp_path / "a")
     text = told("json", path)
     assert text.count("\n") == 1

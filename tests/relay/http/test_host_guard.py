@@ -112,7 +112,7 @@ def test_whether_a_connection_would_come_to_ourselves(there, own, expected):
 @pytest.mark.parametrize("field", [b"Host: evil.example", b"Host: localhost\r\nOrigin: http://evil.example"])
 @scripted
 async def test_a_refusal_is_a_403_that_never_reaches_the_server_and_is_recorded(tmp_path, field):
-    """H-02; REQUIREMENTS 6, case 8."""
+    """H-02."""
     async with stage(tmp_path) as there:
         client = await there.client()
         await client.send(b"POST /mcp HTTP/1.1\r\n" + field + b"\r\nContent-Length: 2\r\n\r\n{}")
@@ -138,7 +138,7 @@ async def test_a_protection_that_the_server_may_lack_is_not_taken_for_its_own(tm
 
 @scripted
 async def test_a_name_is_allowed_and_the_server_still_sees_its_own_host(tmp_path):
-    """H-01, H-02; REQUIREMENTS 6, case 8."""
+    """H-01, H-02."""
     async with stage(tmp_path, "--allow-host", "mcp.local") as there:
         _, _, head = await there.both(b"GET / HTTP/1.1\r\nHost: mcp.local:9000\r\n\r\n")
         assert b"Host: 127.0.0.1:%d\r\n" % there.upstream in head

@@ -44,7 +44,7 @@ def session(client, transport, url, scenario):
 
 @pytest.mark.parametrize(("client", "server", "transport"), SESSIONS)
 def test_a_session_is_the_same_through_the_proxy(tmp_path, client, server, transport):
-    """H-01, H-03, H-04, H-06, H-08 with real peers; REQUIREMENTS 6, case 8: the SDKs check the Host."""
+    """H-01, H-03, H-04, H-06, H-08 with real peers: the SDKs check the Host."""
     for name in {client, server.replace("everything", "node")}:
         if not prepare.ready(name):
             pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")

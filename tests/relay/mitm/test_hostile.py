@@ -258,7 +258,7 @@ async def test_a_bug_in_a_hook_does_not_break_the_flow(tmp_path, certificate, pl
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process")
 @scripted
 async def test_a_full_disk_does_not_break_the_flow_and_is_told_once(tmp_path, certificate):
-    """S-01; REQUIREMENTS 6, case 15: RLIMIT_FSIZE stands for the full disk; what is lost is a gap."""
+    """S-01: RLIMIT_FSIZE stands for the full disk; what is lost is a gap."""
     async with interception(tmp_path, certificate) as there:
         pid = there.mitm.process.pid
         client, server, _ = await asked(there)
