@@ -174,6 +174,9 @@ class Scan:
             yield self._join(ch, cut=True)
 
 
+_FEW = 4  # members of the record of a frame with nothing special: kind, ch, t, raw
+
+
 def is_damage(record: Record) -> bool:
     """Whether a record stands for a line that does not parse; a `gap` that a writer wrote never does."""
     return isinstance(record, Gap) and record.why is DAMAGED
@@ -186,6 +189,10 @@ def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
     """
     try:
         fields = orjson.loads(line)
+        if len(fields) == _FEW and fields["kind"] == "frame":  # as nearly always
+            t, ch = fields["t"], fields["ch"]
+            if type(t) is int and 0 <= t < 1 << 62 and type(ch) is int:
+                return Frame(n, ch, t, fields["raw"].encode()), False
         parse = _KINDS.get(fields["kind"])
         if parse is None:
             return None, False

@@ -1,8 +1,9 @@
 """Tokens of a known kind, looked for in frames and in texts; both searches are made from the table `KINDS`.
 
-A frame may be large, and nearly every frame holds no token. So the kinds are grouped by one byte of their literal. The
-regex of a group begins with that byte, which the regex engine finds at the speed of `memchr`, and looks back for the
-beginning of the literal. A text is short, and a kind is looked for where one of its literals stands. Each regex is
+A frame may be large, and nearly every frame holds no token. Nearly every literal has a `-`, a `_`, a `J` or two
+capitals in a row: one search dismisses all of these for most frames. The kinds are grouped by one byte of their
+literal. The regex of a group begins with that byte, which the regex engine finds at the speed of `memchr`, and looks
+back for the beginning of the literal. A text is short, and a kind is looked for where one of its literals stands. Each regex is
 compiled when it is needed first.
 """
 
@@ -14,16 +15,19 @@ from mcpspy.secrets.patterns import KINDS, Kind
 
 _ANCHORS = "_JKGPCBSAz-.:/p"
 """Bytes of literals, the one to search for first: rare in JSON, and in few groups."""
+_MARK = re.compile(rb"[A-Z_-](?:(?<=[J_-])|[A-Z])")
 _SHORT = 256  # characters
 _ESCAPED = r"(?<=\\[nrt]{})"  # behind a line break, in JSON
 
 
 def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     """The name of the kind of the first token in a frame, and the token; None where there is none."""
-    for byte, pattern, kinds in _groups():
-        if byte in raw and (found := pattern.search(raw)):
-            kind, offset = kinds[found.lastindex or 0]
-            return kind.name, raw[found.start() - offset : found.end()]
+    marked, unmarked = _groups()
+    for groups in (marked, unmarked) if _MARK.search(raw) else (unmarked,):
+        for part, pattern, kinds in groups:
+            if part in raw and (found := pattern.search(raw)):
+                kind, offset = kinds[found.lastindex or 0]
+                return kind.name, raw[found.start() - offset : found.end()]
     return None
 
 
@@ -53,16 +57,24 @@ def _in_frame(kind: Kind, literal: str, place: int) -> str:
     return f"((?<={before})(?:{free}|{_ESCAPED.format(before)}){behind}{kind.rest})"
 
 
+_Group = tuple[bytes, re.Pattern[bytes], list[tuple[Kind, int]]]
+
+
 @cache
-def _groups() -> list[tuple[bytes, re.Pattern[bytes], list[tuple[Kind, int]]]]:
-    """Of each group its byte, its regex, and for each number of a match in it the kind, and where its token begins."""
+def _groups() -> tuple[list[_Group], list[_Group]]:
+    """The groups whose literals all have a mark, and the others.
+
+    Of each what its literals have in common, its regex, and for each number of a match the kind, and where its token
+    begins.
+    """
     groups: dict[str, dict[str, list[tuple[Kind, str, int]]]] = {}
     for kind in KINDS:
         for literal in kind.literals:
             place = _anchor(literal)
             before = literal[place - 1] if place else ""
             groups.setdefault(literal[place], {}).setdefault(before, []).append((kind, literal, place))
-    found = []
+    marked: list[_Group] = []
+    unmarked: list[_Group] = []
     for byte, parts in groups.items():
         forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
         for before, members in parts.items():
@@ -71,8 +83,11 @@ def _groups() -> list[tuple[bytes, re.Pattern[bytes], list[tuple[Kind, int]]]]:
         beginning = re.escape(byte)
         if "" not in parts:  # most bytes are dismissed by the one before them
             beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
-        found.append((byte.encode(), re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()), kinds))
-    return found
+        literals = [literal.encode() for members in parts.values() for _, literal, _ in members]
+        part = literals[0] if len(literals) == 1 else byte.encode()
+        group = (part, re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()), kinds)
+        (marked if all(map(_MARK.search, literals)) else unmarked).append(group)
+    return marked, unmarked
 
 
 @cache
