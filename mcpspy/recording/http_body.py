@@ -41,7 +41,7 @@ class Body:
         self._decoder: Decoder | None = None
         self._frames: Any = None
         self._received = b""  # while nothing of it has been decoded
-        self._change: tuple[bytes, Fields] | None = None
+        self._undecided = False  # the next frame is too long for a gate
         self._begun = False  # some of the frame under way is written already
         self._ended = False
 
@@ -49,9 +49,13 @@ class Body:
         """Record that the channel begins at `t`; `fields` may be peer, answers, head, sent, by."""
         self._recording.record(self._open, t, sender, role, fields)
 
-    def changed(self, raw: bytes, sent: bytes, by: str) -> None:
-        """Announce that of the next frame that reads `raw` it was `sent` that was forwarded."""
-        self._change = raw, {"sent": sent.decode("utf-8", "replace"), "by": by}
+    def undecided(self) -> None:
+        """Announce that a frame begins that is too long for a gate to decide on; it is fed like all others."""
+        self._undecided = True
+
+    def decoded(self) -> None:
+        """Announce that the content coding of what is fed from now on is undone already."""
+        self._decoder, self.coded = None, False
 
     def feed(self, chunk: bytes, t: int) -> None:
         """Record bytes that were read at `t` and have been forwarded."""
@@ -63,7 +67,7 @@ class Body:
         """Record one whole frame that came at `t`, decoded and split already.
 
         `op` is what kind of WebSocket message it is, None for text; `gated` is what a gate made of it: `sent` (bytes,
-        or None), `by`.
+        or None), `by`, `held`, or `from` for a frame that was made on this side.
         """
         self._recording.record(self._whole_frame, t, raw, cut, op, gated)
 
@@ -106,11 +110,25 @@ class Body:
     def _whole_frame(self, sink: "Sink", t: int, raw: bytes, cut: bool, op: str | None, gated: Fields | None) -> None:
         if self._ended:
             return
+        if self._secret and self._framing != "body":
+            self._frames.feed(raw)  # its size is told at the end
+            return
+        gated = dict(gated) if gated else {}
+        if gated.get("sent") is not None:
+            gated["sent"] = self._redacted(gated["sent"])
         whole = Whole()
-        frames = whole.feed(raw) + whole.end() or [(b"", False, False)]
+        frames = whole.feed(self._redacted(raw)) + whole.end() or [(b"", False, False)]
         for piece, more, _ in frames:
             rest = ({"op": op} if op else {}) | (written(gated) if gated and not more else {})
             sink.frame(self.number, t, piece, more, cut and not more, rest or None)
+
+    def _redacted(self, raw: bytes) -> bytes:
+        """A whole frame without secrets."""
+        if self._framing != "body":
+            return raw
+        if self._secret:
+            return self._recording.redactor.body(raw) if len(raw) <= LARGEST_BODY else withheld(len(raw))
+        return raw if _is_message(raw) else self._recording.redactor.body_elsewhere(raw)
 
     def _end(self, sink: "Sink", t: int, how: str, code: int | None, reason: str | None) -> None:
         self._ended = True
@@ -131,10 +149,10 @@ class Body:
     def _write(self, sink: "Sink", t: int, frames: list[Any], *, cut: bool = False) -> None:
         for raw, more, ended, *op in frames:
             rest: Fields | None = {"op": op[0]} if op and op[0] else None
-            if self._change and raw == self._change[0]:
-                rest, self._change = self._change[1], None
-            if self._framing == "body" and not (self._secret or self._begun or more) and not _is_message(raw):
-                raw = self._recording.redactor.body_elsewhere(raw)  # noqa: PLW2901 (what is written in its place)
+            if self._undecided:
+                rest, self._undecided = (rest or {}) | {"undecided": True}, False
+            if not (self._secret or self._begun or more):
+                raw = self._redacted(raw)  # noqa: PLW2901 (what is written in its place)
             self._begun = more
             sink.frame(self.number, t, raw, more, ended or (cut and not more), rest)
 

@@ -66,13 +66,40 @@ def test_an_event_that_was_changed_says_what_was_sent():
     """H-08."""
     recorder = Recorder()
     body = body_of(recorder, "sse")
-    body.changed(b"data: 2\n", b"data: II\n", "endpoint")
-    body.feed(b"data: 1\n\ndata: 2\n\ndata: 2\n\n", 1)
+    body.feed(b"data: 1\n\n", 1)
+    body.frame(b"data: 2\n", 1, gated={"sent": b"data: II\n", "by": "endpoint"})
+    body.feed(b"\ndata: 2\n\n", 1)
     assert [call[3:] for call in recorder.calls[1:]] == [
         (b"data: 1\n", False, False, None),
         (b"data: 2\n", False, False, {"sent": "data: II\n", "by": "endpoint"}),
         (b"data: 2\n", False, False, None),
     ]
+
+
+def test_a_frame_that_a_gate_decided_on_keeps_no_secret(tmp_path):
+    """A-08: neither as it came nor as it was sent."""
+    recorder = Recorder()
+    body = body_of(recorder)
+    login = b'{"grant_type":"password","password":"hunter2"}'
+    body.frame(login, 1, gated={"sent": login + b" ", "by": "gate g"})
+    assert "hunter2" not in repr(recorder.calls)
+
+
+def test_a_frame_that_is_too_long_for_a_gate_is_marked_at_its_start():
+    recorder = Recorder()
+    body = body_of(recorder, "sse")
+    body.undecided()
+    body.feed(b"data: 1\n\ndata: 2\n\n", 1)
+    assert [call[6] for call in recorder.calls[1:]] == [{"undecided": True}, None]
+
+
+def test_a_coded_body_that_was_decoded_for_a_gate_is_not_decoded_again():
+    recorder = Recorder()
+    body = body_of(recorder, encoding="gzip")
+    body.decoded()
+    body.feed(b"{}", 1)
+    body.end(2, "eof")
+    assert recorder.calls[1:] == [("frame", 1, 2, b"{}", False, False, None), ("close", 1, 2, "eof", {})]
 
 
 def test_a_coded_body_is_recorded_decoded():

@@ -1,6 +1,6 @@
 """The response of one exchange, streamed to the client.
 
-Its body goes on chunk by chunk, each recorded after it was forwarded. Two bodies pass a gate that may change them: the
+Its body goes on chunk by chunk, each recorded after it was forwarded. Two bodies pass a gate of the proxy's own: the
 event stream of legacy HTTP+SSE and, if the user wants it, OAuth metadata. An upstream that breaks off must not look
 like one that has finished (H-05): the client is left without the end that the framing promises it.
 """
@@ -9,6 +9,7 @@ import asyncio
 import socket
 import struct
 import sys
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -18,10 +19,12 @@ from aiohttp.streams import StreamReader
 
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gates import oauth
-from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
 from mcpspy.relay.http.http1 import unread
 from mcpspy.relay.http.route import Asked
+
+if TYPE_CHECKING:
+    from mcpspy.relay.http.gated_body import HeldBody
 
 BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
 """What is raised of an upstream that cannot be reached, or breaks off."""
@@ -54,7 +57,9 @@ class Response:
         self._delimited = self._empty or self._chunked or length
         """Whether the client can tell that the body is whole."""
         self._events = not self._empty and "text/event-stream" in every(self._headers, b"content-type").lower()
-        self._gate: EndpointGate | oauth.MetadataGate | None = None
+        self._held: HeldBody | None = None
+        self._metadata: oauth.MetadataGate | None = None
+        self._rewritten = False  # a gate has changed it
 
     async def forward(self) -> None:
         """Forward head and body; the exchange's channel for it is ended, unless the upstream broke off."""
@@ -77,26 +82,34 @@ class Response:
             self._channel().end(exchange.route.now(), "eof")
         else:
             self._break_off()
-        if isinstance(self._gate, oauth.MetadataGate) and self._gate.rewritten is None:
-            self._diagnose(self._gate.resource)
+        if self._metadata and not self._rewritten:
+            self._diagnose(self._metadata.resource)
 
     def _choose_gate(self, head: Head) -> None:
         exchange = self._exchange
-        encoding = every(self._headers, b"content-encoding")
-        if exchange.legacy and self._events and first(self._headers, b"content-length") is None:
-            self._gate = EndpointGate(encoding, exchange.mapped)
-        elif exchange.metadata and self._message.code == 200 and not self._empty:
-            rewrite = exchange.relay.rewrite_oauth and exchange.request.version >= HttpVersion11
-            self._gate = oauth.MetadataGate(encoding, exchange.mapped if rewrite else None)
-            if rewrite:
-                head.chunk("oauth")
-                self._chunked = self._delimited = True
+        legacy = exchange.legacy and self._events and first(self._headers, b"content-length") is None
+        if not legacy and not (exchange.metadata and self._message.code == 200 and not self._empty):
+            return
+        from mcpspy.gate.gate import Gate
+        from mcpspy.relay.http.gated_body import FirstEvent, HeldDocument
+        from mcpspy.relay.http.gates.endpoint import EndpointGate
+
+        encoding, say = every(self._headers, b"content-encoding"), exchange.relay.say
+        if legacy:
+            self._held = FirstEvent(Gate([EndpointGate(exchange.mapped)], say), encoding, say)
+            return
+        rewrite = exchange.relay.rewrite_oauth and exchange.request.version >= HttpVersion11
+        self._metadata = oauth.MetadataGate(exchange.mapped if rewrite else None)
+        self._held = HeldDocument(Gate([self._metadata], say), encoding, hold=rewrite)
+        if rewrite:
+            head.chunk("oauth")
+            self._chunked = self._delimited = True
 
     async def _stream(self, head: Head) -> bool:
         """Forward everything, the head together with a body that is there already; False if the upstream broke off."""
         write = self._exchange.request.writer.write
         start = head.encode()
-        if self._empty or self._gate or not self._payload.is_eof():
+        if self._empty or self._held or not self._payload.is_eof():
             await write(start)
             start = b""
             self._open(head)
@@ -110,26 +123,38 @@ class Response:
                 came, broken = unread(self._payload), True
             t = self._exchange.route.now()
             ended = self._payload.at_eof() and not broken
-            passed = start + self._passed(came, ended=ended, broken=broken)
+            passed = start + self._passed(came, t, ended=ended, broken=broken)
             if passed:
                 await write(passed)
             if start:
                 self._open(head)
                 start = b""
-            await record(self._channel(), came, t)
+            if self._held:
+                await self._record_held(self._held, t)
+            else:
+                await record(self._channel(), came, t)
         return not broken
 
-    def _passed(self, came: bytes, *, ended: bool, broken: bool) -> bytes:
+    def _passed(self, came: bytes, t: int, *, ended: bool, broken: bool) -> bytes:
         """What goes on of a chunk that came."""
         passed = came
-        gate = self._gate
-        if gate and not gate.open:
-            passed = gate.feed(came)
-            if (ended or broken) and not gate.open:
-                passed += gate.end()
-            if gate.rewritten:
-                self._channel().changed(*gate.rewritten, gate.by)
+        if self._held:
+            passed = self._held.feed(came, t)
+            if ended or broken:
+                passed += self._held.end(t)
         return chunk(passed, last=ended) if self._chunked else passed
+
+    async def _record_held(self, held: "HeldBody", t: int) -> None:
+        """Record what was forwarded of a body that one of the proxy's own gates decides on."""
+        channel = self._channel()
+        for entry in held.recorded():
+            if entry.decoded:
+                channel.decoded()
+            if entry.whole:
+                self._rewritten = True
+                channel.frame(entry.raw, t, gated=entry.gated)
+            else:
+                await record(channel, entry.raw, t)
 
     def _open(self, head: Head) -> None:
         message = self._message

@@ -13,8 +13,9 @@ import json
 import re
 from collections.abc import Callable
 
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.verdicts import PASS, Pass, Send
 from mcpspy.relay.http.heads import Origin, RawHeaders, every, origin_of
-from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.http_head import authority_of
 
 LARGEST = 65536
@@ -28,44 +29,25 @@ Mapping = Callable[[str], str | None]
 
 
 class MetadataGate:
-    """Metadata on its way to a client; `feed` and `end` as of `endpoint.EndpointGate`.
-
-    Without `mapped` it passes as it comes and is only looked at; with it, it is held until it is whole.
-    """
+    """Decides on protected-resource metadata; without `mapped` it is only looked at."""
 
     by = "oauth"
+    follows = False
 
-    def __init__(self, encoding: str, mapped: Mapping | None) -> None:
+    def __init__(self, mapped: Mapping | None) -> None:
         self._mapped = mapped
-        self._decoder = Decoder(encoding)
-        self._document = b""
-        self.open = False
-        self.rewritten: tuple[bytes, bytes] | None = None
         self.resource: str | None = None
-        """What it is about, once it has ended."""
+        """What the metadata is about, once it was decided on."""
 
-    def feed(self, chunk: bytes) -> bytes:
-        """What is to be forwarded now."""
-        self._document += chunk
-        if self._mapped is None:
-            self.open = len(self._document) > LARGEST
-            return chunk
-        if len(self._document) <= LARGEST:
-            return b""
-        self.open = True
-        return self._document
+    def wants(self, facts: Facts) -> bool:  # noqa: ARG002 (as every gate has it)
+        """It never asks for the request of a response."""
+        return False
 
-    def end(self) -> bytes:
-        """What was held when the document ended."""
-        plain = b"".join(self._decoder.feed(self._document))
-        self.resource = resource_of(plain)
-        if self._mapped is None:
-            return b""
-        sent = rewritten_metadata(plain, self._mapped) if self._decoder.plain else None
-        if sent is None:
-            return self._document
-        self.rewritten = self._document, sent
-        return sent
+    def decide(self, frame: bytes, facts: Facts, t: int) -> Pass | Send:  # noqa: ARG002 (as every gate has it)
+        """The document with the URL that the client dialled; Pass where it needs no change."""
+        self.resource = resource_of(frame)
+        sent = rewritten_metadata(frame, self._mapped) if self._mapped else None
+        return PASS if sent is None else Send((sent,), self.by)
 
 
 def is_metadata(target: str) -> bool:

@@ -5,6 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
+from mcpspy.gate.gate import Gate
+from mcpspy.gate.verdicts import PASS
+from mcpspy.relay.http.gated_body import FirstEvent
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.http.test_forward import STREAM, chunk
@@ -12,6 +15,34 @@ from tests.relay.stage import scripted, stage
 from tests.wire.test_content_coding import flushed
 
 GET = b"GET %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: text/event-stream\r\nAccept-Encoding: gzip\r\n\r\n"
+
+
+class Stream:
+    """A stream that passes the gate; `rewritten` is what was recorded as changed, as it came and as it was sent."""
+
+    def __init__(self, encoding, mapped):
+        self.body = FirstEvent(Gate([EndpointGate(mapped)], raised), encoding, raised)
+        self.rewritten = None
+        self.recorded = b""
+
+    def feed(self, chunk):
+        return self._record(self.body.feed(chunk, 0))
+
+    def end(self):
+        return self._record(self.body.end(0))
+
+    def _record(self, out):
+        for entry in self.body.recorded():
+            self.recorded += entry.raw
+            if entry.whole:
+                assert self.rewritten is None
+                assert entry.gated["by"] == "endpoint"
+                self.rewritten = entry.raw, entry.gated["sent"]
+        return out
+
+
+def raised(sentence):
+    raise AssertionError(sentence)
 
 
 def mapped(reference):
@@ -26,9 +57,9 @@ def test_only_the_url_changes(end, before):
     stream = before.format(end) + f"event: endpoint{end}data: http://up:1/m/?s=%7e&t=é{end}{end}data: {{}}{end}{end}"
     expected = stream.replace("http://up:1/m/", "http://us:2/x/m/").encode()
     for size in (1, 7, 1000):
-        gate = EndpointGate("", mapped)
+        gate = Stream("", mapped)
         parts = [stream.encode()[i : i + size] for i in range(0, len(stream.encode()), size)]
-        assert b"".join(part if gate.open else gate.feed(part) for part in parts) == expected
+        assert b"".join(gate.feed(part) for part in parts) == expected
         raw, sent = gate.rewritten
         assert raw in stream.encode()
         assert sent == raw.replace(b"http://up:1/m/", b"http://us:2/x/m/")
@@ -49,17 +80,17 @@ def test_only_the_url_changes(end, before):
 )
 def test_what_needs_no_change_passes_as_it_is(stream):
     for size in (1, 1000):
-        gate = EndpointGate("", mapped)
+        gate = Stream("", mapped)
         parts = [stream[i : i + size] for i in range(0, len(stream), size)]
-        out = b"".join(part if gate.open else gate.feed(part) for part in parts)
-        assert out + (b"" if gate.open else gate.end()) == stream
+        out = b"".join(gate.feed(part) for part in parts)
+        assert out + gate.end() == stream
         assert gate.rewritten is None
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_comments_that_keep_a_stream_alive_are_not_held(end):
     """H-04: a client that hears nothing gives up, whatever the stream is."""
-    gate = EndpointGate("", mapped)
+    gate = Stream("", mapped)
     ping = b": ping" + end + end
     for _ in range(3):
         assert gate.feed(ping[:3]) + gate.feed(ping[3:]) == ping
@@ -72,7 +103,7 @@ def test_a_first_event_that_comes_byte_by_byte_takes_no_longer_for_it():
     """What has been looked at is not looked at again."""
     import time
 
-    gate = EndpointGate("", mapped)
+    gate = Stream("", mapped)
     stream = b"data: " + b"a" * 60_000
     begun = time.process_time()
     for byte in stream:
@@ -81,17 +112,17 @@ def test_a_first_event_that_comes_byte_by_byte_takes_no_longer_for_it():
 
 
 def test_an_event_that_does_not_end_is_not_held_for_ever():
-    gate = EndpointGate("", mapped)
+    gate = Stream("", mapped)
     stream = b"data: " + b"a" * 70_000
     assert gate.feed(stream) == stream
-    assert gate.open
+    assert gate.feed(b"a") == b"a"
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
 def test_a_compressed_stream_is_compressed_again_event_by_event(name):
     """H-08: each chunk that goes out decodes to what came in."""
     events = [b"event: endpoint\ndata: http://up:1/m?s=1\n\n", b"data: 1\n\n", b"data: 2\n\n"]
-    gate, decoder = EndpointGate(name, mapped), Decoder(name)
+    gate, decoder = Stream(name, mapped), Decoder(name)
     out = [b"".join(decoder.feed(gate.feed(coded))) for coded in flushed(name, events)]
     assert out == [events[0].replace(b"up:1/", b"us:2/x/"), *events[1:]]
     assert b"".join(decoder.feed(gate.end())) == b""
@@ -100,15 +131,37 @@ def test_a_compressed_stream_is_compressed_again_event_by_event(name):
 @pytest.mark.parametrize("name", ["gzip", "br", "zstd"])
 def test_a_compressed_stream_that_needs_no_change_passes_byte_for_byte(name):
     coded = flushed(name, [b"event: endpoint\ndata: /m\n\n", b"data: 1\n\n"])
-    gate = EndpointGate(name, mapped)
-    assert b"".join(part if gate.open else gate.feed(part) for part in coded) == b"".join(coded)
+    gate = Stream(name, mapped)
+    assert b"".join(gate.feed(part) for part in coded) == b"".join(coded)
 
 
 @given(st.lists(st.binary(max_size=50)), st.sampled_from(["", "gzip", "br", "exi", "gzip, br"]))
 def test_whatever_comes_goes_out_unless_it_is_rewritten(chunks, encoding):
-    gate = EndpointGate(encoding, lambda _: None)
-    out = b"".join(part if gate.open else gate.feed(part) for part in chunks)
-    assert out + (b"" if gate.open else gate.end()) == b"".join(chunks)
+    gate = Stream(encoding, lambda _: None)
+    out = b"".join(gate.feed(part) for part in chunks)
+    assert out + gate.end() == b"".join(chunks)
+
+
+def test_only_the_first_event_with_data_is_decided_on():
+    """H-08: the verdict alone says what is sent, and by whom."""
+    gate = EndpointGate(mapped)
+    event = b"event: endpoint\ndata: http://up:1/m\n"
+    assert gate.decide(b": comment\n", None, 0) is PASS
+    verdict = gate.decide(event, None, 0)
+    assert (verdict.frames, verdict.by) == ((event.replace(b"up:1/", b"us:2/x/"),), "endpoint")
+    assert gate.decide(event, None, 0) is PASS
+
+
+def test_a_gate_that_fails_lets_the_stream_pass_and_says_so_once():
+    said = []
+
+    def fails(reference):
+        raise RuntimeError("a bug")
+
+    stream = b"event: endpoint\ndata: http://up:1/m\n\ndata: 1\n\n"
+    body = FirstEvent(Gate([EndpointGate(fails)], said.append), "", said.append)
+    assert body.feed(stream[:9], 0) + body.feed(stream[9:], 0) + body.end(0) == stream
+    assert said == ["endpoint failed (RuntimeError: a bug); such frames pass unchanged"]
 
 
 ENDPOINTS = {

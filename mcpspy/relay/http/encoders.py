@@ -1,0 +1,52 @@
+"""Applies the content coding of a body again after a gate has changed it (RFC 9110, 8.4)."""
+
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Encoder(Protocol):
+    """One coding."""
+
+    def encode(self, plain: bytes) -> bytes:
+        """The next bytes, flushed, so that the receiver can decode all of them."""
+
+    def finish(self) -> bytes:
+        """The end of the body."""
+
+
+class _Flushing:
+    """A compressor that holds nothing back."""
+
+    def __init__(
+        self, compress: Callable[[bytes], bytes], flush: Callable[[], bytes], finish: Callable[[], bytes]
+    ) -> None:
+        self._compress = compress
+        self._flush = flush
+        self.finish = finish
+
+    def encode(self, plain: bytes) -> bytes:
+        return self._compress(plain) + self._flush()
+
+
+def encoder(encoding: str) -> Encoder | None:
+    """An encoder for a Content-Encoding value; None where there is none, such as for several codings."""
+    coding = encoding.strip().lower()
+    if coding in ("gzip", "x-gzip", "deflate"):
+        zipper = zlib.compressobj(wbits=15 if coding == "deflate" else 31)
+        return _Flushing(zipper.compress, lambda: zipper.flush(zlib.Z_SYNC_FLUSH), zipper.flush)
+    if coding == "br":
+        import brotli  # type: ignore[import-untyped]
+
+        brotlier = brotli.Compressor()
+        return _Flushing(brotlier.process, brotlier.flush, brotlier.finish)
+    if coding == "zstd":
+        if sys.version_info >= (3, 14):
+            from compression.zstd import ZstdCompressor
+        else:
+            from backports.zstd import ZstdCompressor
+
+        stream = ZstdCompressor()
+        return _Flushing(stream.compress, lambda: stream.flush(stream.FLUSH_BLOCK), stream.flush)
+    return None

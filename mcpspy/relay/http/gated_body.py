@@ -1,0 +1,263 @@
+"""Bodies that pass a gate: from the bytes that came to the frames that are decided on, and back.
+
+The rules. What no verdict changes is forwarded with exactly the bytes that came: `EventBlocks` loses none. An event or
+a body that is too long, and an event without its blank line, pass undecided. `FirstEvent` and `HeldDocument` are for
+the two bodies that the proxy itself has to change; their verdicts need no wait. If something in here fails, the body
+passes as it came, and the user is told.
+
+Nothing here reads, writes or waits. What is to be recorded comes out of `recorded`, for after the forward.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from mcpspy.gate.gate import Gate
+from mcpspy.gate.verdicts import Send
+from mcpspy.relay.http.encoders import Encoder, encoder
+from mcpspy.wire.content_coding import Decoder
+from mcpspy.wire.sse import Events, parse_event
+
+HELD = 65536
+"""Bytes of a body of the proxy's own gates that are held; what is longer is neither an endpoint nor metadata."""
+
+
+class Piece(NamedTuple):
+    """Some of a body with its content coding undone."""
+
+    passes: bytes
+    """What is forwarded if nothing is changed."""
+    frame: bytes | None = None
+    """What is decided on; None where that is nothing."""
+    delimiter: bytes = b""
+    """What follows each frame that is forwarded."""
+    undecided: bool = False
+    """Whether a frame begins that is too long."""
+    op: str | None = None
+    """What kind of WebSocket message the frame is."""
+
+
+class EventBlocks:
+    """Splits an event stream like `wire.sse.Events`, and keeps every byte: those between two events, too."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._events = Events()
+        self._pending = bytearray()
+        self._size = 0  # of the event under way, as far as `Events` has given it out
+        self._gone = 0  # bytes of it that have passed, for it is too long
+
+    def feed(self, plain: bytes) -> list[Piece]:
+        """Take the next bytes and return what they complete."""
+        pieces: list[Piece] = []
+        self._pending += plain
+        for raw, more, _ in self._events.feed(plain):
+            self._size += len(raw)
+            if not more:
+                self._complete(pieces)
+        if not self._gone:
+            self._skip(pieces)
+        if self._pending and (self._gone or len(self._pending) > self._limit):
+            pieces.append(self._take(len(self._pending), undecided=not self._gone))
+            self._gone += len(pieces[-1].passes)
+        return pieces
+
+    def end(self) -> list[Piece]:
+        """Return the event that has no blank line, and forget it: the next byte begins a stream."""
+        pieces = [self._take(len(self._pending))] if self._pending else []
+        self.__init__(self._limit)  # type: ignore[misc]
+        return pieces
+
+    def _complete(self, pieces: list[Piece]) -> None:
+        if not self._gone:
+            self._skip(pieces)
+        size = self._size - self._gone
+        delimiter = bytes(self._pending[size : size + 2])
+        delimiter = delimiter if delimiter == b"\r\n" else delimiter[:1]
+        if self._gone or size > self._limit:
+            pieces.append(self._take(size + len(delimiter), undecided=not self._gone))
+        else:
+            frame = bytes(self._pending[:size])
+            pieces.append(self._take(size + len(delimiter))._replace(frame=frame, delimiter=delimiter))
+        self._size = self._gone = 0
+
+    def _skip(self, pieces: list[Piece]) -> None:
+        """Let the line ends pass that stand between two events."""
+        blank = len(self._pending) - len(self._pending.lstrip(b"\r\n"))
+        if blank:
+            pieces.append(self._take(blank))
+
+    def _take(self, size: int, *, undecided: bool = False) -> Piece:
+        piece = Piece(bytes(self._pending[:size]), undecided=undecided)
+        del self._pending[:size]
+        return piece
+
+
+class Entry(NamedTuple):
+    """What is to be recorded: a whole frame, or bytes to feed."""
+
+    raw: bytes
+    whole: bool = False
+    gated: dict[str, object] | None = None
+    decoded: bool = False
+    """Whether the content coding of all that follows is undone."""
+
+
+class HeldBody(Protocol):
+    """A body whose beginning is held until it was decided on."""
+
+    def feed(self, chunk: bytes, t: int) -> bytes:
+        """What is to be forwarded now, of a chunk that came at `t`."""
+
+    def end(self, t: int) -> bytes:
+        """What was held when the body ended."""
+
+    def recorded(self) -> list[Entry]:
+        """What is to be recorded of what was forwarded."""
+
+
+class FirstEvent:
+    """An event stream up to its first event with data, the only one that is decided on.
+
+    Comments, which keep a stream alive, pass as they end. If that event needs no change, its bytes go out as they came,
+    and so does all that follows. A coded stream is held from the first byte; if the event is changed, the rest is
+    encoded again in the same coding, flushed after each chunk.
+    """
+
+    def __init__(self, gate: Gate, encoding: str, say: Callable[[str], None]) -> None:
+        self._gate = gate
+        self._facts = gate.facts("server", "sse")
+        self._encoding = encoding
+        self._say = say
+        self._decoder = Decoder(encoding)
+        self._blocks = EventBlocks(HELD)
+        self._received = b""  # of a coded stream, while it is held
+        self._pieces: list[Piece] = []  # the same, decoded
+        self._encoder: Encoder | None = None
+        self._entries: list[Entry] = []
+        self._open = False  # whatever comes next passes
+
+    def feed(self, chunk: bytes, t: int) -> bytes:
+        """What is to be forwarded now."""
+        if self._open:
+            return self._pass(chunk)
+        if self._encoder:
+            return self._encode(b"".join(self._decoder.feed(chunk)))
+        coded = not self._decoder.plain
+        try:
+            pieces = self._blocks.feed(b"".join(self._decoder.feed(chunk)))
+        except Exception as error:
+            self._say(f"a content coding cannot be undone ({type(error).__name__}: {error}); the body passes unchanged")
+            return self._release(self._received + chunk)
+        if coded:
+            self._received += chunk
+            self._pieces += pieces
+            pieces = self._pieces
+        place = next((at for at, piece in enumerate(pieces) if _has_data(piece)), None)
+        if place is None:
+            given_up = self._decoder.fault or any(piece.undecided for piece in pieces)
+            if coded:
+                return self._release(self._received) if given_up or len(self._received) >= HELD else b""
+            self._open = bool(given_up)
+            return self._through(pieces)
+        verdict = self._gate.decide(pieces[place].frame or b"", self._facts, t)
+        if not isinstance(verdict, Send):
+            return self._release(self._received) if coded else self._go_on(pieces)
+        self._encoder = encoder(self._encoding) if coded else None
+        if coded and self._encoder is None:
+            return self._release(self._received)
+        return self._go_on(pieces, place, verdict)
+
+    def end(self, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
+        """What was held when the stream ended."""
+        if self._open:
+            return b""
+        if self._encoder:
+            return self._encoder.finish()
+        if not self._decoder.plain:
+            return self._release(self._received)
+        return self._go_on([])
+
+    def recorded(self) -> list[Entry]:
+        """What is to be recorded of what was forwarded."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def _go_on(self, pieces: list[Piece], place: int = -1, verdict: Send | None = None) -> bytes:
+        """Forward the pieces, the one at `place` as the verdict says; nothing more is decided on."""
+        pieces = pieces + self._blocks.end()
+        if self._encoder:
+            self._entries.append(Entry(b"", decoded=True))
+        else:
+            self._open = True
+        if verdict is None:
+            return self._through(pieces)
+        raw, delimiter = pieces[place].frame or b"", pieces[place].delimiter
+        plain = self._through(pieces[:place]) + b"".join(frame + delimiter for frame in verdict.frames)
+        self._entries.append(Entry(raw, whole=True, gated={"sent": verdict.frames[0], "by": verdict.by}))
+        plain += self._through(pieces[place + 1 :])
+        return self._encoder.encode(plain) if self._encoder else plain
+
+    def _through(self, pieces: list[Piece]) -> bytes:
+        return self._pass(b"".join(piece.passes for piece in pieces))
+
+    def _release(self, came: bytes) -> bytes:
+        self._open = True
+        self._received, self._pieces = b"", []
+        return self._pass(came)
+
+    def _pass(self, came: bytes) -> bytes:
+        if came:
+            self._entries.append(Entry(came))
+        return came
+
+    def _encode(self, plain: bytes) -> bytes:
+        return self._encoder.encode(self._pass(plain)) if self._encoder and plain else b""
+
+
+class HeldDocument:
+    """A body that is held until it is whole, and then decided on; without `hold` it passes, and is only looked at."""
+
+    def __init__(self, gate: Gate, encoding: str, *, hold: bool) -> None:
+        self._gate = gate
+        self._facts = gate.facts("server", "body")
+        self._decoder = Decoder(encoding)
+        self._hold = hold
+        self._document = b""
+        self._entries: list[Entry] = []
+        self._open = False  # whatever comes next passes
+
+    def feed(self, chunk: bytes, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
+        """What is to be forwarded now."""
+        if self._open:
+            return self._pass(chunk)
+        self._document += chunk
+        self._open = len(self._document) > HELD
+        if not self._hold:
+            return self._pass(chunk)
+        return self._pass(self._document) if self._open else b""
+
+    def end(self, t: int) -> bytes:
+        """What was held when the document ended."""
+        if self._open:
+            return b""
+        plain = b"".join(self._decoder.feed(self._document))
+        verdict = self._gate.decide(plain, self._facts, t)
+        if not self._hold:
+            return b""
+        if not isinstance(verdict, Send) or not self._decoder.plain:
+            return self._pass(self._document)
+        self._entries.append(Entry(plain, whole=True, gated={"sent": verdict.frames[0], "by": verdict.by}))
+        return b"".join(verdict.frames)
+
+    def recorded(self) -> list[Entry]:
+        """What is to be recorded of what was forwarded."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def _pass(self, came: bytes) -> bytes:
+        self._entries.append(Entry(came))
+        return came
+
+
+def _has_data(piece: Piece) -> bool:
+    return piece.frame is not None and parse_event(piece.frame).data is not None
