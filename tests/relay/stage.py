@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import json
 import re
 import signal
 import socket
@@ -133,9 +134,9 @@ class Stage:
 
 @asynccontextmanager
 async def stage(
-    tmp_path: Path, *options: str, path: str = "/mcp", url: str | None = None, tls=None
+    tmp_path: Path, *options: str, path: str = "/mcp", url: str | None = None, tls=None, gates=None
 ) -> AsyncIterator[Stage]:
-    """Start an upstream that hands its connections to the test, and a proxy to it."""
+    """Start an upstream that hands its connections to the test, and a proxy to it; `gates` are compiled gates."""
     arrived: asyncio.Queue[Peer] = asyncio.Queue()
     peers: list[Peer] = []
 
@@ -147,10 +148,11 @@ async def stage(
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     capture = tmp_path / "capture.jsonl"
-    command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", *options]
+    program = ["mcpspy"] if gates is None else ["tests.relay.gated_proxy", json.dumps(gates)]
+    command = [sys.executable, "-m", *program, "proxy", "--listen", "127.0.0.1:0", *options]
     if "--route" not in options:
         command += ["-o", str(capture), (url or "http://127.0.0.1:{port}" + path).format(port=port)]
-    command = [word.format(port=port) for word in command]
+    command = [word if word.startswith("[") else word.format(port=port) for word in command]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

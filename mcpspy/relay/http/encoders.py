@@ -50,3 +50,9 @@ def encoder(encoding: str) -> Encoder | None:
         stream = ZstdCompressor()
         return _Flushing(stream.compress, lambda: stream.flush(stream.FLUSH_BLOCK), stream.flush)
     return None
+
+
+def coded(frame: bytes, encoding: str) -> bytes:
+    """A whole body with the content coding of that value; as it is where there is no encoder."""
+    coder = encoder(encoding)
+    return coder.encode(frame) + coder.finish() if coder else frame

@@ -10,7 +10,7 @@ Heads are written here and in `response`, so that aiohttp adds nothing to them.
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
@@ -41,6 +41,9 @@ from mcpspy.relay.http.response import BROKEN, Response, chunk, record
 from mcpspy.relay.http.route import HttpRoute, Surroundings
 from mcpspy.relay.http.tunnel import tunnel
 from mcpspy.relay.http.upstream import protocol_of
+
+if TYPE_CHECKING:
+    from mcpspy.gate.gate import Gate
 
 _SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
 _INFORMATIONAL = 1000  # responses before the final one; a server that sends more never ends
@@ -85,6 +88,9 @@ class ForwardedRequest:
         """Its channels in the capture."""
         self._whole: bytes | None = None  # the request's body, if it had arrived with its head
         self._said = b""  # the beginning of what has arrived of it
+        self._begun = b""  # of the body: a gate has read it, and it is too long to decide on
+        self._gated = False  # a gate has decided on the body, and it is recorded
+        self._undecided = False  # the body is too long for a gate
         self._fault: str | None = None  # what is wrong with its framing
         self.keep_alive = request.keep_alive
         """Whether the client's connection may serve another request."""
@@ -134,6 +140,8 @@ class ForwardedRequest:
             keep=UPGRADE if self._upgrade else CHUNKED,
             plain=self.legacy or (self.metadata and self.relay.rewrite_oauth),
         )
+        if self.relay.gate is not None and self._asks_json() and not await self._pass_gate(head, self.relay.gate):
+            return
         for attempt in range(2):
             try:
                 connection, reused = await self.route.upstream.connect()
@@ -170,7 +178,7 @@ class ForwardedRequest:
             else:
                 if message.should_close and upload and not upload.done():
                     self.keep_alive = False  # nobody will take the rest of the request
-                await Response(self, message, payload, protocol).forward()
+                await self._response(message, payload, protocol).forward()
                 if upload and self.keep_alive:
                     await asyncio.wait([upload])  # it was answered early, and the next request comes after its end
                 if upload is None or upload.done():
@@ -183,12 +191,49 @@ class ForwardedRequest:
                 upload.cancel()
                 await asyncio.wait([upload])
 
+    def _response(self, message: RawResponseMessage, payload: StreamReader, protocol: ResponseHandler) -> Response:
+        if self.relay.gate is None:
+            return Response(self, message, payload, protocol)
+        from mcpspy.relay.http.gated_response import GatedResponse
+
+        return GatedResponse(self, message, payload, protocol)
+
+    async def _pass_gate(self, head: Head, gate: "Gate") -> bool:
+        """Let the gate decide on the body; False where the request goes no further."""
+        from mcpspy.relay.http.gated_request import collect, decide, too_long
+
+        if self._whole is None and first(self.headers, b"expect") is None:
+            body, whole = await collect(self.request.content)
+            self._undecided = too_long(body)
+            if not whole:
+                self._begun = body
+                return True
+            self._whole, self._said = body, body[:_KEPT]
+        if not self._whole or self._undecided:
+            return True
+        outcome = await decide(
+            self, gate, self._whole, head, chunked=self._chunked, begin=lambda: self._open_request(head.fields())
+        )
+        if isinstance(outcome, bytes):
+            self._whole, self._gated, self._chunked = outcome, True, True
+        elif outcome is not None:
+            self._undecided = outcome.undecided
+        return outcome is not None
+
+    @property
+    def session(self) -> str:
+        """The session id; without one, the client's address."""
+        found = first(self.headers, b"mcp-session-id")
+        return found.decode("latin-1") if found else self._address() or ""
+
     async def _ask(self, head: Head, protocol: ResponseHandler, connection: Connection) -> "asyncio.Task[None] | None":
         """Send the request: as a whole if it has arrived; else its body from a task of its own, which is returned."""
         writer = StreamWriter(protocol, asyncio.get_running_loop())
         if self._whole is None:
             await writer.write(head.encode(), drain=False)
             channel = self._open_request(head.fields())
+            if self._undecided:
+                channel.undecided()
             return asyncio.create_task(self._upload(writer, connection, channel))
         body = chunk(self._whole, last=True) if self._chunked else self._whole
         await writer.write(head.encode() + body, drain=False)  # a server that answers without reading is heard
@@ -196,7 +241,9 @@ class ForwardedRequest:
         return None
 
     async def _record_whole_request(self, channel: Body) -> None:
-        if self._whole:
+        if self._undecided:
+            channel.undecided()
+        if self._whole and not self._gated:
             await record(channel, self._whole, self._t)
         channel.end(self._t, "eof")
 
@@ -204,8 +251,8 @@ class ForwardedRequest:
         """Forward the request's body as it comes."""
         content = self.request.content
         try:
-            while not content.at_eof():
-                came = await content.readany()
+            while self._begun or not content.at_eof():
+                came, self._begun = self._begun or await content.readany(), b""
                 t = self.route.now()
                 self._keep(came)
                 last = content.at_eof()
@@ -322,12 +369,16 @@ class ForwardedRequest:
         if self.recorded.request:
             return self.recorded.request
         request = self.request
-        peer = request.transport.get_extra_info("peername") if request.transport else None
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         version = f"{request.version.major}.{request.version.minor}"
         head = {"method": request.method, "target": target, "version": version, "headers": recorded(self.headers)}
-        address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else None
-        return self.recorded.open_request(self._t, head, address, changes)
+        return self.recorded.open_request(self._t, head, self._address(), changes)
+
+    def _address(self) -> str | None:
+        """The client's host and port."""
+        transport = self.request.transport
+        peer = transport.get_extra_info("peername") if transport else None
+        return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else None
 
     def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
         """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -18,6 +19,9 @@ from mcpspy.relay.http.forward import ForwardedRequest
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Server
 from mcpspy.relay.http.route import HttpRoute
+
+if TYPE_CHECKING:
+    from mcpspy.gate.gate import Gate
 
 
 @dataclass(slots=True)
@@ -28,6 +32,8 @@ class Relay:
     guard: Guard
     say: Callable[[str], None]
     rewrite_oauth: bool = False
+    gate: "Gate | None" = None
+    """What decides on frames; it begins with the next head."""
     ending: bool = False
     """Whether exchanges that are cancelled now end because we do."""
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)

@@ -115,14 +115,7 @@ class Response:
             self._open(head)
         ended, broken = self._empty, False
         while not ended and not broken:
-            try:
-                came = await self._payload.readany()
-                # What aiohttp takes for the end was a reset.
-                broken = not self._delimited and isinstance(self._protocol.exception(), aiohttp.ClientOSError)
-            except BROKEN:
-                came, broken = unread(self._payload), True
-            t = self._exchange.route.now()
-            ended = self._payload.at_eof() and not broken
+            came, t, ended, broken = await self._read()
             passed = start + self._passed(came, t, ended=ended, broken=broken)
             if passed:
                 await write(passed)
@@ -134,6 +127,17 @@ class Response:
             else:
                 await record(self._channel(), came, t)
         return not broken
+
+    async def _read(self) -> tuple[bytes, int, bool, bool]:
+        """What has come of the body, and when; whether that was the end, or the upstream broke off."""
+        broken = False
+        try:
+            came = await self._payload.readany()
+            # What aiohttp takes for the end was a reset.
+            broken = not self._delimited and isinstance(self._protocol.exception(), aiohttp.ClientOSError)
+        except BROKEN:
+            came, broken = unread(self._payload), True
+        return came, self._exchange.route.now(), self._payload.at_eof() and not broken, broken
 
     def _passed(self, came: bytes, t: int, *, ended: bool, broken: bool) -> bytes:
         """What goes on of a chunk that came."""

@@ -1,7 +1,7 @@
 """Where the paths of the relay lead, and what the parts of one exchange know of the relay and of each other."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
@@ -11,6 +11,9 @@ from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.upstream import Upstream
+
+if TYPE_CHECKING:
+    from mcpspy.gate.gate import Gate
 
 
 @dataclass(slots=True)
@@ -25,6 +28,9 @@ class HttpRoute:
     guarded: bool = False
     """Whether the user has been told that requests are refused in the server's place."""
 
+    unanswered: bool = False
+    """Whether the user has been told that a gate cannot answer a server."""
+
     def now(self) -> int:
         """Nanoseconds since the capture started."""
         return self.recording.clock.now()
@@ -35,6 +41,8 @@ class Surroundings(Protocol):
 
     guard: Guard
     rewrite_oauth: bool
+    gate: "Gate | None"
+    """What decides on frames; None where all pass."""
     ending: bool
     """Whether exchanges that are cancelled now end because we do."""
 
@@ -57,6 +65,10 @@ class Asked(Protocol):
     """The channels of the exchange in the capture."""
     keep_alive: bool
     """Whether the client's connection may serve another request."""
+
+    @property
+    def session(self) -> str:
+        """What tells sessions apart for a gate."""
 
     def say_whether_we_close(self, head: Head) -> None:
         """Our own hop's Connection field (RFC 9112, 9.3)."""

@@ -1,0 +1,149 @@
+"""A response of a relay that has a gate: JSON is decided on as a whole, an event stream event by event.
+
+The rules. The head of a JSON body waits until the verdict is known, so that it changes only if the body does. A coded
+event stream is decoded, and encoded again with a flush after each write, whatever the verdicts are: when the first
+bytes go, it is not known what will be changed. What is held keeps the stream open when the upstream has ended; if it
+has broken off, all goes at once. A body that cannot be decided on passes as it comes.
+"""
+
+from collections.abc import Callable
+
+from aiohttp.http import HttpVersion11
+
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.verdicts import Pass
+from mcpspy.relay.http.encoders import Encoder, coded, encoder
+from mcpspy.relay.http.gated_body import EventBlocks, Piece
+from mcpspy.relay.http.gates.endpoint import EndpointGate
+from mcpspy.relay.http.heads import Head, every
+from mcpspy.relay.http.passage import Passage, terminated
+from mcpspy.relay.http.response import Response, chunk, record
+from mcpspy.wire.content_coding import Decoder
+
+
+class GatedResponse(Response):
+    """What the upstream answers, on its way through the gate."""
+
+    async def _stream(self, head: Head) -> bool:
+        gate = self._exchange.relay.gate
+        encoding = every(self._headers, b"content-encoding")
+        json = "json" in every(self._headers, b"content-type").lower()
+        modern = self._exchange.request.version >= HttpVersion11  # a length that changes needs chunks
+        possible = modern or (self._events and not self._chunked and not self._delimited)
+        if gate is None or self._empty or self._metadata or not (json or self._events) or not possible:
+            return await super()._stream(head)
+        if not Decoder(encoding).plain and (Decoder(encoding).fault or encoder(encoding) is None):
+            return await super()._stream(head)
+        return await (self._stream_events if self._events else self._stream_json)(head, gate, encoding)
+
+    async def _stream_events(self, head: Head, gate: Gate, encoding: str) -> bool:
+        exchange = self._exchange
+        if self._delimited and not self._chunked:
+            head.chunk("gate")
+            self._chunked = True
+        own = Gate([EndpointGate(exchange.mapped)], exchange.relay.say) if self._held else None
+        self._held = None
+        await exchange.request.writer.write(head.encode())
+        self._open(head)
+        self._channel().decoded()
+        decoder, blocks = Decoder(encoding), EventBlocks(LIMIT)
+        coder = None if decoder.plain else encoder(encoding)
+        passage = self._passage(gate, gate.facts("server", "sse", exchange.session), own, coder)
+        ended = broken = False
+        try:
+            while not ended and not broken and not passage.closed:
+                came, t, ended, broken = await self._read()
+                plain = b"".join(decoder.feed(came))
+                broken = broken or decoder.fault is not None
+                await passage.feed(blocks.feed(plain), t)
+                if broken:
+                    await passage.end()
+            await passage.feed(blocks.end(), t)
+            await passage.drained()
+            if broken or passage.closed:
+                return False
+            rest = coder.finish() if coder else b""
+            await exchange.request.writer.write(chunk(rest, last=True) if self._chunked else rest)
+        finally:
+            passage.abandon()
+        return True
+
+    async def _stream_json(self, head: Head, gate: Gate, encoding: str) -> bool:
+        """Collect the body, then decide on it."""
+        parts, size, ended, broken, t = [], 0, False, False, self._t
+        while not ended and not broken and size <= LIMIT:
+            came, t, ended, broken = await self._read()
+            parts.append(came)
+            size += len(came)
+        body = b"".join(parts)
+        decoder = Decoder(encoding)
+        plain = b"".join(decoder.feed(body))
+        decoder.end()
+        if not ended or decoder.fault or len(plain) > LIMIT or not plain:
+            return await self._go_on(head, body, t, ended=ended, broken=broken, undecided=size > LIMIT)
+        facts = gate.facts("server", "body", self._exchange.session)
+        verdict = gate.decide(plain, facts, t)
+        if isinstance(verdict, Pass):
+            return await self._go_on(head, body, t, ended=True, broken=False, undecided=verdict.undecided)
+        if not self._chunked:
+            head.chunk(verdict.by)
+            self._chunked = self._delimited = True
+        await self._exchange.request.writer.write(head.encode())
+        self._open(head)
+        passage = self._passage(gate, facts, None, None, lambda frame, _: coded(frame, encoding))
+        try:
+            await passage.take(Piece(body, plain), verdict, t)
+            await passage.drained()
+            if passage.closed:
+                return False
+            await self._exchange.request.writer.write(chunk(b"", last=True))
+        finally:
+            passage.abandon()
+        return True
+
+    async def _go_on(self, head: Head, body: bytes, t: int, *, ended: bool, broken: bool, undecided: bool) -> bool:
+        """Forward a body as it came, from its beginning, which has come already."""
+        write = self._exchange.request.writer.write
+        await write(head.encode() + (chunk(body, last=ended) if self._chunked else body))
+        self._open(head)
+        if undecided:
+            self._channel().undecided()
+        await record(self._channel(), body, t)
+        while not ended and not broken:
+            came, t, ended, broken = await self._read()
+            await write(chunk(came, last=ended) if self._chunked else came)
+            await record(self._channel(), came, t)
+        return not broken
+
+    def _passage(
+        self,
+        gate: Gate,
+        facts: Facts,
+        own: Gate | None,
+        coder: Encoder | None,
+        render: Callable[[bytes, Piece], bytes] = terminated,
+    ) -> Passage:
+        """What carries out the verdicts; `own` is a gate of the proxy's own, which is asked first."""
+        exchange = self._exchange
+
+        async def write(plain: bytes) -> None:
+            out = coder.encode(plain) if coder else plain
+            await exchange.request.writer.write(chunk(out, last=False) if self._chunked else out)
+
+        return Passage(
+            gate,
+            facts,
+            self._channel(),
+            exchange.route.recording,
+            write,
+            self._say_unanswered,
+            render=render,
+            first=own,
+            close=self._break_off,
+        )
+
+    def _say_unanswered(self, sentence: str) -> None:
+        if not self._exchange.route.unanswered:
+            self._exchange.route.unanswered = True
+            self._exchange.relay.say(sentence)

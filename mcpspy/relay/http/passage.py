@@ -1,0 +1,214 @@
+"""One body, event stream or direction of a WebSocket on its way through the gate of the relay.
+
+The rules. A frame is forwarded when it is whole, as the gate's verdict says, and then recorded. Frames that are held
+wait in a `FrameOrder`; a timer forwards them when their time has come, and the other direction goes on meanwhile. While
+much waits, nothing more is read. What passes undecided waits until nothing waits before it. The end of the sender lets
+all go in order; if the receiver has left, what waits is recorded as not sent.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.gate import Gate
+from mcpspy.gate.order import FrameOrder, GatedFrame
+from mcpspy.gate.verdicts import PASS, CloseStream, Pass, Reply, Send
+from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.http.gated_body import Piece
+
+if TYPE_CHECKING:
+    from mcpspy.gate.verdicts import AtOnce, Verdict
+
+
+def terminated(frame: bytes, piece: Piece) -> bytes:
+    """A frame with the delimiter that its piece has."""
+    return frame + piece.delimiter
+
+
+class _Frame(GatedFrame):
+    """A frame, and how it is forwarded."""
+
+    __slots__ = ("piece",)
+
+    def __init__(self, piece: Piece, t: int, verdict: "Verdict") -> None:
+        super().__init__(piece.frame or b"", t, verdict)
+        self.piece = piece
+
+
+class Passage:
+    """`write` forwards bytes; `render` makes of a frame, and the piece that it came as, the bytes to forward.
+
+    `reply` sends a frame back to the sender; where it is None, a verdict `Reply` lets the frame pass.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        facts: Facts,
+        channel: Body,
+        recording: Recording,
+        write: Callable[[bytes], Awaitable[None]],
+        say: Callable[[str], None],
+        *,
+        render: Callable[[bytes, Piece], bytes] = terminated,
+        reply: Callable[[Reply], Awaitable[None]] | None = None,
+        first: Gate | None = None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`first` is a gate of the proxy's own, asked before; `close` is called when a verdict ends the stream."""
+        self._gates = [it for it in (first, gate) if it]
+        self._facts = facts
+        self._order = FrameOrder(gate.numbers, facts.framing)
+        self._channel = channel
+        self._recording = recording
+        self._write = write
+        self._say = say
+        self._render = render
+        self._reply = reply
+        self._writing = asyncio.Lock()
+        self._close = close
+        self._room, self._wake = asyncio.Event(), asyncio.Event()  # what waits is less, or other, than before
+        self._timer: asyncio.Task[None] | None = None
+        self.closed = False
+        """Whether a verdict has ended the stream."""
+
+    async def feed(self, pieces: list[Piece], t: int) -> None:
+        """Forward what goes now of the pieces that came at `t`. Raises ConnectionError where the receiver has left."""
+        await self._until(lambda: not self._order.full)
+        batch: list[_Frame | Piece] = []
+        for piece in pieces:
+            if piece.frame is not None:
+                batch += self._enqueue(piece, self._decide(piece.frame, t), t)
+            elif piece.passes.strip(b"\r\n") and self._order:  # not only line ends between two events
+                await self._forward(batch, t)
+                batch = [piece]
+                await self._until(lambda: not self._order)
+            else:
+                batch.append(piece)
+        await self._forward(batch, t)
+
+    async def end(self) -> None:
+        """Let all go that waits: the sender has ended."""
+        await self._forward(self._own(self._order.end("closed")), self._recording.clock.now())
+
+    def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> Awaitable[None]:
+        """Let the held frame with that number go, with another verdict if one is given."""
+        return self._forward(self._own(self._order.release(held, how, verdict)), self._recording.clock.now())
+
+    def abandon(self) -> None:
+        """Record that what waits is not forwarded: nobody takes it any more."""
+        if self._timer:
+            self._timer.cancel()
+        now = self._recording.clock.now()
+        for frame in self._own(self._order.end("closed")):
+            self._record(frame, now, written=False)
+
+    async def take(self, piece: Piece, verdict: "Verdict", t: int) -> None:
+        """Forward a frame that was decided on already, as the verdict says."""
+        await self._forward(self._enqueue(piece, verdict, t), t)
+
+    async def drained(self) -> None:
+        """Wait until all has gone that is held."""
+        await self._until(lambda: not self._order)
+        async with self._writing:
+            pass
+
+    def _decide(self, frame: bytes, t: int) -> "Verdict":
+        verdict: Verdict = PASS
+        for gate in self._gates:
+            verdict = gate.decide(frame, self._facts, t)
+            if not isinstance(verdict, Pass):
+                break
+        return verdict
+
+    def _enqueue(self, piece: Piece, verdict: "Verdict", t: int) -> list[_Frame]:
+        """What goes now that this frame has come."""
+        frame = _Frame(piece, t, verdict)
+        if isinstance(frame.verdict, Reply) and self._reply is None:
+            self._say(f"{frame.verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
+            frame.verdict = PASS
+        going = self._own(self._order.feed(frame))
+        if frame.held is not None:
+            self._channel.frame(frame.raw, t, op=piece.op, gated={"by": frame.by, "held": frame.held})
+            self._look()
+        return going
+
+    def _own(self, frames: list[GatedFrame]) -> list[_Frame]:
+        self._look()
+        return [frame for frame in frames if isinstance(frame, _Frame)]
+
+    def _look(self) -> None:
+        """Let those look again who wait for what is held."""
+        self._room.set()
+        self._wake.set()
+        if self._order and (self._timer is None or self._timer.done()):
+            self._timer = asyncio.create_task(self._keep_time())
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        while not ready() and not self.closed:
+            self._room.clear()
+            await self._room.wait()
+
+    async def _keep_time(self) -> None:
+        while self._order:
+            self._wake.clear()
+            until, now = self._order.until, self._recording.clock.now()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), None if until is None else max(0, until - now) / 1e9)
+            now = self._recording.clock.now()
+            with contextlib.suppress(ConnectionError):  # who reads finds out, too
+                await self._forward(self._own(self._order.expire(now)), now)
+
+    async def _forward(self, batch: Sequence["_Frame | Piece"], t: int) -> None:
+        """Write what the verdicts say, all at once, and then record it."""
+        if not batch:
+            return
+        async with self._writing:
+            out, going = [], []
+            for part in batch:
+                if not self.closed:
+                    out.append(part.passes if isinstance(part, Piece) else self._sent(part))
+                    going.append(part)
+                    self.closed = isinstance(part, _Frame) and isinstance(part.verdict, CloseStream)
+            written = False
+            try:
+                if any(out):
+                    await self._write(b"".join(out))
+                written = True
+            finally:
+                for part in batch:
+                    self._record(part, t, written=written and part in going)
+        for part in batch:
+            if isinstance(part, _Frame) and isinstance(part.verdict, Reply) and self._reply:
+                await self._reply(part.verdict)
+        if self.closed:
+            self._room.set()
+            self._close()
+
+    def _sent(self, frame: _Frame) -> bytes:
+        """The bytes to forward for a frame."""
+        if isinstance(frame.verdict, Pass):
+            return frame.piece.passes
+        frames = frame.verdict.frames if isinstance(frame.verdict, Send) else ()
+        return b"".join(self._render(sent, frame.piece) for sent in frames)
+
+    def _record(self, part: "_Frame | Piece", t: int, *, written: bool) -> None:
+        if isinstance(part, Piece):
+            if part.undecided:
+                self._channel.undecided()
+            self._channel.feed(part.passes, t)
+            return
+        verdict, op = part.verdict, part.piece.op
+        frames = verdict.frames if isinstance(verdict, Send) else ()
+        rest: Fields = {}
+        if not isinstance(verdict, Pass):
+            rest = {"sent": frames[0] if frames else None, "by": verdict.by}
+        if part.held is None:
+            self._channel.frame(part.raw, part.t, op=op, gated=rest)
+        else:
+            self._recording.release(t, part.held, part.how, rest if written else rest | {"sent": None})
+        for extra in frames[1:] if written else ():
+            self._channel.frame(extra, t, op=op, gated={"from": "mcpspy", "by": rest["by"]})
