@@ -1,4 +1,4 @@
-"""Requests of JSON pass a gate before the upstream sees them (DESIGN section 6)."""
+"""Requests of JSON pass a gate before the upstream sees them."""
 
 import json
 

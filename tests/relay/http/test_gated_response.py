@@ -1,4 +1,4 @@
-"""Responses pass a gate: JSON as a whole, event streams event by event (DESIGN section 6)."""
+"""Responses pass a gate: JSON as a whole, event streams event by event."""
 
 import pytest
 
