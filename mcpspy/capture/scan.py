@@ -189,7 +189,7 @@ def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
     """
     try:
         fields = orjson.loads(line)
-        if len(fields) == _FEW and fields["kind"] == "frame":  # as nearly always
+        if len(fields) == _FEW and "raw" in fields and fields["kind"] == "frame":  # as nearly always
             t, ch = fields["t"], fields["ch"]
             if type(t) is int and 0 <= t < 1 << 62 and type(ch) is int:
                 return Frame(n, ch, t, fields["raw"].encode()), False

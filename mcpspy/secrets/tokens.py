@@ -3,8 +3,8 @@
 A frame may be large, and nearly every frame holds no token. Nearly every literal has a `-`, a `_`, a `J` or two
 capitals in a row: one search dismisses all of these for most frames. The kinds are grouped by one byte of their
 literal. The regex of a group begins with that byte, which the regex engine finds at the speed of `memchr`, and looks
-back for the beginning of the literal. A text is short, and a kind is looked for where one of its literals stands. Each regex is
-compiled when it is needed first.
+back for the beginning of the literal. A text is short, and a kind is looked for where one of its literals stands. Each
+regex is compiled when it is needed first.
 """
 
 import re
