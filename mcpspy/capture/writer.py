@@ -245,7 +245,7 @@ class Writer:
             self._torn = False
             return True
         self._torn = self._torn or written > 0
-        self._fail("the disk is full or the file has reached its size limit")
+        self._fail("the disk is full or a limit of the system on file sizes is reached")
         return False
 
     def _fail(self, why: str) -> None:

@@ -269,7 +269,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
 
 
 def _hold(numbers: tuple[int, ...]) -> set[int]:
-    """Keep these signals, and those that `next_signal` needs, for `sigwait`, in this thread and all that it starts.
+    """Keep these signals, and those that `_next_signal` needs, for `sigwait`, in this thread and all that it starts.
 
     One that we were started to ignore stays ignored. A handler is installed because some systems drop a blocked signal
     whose default is to be ignored.

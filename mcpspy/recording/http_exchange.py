@@ -1,12 +1,12 @@
 """One HTTP exchange on its way into a capture: the request, its response, and the WebSocket that it may become.
 
-What a body is, is decided here and nowhere else, for `proxy`, `mitm` and `import` alike:
+How a body is recorded is decided here, for `proxy`, `mitm` and `import` alike; `http_body` carries it out:
 
 - Framing: a response of type text/event-stream is split into events, any other body is one frame.
 - Content coding: a body is recorded decoded, by the Content-Encoding of its own head.
-- Secrecy: a body of an OAuth endpoint and a form are recorded without their secrets; a page (HTML) is withheld, because
-  it may hold secrets in forms and scripts, cannot be redacted reliably, and is never MCP. A response that we made
-  ourselves is recorded whole.
+- Secrecy: a body of an OAuth endpoint and a form are recorded without their secrets, or withheld where they cannot be
+  parsed. So is a page (HTML): it may hold secrets in forms and scripts, cannot be redacted reliably, and is never MCP.
+  A response that we made ourselves is recorded whole.
 """
 
 from typing import TYPE_CHECKING

@@ -36,7 +36,7 @@ class Pending:
         self._capture: Recording | None = None
         self._numbers: dict[int, int] = {}
 
-    def release(self) -> None:
+    def accept(self) -> None:
         """The exchange is MCP: write what was kept, and from now on each record at once."""
         if self._kept is None:
             return
@@ -72,7 +72,7 @@ class Pending:
             if more:
                 self._tails[ch] = seen[-_SIGN:]
             if SIGN_OF_MCP.search(seen):
-                self.release()
+                self.accept()
         if self._kept is not None:
             self._size += len(raw) + _RECORD
             if self._size > LIMIT:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from mcpspy.secrets.redactor import Redactor
 
     class Sink(Protocol):
-        """What takes records: the writer of a capture, or what keeps them until MCP is recognised (`pending`)."""
+        """What takes the records of channels: the writer of a capture, or what keeps them until MCP is recognised.
+
+        Only a writer takes the others: gaps, signals, releases and the end.
+        """
 
         path: str
 

@@ -348,7 +348,7 @@ def test_a_line_may_be_torn_more_than_once(tmp_path, full, room):
     writer.frame(1, 5, b"after", more=False, cut=False)
     found = read(tmp_path / "a")
     assert (found[0], found[-1].raw) == (Frame(2, 1, 1, b"before"), b"after")
-    assert found[-2] == Gap(found[-2].n, 5, 3, "the disk is full or the file has reached its size limit")
+    assert found[-2] == Gap(found[-2].n, 5, 3, "the disk is full or a limit of the system on file sizes is reached")
 
 
 def test_a_loss_at_the_very_end_is_no_error(tmp_path, full):
@@ -418,7 +418,7 @@ def test_a_header_that_fails_first_is_written_before_the_first_record_that_can_b
     full.room = None
     writer.frame(1, 2, b"kept", more=False, cut=False)
     assert read(tmp_path / "a") == [
-        Gap(2, 2, 2, "the disk is full or the file has reached its size limit"),
+        Gap(2, 2, 2, "the disk is full or a limit of the system on file sizes is reached"),
         Frame(3, 1, 2, b"kept"),
     ]
     assert len(said) == 1

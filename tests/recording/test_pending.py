@@ -57,27 +57,27 @@ def test_what_is_kept_is_bounded():
         pending.frame(1, 1, b"x" * 1000, True, False)
     assert pending.discarded
     pending.frame(1, 2, CALL, False, False)
-    pending.release()
+    pending.accept()
     assert begun.count == 0
 
 
 def test_what_was_discarded_stays_so_and_what_was_released_too():
     begun = Begun()
     pending = Pending(begun, "")
-    pending.release()
+    pending.accept()
     pending.discard()
     pending.open(1, 0, "client", "request", "body")
     assert len(begun.recorder.calls) == 1
     assert not pending.discarded
     gone = Pending(begun, "")
     gone.discard()
-    gone.release()
+    gone.accept()
     assert gone.discarded
 
 
 def test_a_capture_that_could_not_be_begun_takes_nothing():
     pending = Pending(lambda: Recording([].append), "")
     pending.open(1, 0, "client", "request", "body")
-    pending.release()
+    pending.accept()
     pending.frame(1, 1, CALL, False, False)
     assert pending.discarded

@@ -234,7 +234,7 @@ class Interceptor:
         peer = "{}:{}".format(*flow.client_conn.peername)
         recording = Flow(origin, head, list(request.headers.fields), peer, self._unrecorded)
         if self._settings.everything:
-            recording.pending.release()
+            recording.pending.accept()
         turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
         if refusal is None:
             request.stream = _tee(turns, by_client=True)

@@ -33,7 +33,7 @@ class Flow:
         self._exchange = HttpExchange(Recording(report, origin.clock, sink=self.pending))
         fields = recorded(headers)
         if speaks_mcp(fields):
-            self.pending.release()
+            self.pending.accept()
         self.request = self._exchange.open_request(origin.now(), head | {"headers": fields}, peer)
 
     @property
@@ -45,7 +45,7 @@ class Flow:
         """Begin the response, whose head came at `t`; `sender` is mcpspy for one that we made."""
         fields = recorded(headers)
         if speaks_mcp(fields):
-            self.pending.release()
+            self.pending.accept()
         self._mute = status != _SWITCHED and not may_hold_messages(every(headers, b"content-type"))
         self._discard_if_mute()
         return self._exchange.open_response(t, {"status": status, "reason": reason, "headers": fields}, sender)

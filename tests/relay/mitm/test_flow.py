@@ -22,7 +22,7 @@ FORM = b'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\nhunter2\r\n-
 def test_forms_and_pages_are_recorded_without_their_secrets(kept, asked, body, answered, answer):
     """O-02, with `--all-http`."""
     flow = kept.flow((b"Content-Type", asked), target="/login")
-    flow.pending.release()
+    flow.pending.accept()
     pass_through(flow, body, [(b"Content-Type", answered)], answer)
     raw = b"".join(record.raw for record in kept.records(Frame))
     assert b"hunter2" not in raw
@@ -124,7 +124,7 @@ def test_flows_have_channels_of_their_own_and_the_times_at_which_they_were_read(
 def test_everything_is_recorded_of_what_is_released_and_its_secrets_are_not(kept):
     """O-02: the bodies of OAuth endpoints and forms."""
     flow = kept.flow((b"Authorization", b"Basic aGlkZGVu"), target="/oauth/token?client_secret=hidden")
-    flow.pending.release()
+    flow.pending.accept()
     pass_through(flow, b"code=hidden&code_verifier=hidden", JSON, b'{"access_token":"hidden"}')
     (path,) = kept.folder.iterdir()
     text = path.read_text()
