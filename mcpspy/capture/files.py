@@ -28,8 +28,9 @@ def open_new(folder: str | None, environ: dict[str, str], name: str, wall: int) 
 
 def open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
     """Open the file `output`, replacing a finished capture; where something else is, a sibling. Raises OSError."""
+    goes_on = _goes_on(output)
     fd = os.open(output, _FLAGS, 0o600)
-    obstacle = _obstacle(fd)
+    obstacle = _obstacle(fd) or goes_on
     if obstacle is None:
         if hasattr(os, "fchmod"):
             os.fchmod(fd, 0o600)
@@ -61,6 +62,23 @@ def _create(name: "Callable[[int], str]") -> tuple[int, str]:
         take(fd)
         break
     return fd, path
+
+
+def _goes_on(path: str) -> str | None:
+    """Why a file must not be overwritten although nobody writes to it: its capture is written on in another one."""
+    try:
+        if not os.path.isfile(path) or not os.path.getsize(path):
+            return None
+    except OSError:
+        return None
+    from mcpspy.capture.parts import JoinedFiles  # not light: only where there is a file
+    from mcpspy.errors import CaptureError
+
+    try:
+        with JoinedFiles(path) as files:
+            return "is a live capture" if files.live else None
+    except CaptureError:
+        return None
 
 
 def _obstacle(fd: int) -> str | None:

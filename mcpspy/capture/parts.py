@@ -20,25 +20,26 @@ _MOST = 10_000  # files of one capture
 
 
 class _Part(NamedTuple):
-    file: BinaryIO
     path: str
     start: int
     """Where it begins in the whole."""
     skipped: int
     """Bytes at its beginning that are left out."""
-
-    @property
-    def end(self) -> int:
-        """Where it ends in the whole."""
-        return self.start + max(os.fstat(self.file.fileno()).st_size - self.skipped, 0)
+    key: tuple[int, int]
+    """Device and inode."""
 
 
 class JoinedFiles:
-    """The files of one capture; `read`, `seek` and `tell` are those of a binary file without a buffer."""
+    """The files of one capture; `read`, `seek` and `tell` are those of a binary file without a buffer.
+
+    At most three files are open at a time: the first, the last, and the one that is read.
+    """
 
     def __init__(self, path: str) -> None:
-        """Open the first file. Raises CaptureError where it cannot be read."""
-        self._parts = [_Part(_open(path), path, 0, 0)]
+        """Open the first file. Raises CaptureError where it cannot be read, as all methods do for a later file."""
+        first = _open(path)
+        self._parts = [_Part(path, 0, 0, _key(first))]
+        self._files = {0: first}
         self._place = 0
         self._waiting = False  # the next file exists, and its header is not complete yet
 
@@ -50,16 +51,21 @@ class JoinedFiles:
 
     def close(self) -> None:
         """Close every file."""
-        for part in self._parts:
-            part.file.close()
+        for file in self._files.values():
+            file.close()
 
     def read(self, limit: int) -> bytes:
         """At most `limit` bytes from here, never across the border of two files; none at the end."""
-        part = next((part for part in reversed(self._parts) if self._place >= part.start), self._parts[0])
-        part.file.seek(self._place - part.start + part.skipped)
-        end = limit if part is self._parts[-1] else min(limit, part.end - self._place)
-        found = part.file.read(end)
-        if not found and part is self._parts[-1] and self._extend():
+        last = len(self._parts) - 1
+        number = last
+        while self._place < self._parts[number].start:
+            number -= 1
+        part = self._parts[number]
+        file = self._file(number)
+        file.seek(self._place - part.start + part.skipped)
+        end = limit if number == last else min(limit, self._parts[number + 1].start - self._place)
+        found = file.read(end)
+        if not found and number == last and self._extend():
             return self.read(limit)
         self._place += len(found)
         return found
@@ -73,21 +79,27 @@ class JoinedFiles:
         return self._place
 
     @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._files[0].closed
+
+    @property
     def live(self) -> bool:
         """Whether a relay is writing to the last file."""
         while self._extend():
             pass
-        return self._waiting or is_live(self._parts[-1].file.fileno())
+        return self._waiting or is_live(self._last.fileno())
 
     @property
     def size(self) -> int:
         """Bytes of the whole, as far as its files are known."""
-        return self._parts[-1].end
+        part = self._parts[-1]
+        return part.start + max(os.fstat(self._last.fileno()).st_size - part.skipped, 0)
 
     @property
     def linked(self) -> bool:
         """Whether the first file still has a name."""
-        return os.fstat(self._parts[0].file.fileno()).st_nlink > 0
+        return os.fstat(self._files[0].fileno()).st_nlink > 0
 
     @property
     def paths(self) -> list[str]:
@@ -96,30 +108,54 @@ class JoinedFiles:
             pass
         return [part.path for part in self._parts]
 
+    @property
+    def _last(self) -> BinaryIO:
+        return self._file(len(self._parts) - 1)
+
+    def _file(self, number: int) -> BinaryIO:
+        file = self._files.get(number)
+        if file is None:
+            self._close_others()
+            file = self._files[number] = _open(self._parts[number].path)
+        return file
+
     def _extend(self) -> bool:
         """Open the next file, if the last one names it; tells whether it did."""
-        last = self._parts[-1]
         self._waiting = False
-        if len(self._parts) >= _MOST or is_live(last.file.fileno()):
+        last = self._last
+        if len(self._parts) >= _MOST or is_live(last.fileno()):
             return False
-        name = _next_name(last.file)
-        if name is None:
+        name = _next_name(last)
+        path = os.path.join(os.path.dirname(self._parts[-1].path), name or "")
+        if name is None or not os.path.isfile(path):  # there is none, or it was deleted
             return False
-        path = os.path.join(os.path.dirname(last.path), name)
+        file = _open(path)
         try:
-            file = _open(path)
-        except CaptureError:  # it was deleted
-            return False
-        try:
-            skipped = _preamble(file, _header_id(last.file))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # it is another file
+            skipped = _preamble(file, _header_id(last))
+        except _NO_CONTINUATION:
             skipped = None
         self._waiting = skipped == 0 and is_live(file.fileno())
-        if not skipped:
+        if not skipped or _key(file) in {part.key for part in self._parts}:
             file.close()
             return False
-        self._parts.append(_Part(file, path, last.end, skipped))
+        self._parts.append(_Part(path, self.size, skipped, _key(file)))
+        self._files[len(self._parts) - 1] = file
+        self._close_others()
         return True
+
+    def _close_others(self) -> None:
+        """Close the files between the first and the last; they are opened again when they are read."""
+        for number in set(self._files) - {0, len(self._parts) - 1}:
+            self._files.pop(number).close()
+
+
+_NO_CONTINUATION = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+"""What is raised for a file that does not go on from the one before."""
+
+
+def _key(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino
 
 
 def _open(path: str) -> BinaryIO:
@@ -140,9 +176,11 @@ def _next_name(file: BinaryIO) -> str | None:
         return None
     try:
         name = json.loads(line)["file"]
-    except (ValueError, KeyError):
+        os.fsencode(name)
+    except (ValueError, KeyError, TypeError, RecursionError):  # no name of a file, also for its characters
         return None
-    return name if isinstance(name, str) and name == os.path.basename(name) and name not in ("", ".", "..") else None
+    plain = isinstance(name, str) and name == os.path.basename(name) and "\0" not in name
+    return name if plain and name not in ("", ".", "..") else None
 
 
 def _header_id(file: BinaryIO) -> str:

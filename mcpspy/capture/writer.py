@@ -50,6 +50,7 @@ class Writer:
         self._first_path = path
         self._part = 1
         self._limit = limit or _NEVER
+        self._full = self._limit  # the size from which this file is left
         self._size = 0  # bytes of this file
         self._due = 0  # when the file is looked at next
         self._opens: dict[int, bytes] = {}  # by channel, while it is open: the line that opened it
@@ -79,7 +80,7 @@ class Writer:
         self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None" = None
     ) -> None:
         """A frame, or with `more` a piece of one; `rest` is what few have: op, from, sent, by, held, undecided."""
-        if t > self._due or self._size > self._limit:
+        if t > self._due or self._size > self._full:
             self._look(t)
         try:
             text = raw.decode()
@@ -129,6 +130,8 @@ class Writer:
 
         `code` is the exit code of a stdio server, negative for a signal; None where there is no process.
         """
+        if self._due < _NEVER:
+            self._due = -1  # the file may be gone since the last look
         record: dict[str, object] = {"kind": "end", "t": t}
         if code is not None:
             record["exit"] = {"code": code} if code >= 0 else {"signal": -code}
@@ -136,7 +139,7 @@ class Writer:
         os.close(self._fd)
 
     def _append(self, t: int, record: dict[str, object], opens: int | None = None) -> None:
-        if t > self._due or self._size > self._limit:
+        if t > self._due or self._size > self._full:
             self._look(t)
         line = self._line(record)
         if not (self._recover(t) and self._write(line)):
@@ -204,7 +207,7 @@ class Writer:
                 return
             if not status.st_nlink or status.st_size < self._size:
                 self._move(t, "was truncated" if status.st_nlink else "was removed")
-        if self._size > self._limit and not self._partial:
+        if self._size > self._full and not self._partial:
             self._move(t, None)
 
     def _move(self, t: int, loss: str | None) -> None:
@@ -213,7 +216,7 @@ class Writer:
         try:
             fd, path = open_next(self._first_path, self._part + 1)
         except OSError as error:
-            self._due = self._limit = _NEVER
+            self._due = self._full = _NEVER
             what = f"{left} {loss} while it was written" if loss else f"{left} has reached its size limit"
             self._say(f"{what}, and no other file can be created ({error.strerror or error}); traffic goes on")
             return
@@ -231,6 +234,7 @@ class Writer:
         self._fd, self.path, self._part = fd, path, self._part + 1
         self._size, self._torn, self._sound = 0, False, False
         self._recover(t)
+        self._full = self._size + self._limit  # what is repeated does not count, however much it is
 
     def _write(self, line: bytes) -> bool:
         if self._torn:

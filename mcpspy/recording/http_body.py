@@ -104,6 +104,9 @@ class Body:
         if self._decoder.fault:
             self.coded = False
             self._write(sink, t, self._frames.end(), cut=True)
+            if self._decoder.bounded:
+                self._frames = _Discarded()
+                return
             self._frames = _Guarded(self._recording, withheld=True) if self._secret else Whole()
             self._write(sink, t, self._frames.feed(self._received or chunk))
 
@@ -160,9 +163,20 @@ class Body:
 def _is_message(raw: bytes) -> bool:
     """Whether a body is a JSON-RPC message: a quick test, and a body that fails it is searched for secrets."""
     try:
-        return b'"jsonrpc"' in raw and "jsonrpc" in orjson.loads(raw)
+        value = orjson.loads(raw) if b'"jsonrpc"' in raw else None
+        return isinstance(value, dict) and isinstance(value.get("jsonrpc"), str)
     except (ValueError, TypeError):  # a number, or null
         return False
+
+
+class _Discarded:
+    """What is not decoded any more for its size: the close says so."""
+
+    def feed(self, _: bytes) -> list[Any]:
+        return []
+
+    def end(self) -> list[Any]:
+        return []
 
 
 class _Guarded:

@@ -52,8 +52,9 @@ def login_body(raw: bytes, mark: Mark) -> bytes | None:
         return _written(clean_value) if clean_value != value else raw
     except RecursionError:
         return raw if '"jsonrpc"' in text else None
-    except ValueError:
-        return raw
+    except ValueError:  # not JSON after all: names and values are looked for as in any text
+        found = text if '"jsonrpc"' in text else redacted_text(text, mark)
+        return found.encode() if found != text else raw
 
 
 def _text(raw: bytes) -> str:

@@ -45,6 +45,8 @@ class Decoder:
     def __init__(self, encoding: str) -> None:
         self.fault: str | None = None
         """Why nothing more can be decoded."""
+        self.bounded = False
+        """Whether that is for its size, and no fault of the peer's."""
         self._received = self._decoded = 0
         names = [name.strip().lower() for name in encoding.split(",")]
         self._stages: list[_Stage] = []
@@ -82,7 +84,8 @@ class Decoder:
         if index == len(self._stages):
             self._decoded += len(chunk)
             if self._decoded > FREE and self._decoded > RATIO * self._received:
-                self.fault = f"the coded body expands to more than {RATIO} times its size"
+                self.bounded = True
+                self.fault = f"the coded body expands to more than {RATIO} times its size and is decoded no further"
             else:
                 yield chunk
             return

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from mcpspy.capture import parts
 from mcpspy.capture.index import Index
 from mcpspy.capture.listing import captures, delete
 from mcpspy.capture.parts import JoinedFiles
@@ -47,9 +48,9 @@ def told(records):
 
 def test_several_files_read_as_one_large_one(tmp_path):
     whole = written(tmp_path / "whole.jsonl", limit=None)
-    parts = written(tmp_path / "parts.jsonl")
+    several = written(tmp_path / "parts.jsonl")
     assert len(list(tmp_path.glob("parts-*.jsonl"))) > 3
-    found = list(Capture(str(parts)).records())
+    found = list(Capture(str(several)).records())
     assert told(found) == told(Capture(str(whole)).records())
     assert sum(isinstance(record, Open) for record in found) == 2, "channels that were opened again are not told twice"
     assert len({record.n for record in found}) == len(found), "each has an address of its own"
@@ -156,3 +157,74 @@ def test_what_cannot_be_read_is_said(tmp_path):
     for name in ("missing", "."):
         with pytest.raises(CaptureError, match=r"cannot read|Is a directory"):
             JoinedFiles(str(tmp_path / name)).read(1)
+
+
+def test_a_next_file_that_is_nested_deeply_ends_the_capture_there(tmp_path):
+    """A-07."""
+    path = written(tmp_path / "a.jsonl", frames=30)
+    (tmp_path / "a-2.jsonl").write_bytes(b"[" * 100_000)
+    assert Capture(str(path)).paths == [str(path)]
+
+
+def test_files_that_name_each_other_are_read_once(tmp_path):
+    for name, other in (("a", "b"), ("b", "a")):
+        header = {"mcpspy": 1, "id": name, "started": "2026-11-20T19:15:00.123456Z", **HEADER}
+        header["continues"] = {"id": other, "file": f"{other}.jsonl", "lines": 1}
+        frame = {"kind": "frame", "ch": 1, "t": 1, "raw": name}
+        after = {"kind": "continued", "t": 2, "file": f"{other}.jsonl"}
+        lines = [json.dumps(it, separators=(",", ":")) for it in (header, frame, after)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    assert [it.raw for it in Capture(str(tmp_path / "a.jsonl")).records()] == [b"a", b"b"]
+    assert captures(str(tmp_path)) == captures(str(tmp_path))
+
+
+def test_a_capture_of_many_files_needs_few_descriptors(tmp_path):
+    path = written(tmp_path / "a.jsonl", limit=200, frames=120)
+    assert len(Capture(str(path)).paths) > 50
+    with JoinedFiles(str(path)) as files:
+        while files.read(100):
+            assert len(files._files) <= 3
+        files.seek(3000)
+        assert files.read(100)
+        assert len(files._files) <= 3
+    assert len([it for it in Capture(str(path)).records() if isinstance(it, Frame)]) == 120
+
+
+def test_a_next_file_that_cannot_be_read_is_an_error_and_no_end(tmp_path, monkeypatch):
+    """It must not look as if nothing followed, such as where descriptors run out."""
+    path = written(tmp_path / "a.jsonl", frames=30)
+    real = parts._open
+
+    def refused(name):
+        if name.endswith("a-2.jsonl"):
+            raise CaptureError(f"cannot read {name}: Too many open files")
+        return real(name)
+
+    monkeypatch.setattr(parts, "_open", refused)
+    with pytest.raises(CaptureError, match="Too many open files"):
+        list(Capture(str(path)).records())
+
+
+def test_a_capture_that_is_written_on_in_another_file_is_not_replaced(tmp_path):
+    """As no live capture is."""
+    path = tmp_path / "a.jsonl"
+    writer = begin(path)
+    write(writer, 0, 50)
+    before = path.read_bytes()
+    said = []
+    second = create(dict(HEADER), output=str(path), folder=None, environ={}, wall=WALL, say=said.append)
+    assert second.path != str(path)
+    assert "is a live capture" in said[0]
+    second.end(1, 0, None)
+    writer.end(100, 0, None)
+    assert path.read_bytes() == before
+
+
+def test_what_is_repeated_in_each_file_does_not_count_for_its_size(tmp_path):
+    """A-04: else each record would begin a new file once many channels are open."""
+    writer = begin(tmp_path / "a.jsonl", limit=2000)
+    for channel in range(3, 60):
+        writer.open(channel, 0, "client", "stdin", "lines")
+    write(writer, 0, 100)
+    writer.end(100, 0, None)
+    assert len(list(tmp_path.iterdir())) < 12

@@ -9,6 +9,7 @@ from mcpspy.capture.records import Close, End, Frame
 from mcpspy.recording import http_body as module
 from mcpspy.recording.http_body import Body
 from mcpspy.recording.recording import Recording
+from mcpspy.wire import content_coding
 from tests.recording.recorder import Recorder
 from tests.transcript import begin
 
@@ -223,3 +224,17 @@ def test_a_bug_in_what_takes_a_body_apart_ends_the_recording_and_not_the_exchang
     body.feed(b"a", 1)
     body.end(2, "eof")
     assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on unrecorded"]
+
+
+def test_a_body_that_expands_without_end_is_recorded_up_to_a_bound(monkeypatch):
+    """A-04, A-12: the rest is left out, not recorded as it came, for it is no fault of the peer's."""
+    monkeypatch.setattr(content_coding, "FREE", 1 << 20)
+    recorder = Recorder()
+    body = body_of(recorder, encoding="gzip")
+    body.feed(gzip.compress(bytes(8 << 20)), 1)
+    body.feed(b"more", 2)
+    body.end(3, "eof")
+    frames = [call for call in recorder.calls if call[0] == "frame"]
+    assert sum(len(call[3]) for call in frames) <= 1 << 20
+    assert (frames[-1][4], frames[-1][5]) == (False, True), "cut"
+    assert recorder.calls[-1][4]["reason"].endswith("is decoded no further")

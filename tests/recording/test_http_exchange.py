@@ -97,7 +97,15 @@ LOGINS = ["/oauth/register/42", "/oauth/exchange", "/%74oken", "/token.php", "/a
 
 
 @pytest.mark.parametrize("target", LOGINS)
-@pytest.mark.parametrize("body", [b'{"client_secret":"hunter2"}', b'[{"password":"hunter2"}]', b"access_token=hunter2"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"client_secret":"hunter2"}',
+        b'[{"password":"hunter2"}]',
+        b"access_token=hunter2",
+        b'{"password":"hunter2",}',
+    ],
+)
 def test_a_login_is_known_by_what_it_holds_wherever_it_is(exchange, recorder, target, body):
     """A-08: secrets of logins outside the usual paths stood in clear."""
     for piece in (body[:9], body[9:]):

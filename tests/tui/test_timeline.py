@@ -353,7 +353,7 @@ def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
         assert not session.complete
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "1 session"))
-        await until(pilot, lambda: session.index._file._parts[0].file.closed)
+        await until(pilot, lambda: session.index._file.closed)
         await pilot.pause(0.05)
 
     play(scenario, path)

@@ -25,7 +25,7 @@ _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _REDIRECTS = (301, 302, 303, 307, 308)
-_OURS = ("is not known", "is not installed")  # faults of decoding that are not the sender's
+_OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
 

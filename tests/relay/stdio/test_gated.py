@@ -482,7 +482,7 @@ def test_a_signal_lets_all_go_that_is_held(wrap):
     process.stdin.write(PING + b"\n")
     assert line(process.stdout.fileno()) == PING
     process.stdin.write(CALL + b"\n")
-    until(lambda: b'"held":1' in path.read_bytes())
+    until(lambda: path.exists() and b'"held":1' in path.read_bytes())
     process.send_signal(signal.SIGTERM)
     assert line(process.stdout.fileno()) == CALL
     assert process.wait(SECONDS) == 0
