@@ -38,9 +38,9 @@ Refused = dict[str, str]
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     """The captures in `folder`, live ones first, then the newest; what is not one is passed over, into `refused`."""
     found = list(_captures(folder, {} if refused is None else refused))
-    joined = {path for listed in found for path in listed.capture.paths[1:]}
-    found = [listed for listed in found if listed.capture.path not in joined]
-    return sorted(found, key=lambda listed: (not listed.live, -listed.started))
+    joined = {path for _, paths in found for path in paths[1:]}
+    alone = [listed for listed, _ in found if listed.capture.path not in joined]
+    return sorted(alone, key=lambda listed: (not listed.live, -listed.started))
 
 
 def omitted(refused: Refused) -> str:
@@ -54,7 +54,8 @@ def omitted(refused: Refused) -> str:
     return f"{plural(len(paths), 'file')} not shown: {'; '.join(reasons)}"
 
 
-def _captures(folder: str, refused: Refused) -> Iterator[Listed]:
+def _captures(folder: str, refused: Refused) -> Iterator[tuple[Listed, list[str]]]:
+    """The captures in `folder` with the paths of their files, those among them that go on from another one too."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -68,8 +69,9 @@ def _captures(folder: str, refused: Refused) -> Iterator[Listed]:
         try:
             capture = Capture(path)
             started = datetime.fromisoformat(capture.header.started).timestamp()
-            size = sum(os.path.getsize(part) for part in capture.paths)
-            yield Listed(capture, size, capture.live, started)
+            paths = capture.paths
+            size = sum(map(os.path.getsize, paths))
+            yield Listed(capture, size, capture.live, started), paths
         except CaptureError as error:
             if os.path.lexists(path):  # not deleted meanwhile
                 refused[path] = str(error)
