@@ -17,12 +17,12 @@ import orjson
 from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
-from mcpspy.protocol.conversation import Conversation, Event
-from mcpspy.protocol.judge import Judge
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import Finding
-from mcpspy.protocol.session import ENDLESS, Exchange, Message, subject
-from mcpspy.protocol.web import Remark
+from mcpspy.conversation.conversation import Conversation, Event
+from mcpspy.conversation.http_sessions import Remark
+from mcpspy.conversation.session import ENDLESS, Exchange, Message, subject
+from mcpspy.rules import Finding
+from mcpspy.rules.judge import Judge
+from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error", "not-decoded")

@@ -7,8 +7,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.protocol.revisions import Revision
 from mcpspy.report.checked import check
+from mcpspy.spec.revisions import Revision
 from tests.findings import CAPTURES, MIGRATIONS, texts
 
 TEXTS = texts()

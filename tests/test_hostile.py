@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from mcpspy import cli, export
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.replay.load import load, script_of
-from mcpspy.replay.mock import Mock
-from mcpspy.replay.session import writing
-from mcpspy.tui import facts
-from mcpspy.tui.around import around
-from mcpspy.tui.model import Session
+from mcpspy.replay.mock.stdio import Mock
+from mcpspy.replay.run import writing
+from mcpspy.replay.script.load import load, script_of
+from mcpspy.tui.message import facts
+from mcpspy.tui.message.context import around
+from mcpspy.tui.model.timeline import Session
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 

@@ -141,8 +141,8 @@ def test_imports_point_downwards_only(module):
         ("wire.lines", "from mcpspy.recording.stream import Tap", "wire imports recording"),
         ("wire.lines", "import mcpspy.recording.stream", "wire imports recording"),
         ("wire.lines", "from mcpspy import recording", "wire imports recording"),
-        ("recording.stream", "from mcpspy.protocol.revisions import Era", "recording imports protocol"),
-        ("protocol.conversation", "from mcpspy.recording.stream import Tap", "protocol imports recording"),
+        ("recording.stream", "from mcpspy.spec.revisions import Era", "recording imports spec"),
+        ("conversation.conversation", "from mcpspy.recording.stream import Tap", "conversation imports recording"),
         ("wire.jsonrpc", "from mcpspy.capture import reader", "wire imports capture"),
         ("gate.gate", "from mcpspy.capture.writer import Writer", "gate imports capture"),
         ("gate.order", "def f():\n    from mcpspy.recording.stream import Tap", "gate imports recording"),
@@ -334,7 +334,7 @@ IN_RELAY_TESTS = {
     "relay.stdio.drain",
     "relay.stdio.relay",
 }  # a server behind a relay is how they show
-ALL_AT_ONCE = "protocol.definitions."  # tests/protocol/test_definitions.py compares them with the official schemas
+ALL_AT_ONCE = "spec.definitions."  # tests/spec/test_definitions.py compares them with the official schemas
 
 
 PRIVATE = {

@@ -13,11 +13,11 @@ after the one above it; a line that was recorded too early or too late says when
 from mcpspy.capture.order import ordered
 from mcpspy.capture.records import Frame, Gap, Open, Record
 from mcpspy.capture.writer import Writer, create
-from mcpspy.protocol.conversation import Conversation, Event
-from mcpspy.protocol.session import Message
+from mcpspy.conversation.conversation import Conversation, Event
+from mcpspy.conversation.session import Message
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
-WEB = (">>", "<<", "<-", "<x")  # see `tests.protocol.rules.web`
+WEB = (">>", "<<", "<-", "<x")  # see `tests.rules.web`
 OPENS = (
     Open(0, 1, 0, "client", "stdin", "lines"),
     Open(0, 2, 0, "server", "stdout", "lines"),

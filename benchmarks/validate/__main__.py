@@ -13,12 +13,12 @@ import referencing
 from benchmarks.relay.figures import Row, Target
 from benchmarks.relay.report import machine, table
 from benchmarks.validate.frames import big_list, of_sessions, tool_result
-from mcpspy.protocol import schema
-from mcpspy.protocol.definitions import definitions
-from mcpspy.protocol.members import bad_formats, elsewhere, outdated
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.schema import verdict
-from mcpspy.protocol.shapes import R2025_11_25
+from mcpspy.spec import schema
+from mcpspy.spec.definitions import definitions
+from mcpspy.spec.members import bad_formats, elsewhere, outdated
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.schema import verdict
+from mcpspy.spec.shapes import R2025_11_25
 
 TOOLS = 2000
 

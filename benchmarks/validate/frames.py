@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from mcpspy.capture.reader import Capture
-from mcpspy.protocol.conversation import Conversation
-from mcpspy.protocol.methods import methods
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.session import Message
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.session import Message
+from mcpspy.spec.methods import methods
+from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Notification, Request
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.jsonl"))

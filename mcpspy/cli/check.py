@@ -14,13 +14,13 @@ from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.show import finding_line, line
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.protocol.judge import Judge
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import RULES, Finding
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, Threshold, check, reaches
 from mcpspy.report.machine import FORMATS
 from mcpspy.report.text import COLOURS, coloured, report
+from mcpspy.rules import RULES, Finding
+from mcpspy.rules.judge import Judge
+from mcpspy.spec.revisions import Revision
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,8 +2,8 @@
 
 import argparse
 
-from mcpspy.replay.compare import Ignored
-from mcpspy.replay.load import script_of
+from mcpspy.replay.compare.sessions import Ignored
+from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import as_json, as_text, examine
 
 

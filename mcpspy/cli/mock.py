@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from mcpspy.replay.differences import excerpt
-from mcpspy.replay.load import load
-from mcpspy.replay.mock import Mock, Wrong, serve
+from mcpspy.replay.compare.values import excerpt
+from mcpspy.replay.mock.stdio import Mock, Wrong, serve
+from mcpspy.replay.script.load import load
 from mcpspy.text import printable
 
 
@@ -35,7 +35,7 @@ def _serve_stdio(mock: Mock) -> Mock:
 
 
 def _serve_web(make: Callable[[], Mock], where: str) -> Sequence[Mock]:
-    from mcpspy.replay.web import serve_web  # aiohttp takes a fifth of a second
+    from mcpspy.replay.mock.http import serve_web  # aiohttp takes a fifth of a second
 
     return serve_web(make, where, _say)
 

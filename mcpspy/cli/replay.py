@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from mcpspy.errors import Error, UsageError
 from mcpspy.replay import settings
-from mcpspy.replay.compare import FINE, Ignored, Rules
-from mcpspy.replay.link import Link
-from mcpspy.replay.load import accept, load
-from mcpspy.replay.script import Script
-from mcpspy.replay.session import Replayed, learned, replay
+from mcpspy.replay.client.stdio import Link
+from mcpspy.replay.compare.sessions import FINE, Ignored, Rules
+from mcpspy.replay.run import Replayed, learned, replay
+from mcpspy.replay.script.load import accept, load
+from mcpspy.replay.script.turns import Script
 from mcpspy.report.differences import FORMATS, as_text
 from mcpspy.text import printable
 
 if TYPE_CHECKING:
-    from mcpspy.replay.weblink import WebLink
+    from mcpspy.replay.client.http import WebLink
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 def _connect(options: argparse.Namespace, path: str, script: Script) -> "Link | WebLink":
     name = script.header.name if script.header else "server"
     if options.url:
-        from mcpspy.replay.weblink import WebLink
+        from mcpspy.replay.client.http import WebLink
 
         return WebLink(options.url, options.header, name, path, script.size)
     return Link(options.server, name, path, _say, script.size)

@@ -3,9 +3,9 @@
 import argparse
 
 from mcpspy.errors import UsageError
-from mcpspy.protocol.rules import RULES
 from mcpspy.report.catalogue import explanation, overview
 from mcpspy.report.waivers import no_rule
+from mcpspy.rules import RULES
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.errors import UsageError
-from mcpspy.protocol.definitions import definitions, revisions_with, schema
-from mcpspy.protocol.methods import methods
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.shapes import Schema
+from mcpspy.spec.definitions import definitions, revisions_with, schema
+from mcpspy.spec.methods import methods
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.shapes import Schema
 from mcpspy.text import plural
 
 Definitions = dict[str, Schema]

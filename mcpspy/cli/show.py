@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from mcpspy.capture.reader import Capture
+from mcpspy.conversation.session import ENDLESS, Exchange
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
-from mcpspy.protocol.rules import Finding
-from mcpspy.protocol.session import ENDLESS, Exchange
+from mcpspy.rules import Finding
 from mcpspy.text import printable, size_text
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
 

@@ -32,10 +32,10 @@ def run(options: argparse.Namespace) -> int:
 def _web() -> ModuleType:
     """The module that imports textual-serve. Raises UsageError where that is not installed."""
     try:
-        from mcpspy.tui import web
+        from mcpspy.tui.web import page
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual_serve":
             raise
         command = f"{sys.executable} -m pip install 'mcpspy[web]'"
         raise UsageError(f"--web needs textual-serve, which is not installed: {command}") from None
-    return web
+    return page

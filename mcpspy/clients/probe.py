@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from mcpspy import __version__
-from mcpspy.protocol.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Revision
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Revision
 
 PATIENCE = 10.0
 """Seconds that a server has for its first answer, as in Cursor."""

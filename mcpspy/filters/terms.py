@@ -13,8 +13,8 @@ from operator import eq, ge, gt, le, lt
 
 from mcpspy.filters.texts import WILD, glob, row_text, smart, trace, unescaped
 from mcpspy.filters.tree import Test, Trace, Value
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import RULES, SEVERITIES
+from mcpspy.rules import RULES, SEVERITIES
+from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 

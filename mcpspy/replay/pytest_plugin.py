@@ -35,8 +35,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
-from mcpspy.replay.load import accept, script_of
-from mcpspy.replay.match import Matcher, Miss
+from mcpspy.replay.match.strategies import Matcher, Miss
+from mcpspy.replay.script.load import accept, script_of
 
 MODES = ("none", "once", "new", "all")
 _MCPSPY = (sys.executable, "-m", "mcpspy")

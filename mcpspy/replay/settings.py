@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.errors import ConfigError
-from mcpspy.replay.compare import Ignored, Rules
+from mcpspy.replay.compare.sessions import Ignored, Rules
 
 _KINDS: dict[str, tuple[type, str]] = {
     "ignore": (list, "an array of strings"),

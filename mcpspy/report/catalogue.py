@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from textwrap import dedent
 
-from mcpspy.protocol.methods import methods
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import RULES, Rule
+from mcpspy.rules import RULES, Rule
+from mcpspy.spec.methods import methods
+from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 NOTATION = """\

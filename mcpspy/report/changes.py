@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from mcpspy.replay.compare import FINE, Compared, Ignored, Pairs, Rules, compare, pair
-from mcpspy.replay.differences import LISTINGS, Difference
-from mcpspy.replay.script import Script
-from mcpspy.replay.surface import HANDSHAKES, LISTS, Change, changes, surface, told_differences
+from mcpspy.replay.compare.offers import HANDSHAKES, LISTS, Change, changes, surface, told_differences
+from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
+from mcpspy.replay.compare.values import LISTINGS, Difference
+from mcpspy.replay.script.turns import Script
 from mcpspy.report.differences import difference_fields, exchange_fields, headline, to_json, totals, value_lines
 from mcpspy.text import duration_text, plural, printable
 

@@ -10,10 +10,10 @@ from typing import Literal
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.protocol.judge import Judge
-from mcpspy.protocol.revisions import Revision
-from mcpspy.protocol.rules import SEVERITIES, Finding, Severity
-from mcpspy.protocol.session import Message
+from mcpspy.conversation.session import Message
+from mcpspy.rules import SEVERITIES, Finding, Severity
+from mcpspy.rules.judge import Judge
+from mcpspy.spec.revisions import Revision
 
 Threshold = Literal["error", "warning", "info", "never"]
 THRESHOLDS: tuple[Threshold, ...] = (*SEVERITIES, "never")

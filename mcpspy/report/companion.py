@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcpspy.protocol.rules import Finding
+    from mcpspy.rules import Finding
 
 try:
     import fcntl
@@ -50,8 +50,8 @@ def main() -> None:
 def _errors(path: str) -> "Iterator[Finding]":
     """The findings of severity error, until the capture is no longer live."""
     from mcpspy.capture.reader import Capture
-    from mcpspy.protocol.judge import Judge
-    from mcpspy.protocol.rules import Finding
+    from mcpspy.rules import Finding
+    from mcpspy.rules.judge import Judge
 
     judge = Judge()
     for record in Capture(path).follow(lambda: time.sleep(_POLL)):

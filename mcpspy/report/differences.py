@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from mcpspy.replay.compare import FINE, OUTCOMES, Compared
-from mcpspy.replay.differences import ABSENT, Difference, excerpt
+from mcpspy.replay.compare.sessions import FINE, OUTCOMES, Compared
+from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
 from mcpspy.report.github import command
 from mcpspy.report.junit import Case, document
 from mcpspy.text import plural, printable

@@ -13,10 +13,10 @@ from urllib.parse import quote
 import orjson
 
 from mcpspy import __version__
-from mcpspy.protocol.rules import RULES, Finding, Rule, Severity
 from mcpspy.report.checked import Checked, Threshold, reaches, totals
 from mcpspy.report.github import Level, command
 from mcpspy.report.junit import Case, document
+from mcpspy.rules import RULES, Finding, Rule, Severity
 from mcpspy.text import printable
 from mcpspy.timeline import finding_fields
 

@@ -12,9 +12,9 @@ import orjson
 
 from mcpspy.capture.index import Index
 from mcpspy.capture.records import Close, Frame, Open, Record
-from mcpspy.protocol import schema
-from mcpspy.protocol.rules import Finding, Severity
 from mcpspy.report.checked import Checked, totals
+from mcpspy.rules import Finding, Severity
+from mcpspy.spec import schema
 from mcpspy.text import plural, printable
 from mcpspy.timeline import Row, Timeline
 

@@ -20,8 +20,8 @@ from pathlib import PurePath
 from typing import Any
 
 from mcpspy.errors import UsageError
-from mcpspy.protocol.rules import RULES, Finding
 from mcpspy.report.checked import Checked
+from mcpspy.rules import RULES, Finding
 from mcpspy.text import printable
 
 

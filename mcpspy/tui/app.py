@@ -14,19 +14,19 @@ from textual.filter import NoColor
 from textual.screen import Screen
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.detail import Detail
-from mcpspy.tui.findings import FindingsRows
-from mcpspy.tui.help import Group, HelpScreen
-from mcpspy.tui.model import Session
-from mcpspy.tui.pane import Pane
-from mcpspy.tui.prompt import Prompt
-from mcpspy.tui.rows import Keyed, Lines, Rows
-from mcpspy.tui.session import SessionScreen
+from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.message.pane import Pane
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.open_sessions import TurnScreen
+from mcpspy.tui.session.screen import SessionScreen
+from mcpspy.tui.session.views.findings import FindingsRows
+from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.sessions import SessionRows, SessionsScreen
-from mcpspy.tui.several import TurnScreen
 from mcpspy.tui.textual_internals import filter_lines
-from mcpspy.tui.timeline import TimelineView
-from mcpspy.tui.view import Following
+from mcpspy.tui.widgets.help import Group, HelpScreen
+from mcpspy.tui.widgets.prompt import Prompt
+from mcpspy.tui.widgets.rows import Keyed, Lines, Rows
+from mcpspy.tui.widgets.view import Following
 
 
 class Spy(Keyed):

@@ -17,16 +17,16 @@ from textual.widgets import Input, Static
 from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import age_text, plural, printable, size_text
-from mcpspy.tui import commands
-from mcpspy.tui.keys import Keys
-from mcpspy.tui.library import COUNTED, Entry, Library, chosen
-from mcpspy.tui.merged import Merged
-from mcpspy.tui.model import Session
-from mcpspy.tui.prompt import Prompt, common
-from mcpspy.tui.rows import BREATH, Cell, Rows, slice_now
-from mcpspy.tui.session import SessionScreen
-from mcpspy.tui.several import TurnScreen
-from mcpspy.tui.view import MARKS, fit
+from mcpspy.tui.model import commands
+from mcpspy.tui.model.library import COUNTED, Entry, Library, chosen
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.open_sessions import TurnScreen
+from mcpspy.tui.session.screen import SessionScreen
+from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.prompt import Prompt, common
+from mcpspy.tui.widgets.rows import BREATH, Cell, Rows, slice_now
+from mcpspy.tui.widgets.view import MARKS, fit
 
 _LOOK = 0.5  # seconds from one look at the directory to the next
 _SHOWN = 0.2  # seconds from one drawing to the next while there is much to look at

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mcpspy import cli
-from mcpspy.replay import drive, link
+from mcpspy.replay.client import drive, stdio
 from tests.relay.harness import LIMIT, python, running, until
 from tests.replay.scripts import INITIALIZE, INITIALIZED, SERVER, call, result
-from tests.replay.test_session import CLOCK
+from tests.replay.test_run import CLOCK
 from tests.transcript import capture
 
 GOLDENS = Path(__file__).parent.parent / "replay" / "goldens"
@@ -46,7 +46,7 @@ def mcpspy(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(drive, "LEAST", 0.5)
     monkeypatch.setattr(drive, "GRACE", 0.2)
-    monkeypatch.setattr(link, "PATIENCE", 0.5)
+    monkeypatch.setattr(stdio, "PATIENCE", 0.5)
     capture("weather.jsonl", SESSION)
 
     def run(*arguments):

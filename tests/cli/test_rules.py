@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcpspy import cli
-from mcpspy.protocol.rules import RULES
+from mcpspy.rules import RULES
 
 
 @pytest.fixture

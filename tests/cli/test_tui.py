@@ -83,8 +83,8 @@ def test_a_place_for_the_browser_that_is_none_is_one_line_and_exit_code_2(tmp_pa
 
 
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path, tui, monkeypatch):
-    monkeypatch.delitem(sys.modules, "mcpspy.tui.web", raising=False)
-    monkeypatch.delattr("mcpspy.tui.web", raising=False)
+    monkeypatch.delitem(sys.modules, "mcpspy.tui.web.page", raising=False)
+    monkeypatch.delattr("mcpspy.tui.web.page", raising=False)
     for name in [name for name in sys.modules if name.startswith("textual_serve")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)

@@ -7,8 +7,8 @@ reviewed like code.
 
 from pathlib import Path
 
-from mcpspy.protocol.revisions import Revision
 from mcpspy.report.checked import check
+from mcpspy.spec.revisions import Revision
 from mcpspy.text import printable
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpspy.conversation.session import subject
 from mcpspy.gate.messages import decode, json_of, read
-from mcpspy.protocol.session import subject
 from mcpspy.wire import jsonrpc
 
 FRAMES = [

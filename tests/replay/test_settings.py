@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.replay.compare import Ignored, Rules
+from mcpspy.replay.compare.sessions import Ignored, Rules
 from mcpspy.replay.settings import Settings, place, read, with_ignored, with_options
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy.protocol.rules import RULES
 from mcpspy.report.catalogue import NOTATION, document, explanation, overview
+from mcpspy.rules import RULES
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "rules.md"
 EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mcpspy.replay.compare import Ignored
+from mcpspy.replay.compare.sessions import Ignored
 from mcpspy.report.changes import Latency, as_json, as_text, examine
 from tests.replay.scripts import call, result, script
 from tests.report.captures import HOSTILE

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.check.traffic import write
 from mcpspy.errors import CaptureError
-from mcpspy.protocol.revisions import Revision
 from mcpspy.report.checked import THRESHOLDS, check, reaches, totals
+from mcpspy.spec.revisions import Revision
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, finish, record
 

@@ -3,8 +3,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from mcpspy.replay.compare import Compared
-from mcpspy.replay.differences import ABSENT, Difference
+from mcpspy.replay.compare.sessions import Compared
+from mcpspy.replay.compare.values import ABSENT, Difference
 from mcpspy.report.differences import FORMATS, as_github, as_json, as_junit, as_text, sides, to_json
 from tests.report.captures import HOSTILE
 

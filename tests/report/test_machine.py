@@ -12,10 +12,10 @@ import pytest
 
 from mcpspy.cli.show import line
 from mcpspy.errors import CaptureError
-from mcpspy.protocol.rules import RULES
 from mcpspy.report.checked import check
 from mcpspy.report.machine import FORMATS
 from mcpspy.report.text import report
+from mcpspy.rules import RULES
 from tests.findings import CAPTURES
 from tests.report.captures import faulty, fine, hostile
 

@@ -8,7 +8,7 @@ from mcpspy.report import text
 from mcpspy.report.checked import check
 from mcpspy.report.text import report
 from mcpspy.timeline import Timeline
-from tests.protocol.http import Exchange
+from tests.conversation.http import Exchange
 from tests.report.captures import faulty, fine, hostile
 from tests.transcript import begin, capture, finish
 

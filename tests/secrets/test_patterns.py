@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 import pytest
 
-from mcpspy.protocol.judge import Judge
-from mcpspy.protocol.rules import Finding, plain
+from mcpspy.rules import Finding, plain
+from mcpspy.rules.judge import Judge
 from mcpspy.secrets.patterns import KINDS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.redactor import Withheld
-from tests.protocol.test_judge import OPENS, Frame
+from tests.rules.test_judge import OPENS, Frame
 from tests.secrets.examples import HEADERS, LOOK_ALIKES, NO_SECRET_NAMES, OPTIONS, TOKENS, secret, token
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "secrets.md"

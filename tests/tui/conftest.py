@@ -1,6 +1,6 @@
 import pytest
 
-from mcpspy.tui.model import Session
+from mcpspy.tui.model.timeline import Session
 from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, all of them ended)
 
 

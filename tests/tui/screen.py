@@ -13,12 +13,12 @@ from textual.strip import Strip
 
 from mcpspy import tui
 from mcpspy.tui.app import Spy
-from mcpspy.tui.detail import Detail
-from mcpspy.tui.document import Document
-from mcpspy.tui.pane import Pane
-from mcpspy.tui.pretty import Piece
+from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.message.document import Document
+from mcpspy.tui.message.pane import Pane
+from mcpspy.tui.message.pretty import Piece
+from mcpspy.tui.session.views.timeline import TimelineRows
 from mcpspy.tui.sessions import SessionRows
-from mcpspy.tui.timeline import TimelineRows
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
 LIMIT = 20

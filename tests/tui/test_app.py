@@ -13,10 +13,10 @@ from textual.strip import Strip
 
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.tui.app import KEYS, Spy, run
-from mcpspy.tui.around import around
-from mcpspy.tui.document import FORMS
-from mcpspy.tui.help import keys_of
-from mcpspy.tui.timeline import TimelineView
+from mcpspy.tui.message.context import around
+from mcpspy.tui.message.document import FORMS
+from mcpspy.tui.session.views.timeline import TimelineView
+from mcpspy.tui.widgets.help import keys_of
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
 from tests.test_text import unsafe

@@ -2,8 +2,8 @@
 
 from textual.app import App, ComposeResult
 
-from mcpspy.tui.model import Session
-from mcpspy.tui.rows import Jump, Rows
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.widgets.rows import Jump, Rows
 from tests.tui.screen import STYLES, play
 
 

@@ -1,0 +1,1 @@
+"""What happened, told once: messages, exchanges, sessions."""

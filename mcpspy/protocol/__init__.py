@@ -1,1 +1,0 @@
-"""What the specification says, and the fold that follows it."""

@@ -1,0 +1,255 @@
+"""A capture as a client: what its client said, said again to a real server.
+
+The theory. The messages of the capture are gone through in their order. What the client said goes out; what the server
+said is waited for, because what follows may have followed from it. So a request goes out when all has come that came
+before it in the capture, and what was concurrent is so again. Nothing is waited for longer than it may take. The
+server's requests are answered as in the capture whenever they come. What is said is what was recorded, byte for byte,
+but for the values that the server has issued (`mcpspy.replay.script.issued_values`) and the ids of its requests.
+
+A server that dies, hangs or talks nonsense is an outcome: the driver notes why answers are missing, and goes on if that
+makes sense. What the two have said is compared later, from the new capture.
+"""
+
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcpspy.conversation.session import Message
+from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
+from mcpspy.replay.match.strategies import key
+from mcpspy.replay.script.edit import json_text, rewritten
+from mcpspy.replay.script.issued_values import Values, canonical
+from mcpspy.replay.script.turns import LOG, PROGRESS, Line, Script, Turn, member
+from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
+
+if TYPE_CHECKING:
+    from mcpspy.replay.client.http import WebLink
+
+LEAST = 10.0
+"""Seconds that an answer may take,"""
+TIMES = 10
+"""or so many times as long as it took in the capture, if that is more."""
+GRACE = 2.0
+"""Seconds for what nobody asked for: perhaps it came by chance."""
+
+
+@dataclass(slots=True)
+class Driven:
+    """What became of a replay."""
+
+    path: str = ""
+    """The capture of the new session."""
+    sent: list[Turn] = field(default_factory=list)
+    """The turns that were begun, in that order: the turns of the new capture are the same."""
+    reasons: dict[Turn, str] = field(default_factory=dict)
+    """Why answers are missing."""
+
+
+def drive(script: Script, connect: Callable[[], "Link | WebLink"], *, skip: Collection[Turn]) -> Driven:
+    """Play the client of `script`, less the turns in `skip`, over the link that `connect` gives.
+
+    Call it from the main thread, while that is the only one. Raises what `connect` raises, and KeyboardInterrupt after
+    a signal that asked us to end, when the server has ended.
+    """
+    with signals_restored():
+        link = connect()
+        player = Player(script, link, skip)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            playing = pool.submit(player.run)
+            link.wait()
+        playing.result()
+        if link.interrupted:
+            raise KeyboardInterrupt
+    player.driven.path = link.path
+    return player.driven
+
+
+class _Stop(Exception):
+    """It is of no use to go on; why."""
+
+
+class Player:
+    """Goes through the messages of a script, over a link."""
+
+    def __init__(self, script: Script, link: "Link | WebLink", skip: Collection[Turn]) -> None:
+        self.driven = Driven()
+        self._script = script
+        self._link = link
+        self._skip = skip
+        self._turns = {id(turn.cause): turn for turn in script.turns}
+        self._lines: dict[int, tuple[Turn | None, Line]] = {id(it.message): (None, it) for it in script.opening}
+        self._lines |= {id(line.message): (turn, line) for turn in script.turns for line in turn.said}
+        self._questions = list(script.asked)  # those that the server has not asked again yet
+        self._values = Values()
+        self._pending: dict[Id, Turn] = {}
+        self._limits: dict[Turn, float] = {}  # seconds for the answer
+        self._due: dict[Turn, float] = {}  # when they are over
+        self._expected: Counter[str] = Counter()  # what else had come in the capture so far, by its kind
+        self._came: Counter[str] = Counter()
+        self._given_up: set[str] = set()  # kinds that did not come once
+        self._silent = False  # nothing has been answered since an answer failed to come
+        self._ended: str | None = None
+
+    def run(self) -> None:
+        """Play to the end, then let the server end."""
+        why = "the session was over"
+        try:
+            for message in self._script.messages:
+                self._step(message)
+        except _Stop as stop:
+            why = str(stop)
+        finally:
+            self._link.close()
+        pending, sent = set(self._pending.values()), set(self.driven.sent)
+        for turn in self._script.turns:
+            if turn.response and turn in pending:
+                self.driven.reasons.setdefault(turn, f"{why} before it answered")
+            elif turn.exchange and turn not in sent:
+                self.driven.reasons.setdefault(turn, f"not sent: {why}")
+
+    def _step(self, message: Message) -> None:
+        turn = self._turns.get(id(message))
+        if turn:
+            if turn not in self._skip and not any(it.exchange is message.cancels for it in self._skip if it.exchange):
+                self._say(turn)
+        elif id(message) in self._lines:
+            turn, line = self._lines[id(message)]
+            if turn not in self._skip:
+                self._await(turn, line)
+
+    def _say(self, turn: Turn) -> None:
+        """Say what a turn begins with."""
+        for _ in range(self._link.heard.qsize()):
+            self._hear(0)
+        if self._ended:
+            raise _Stop(f"the server {self._ended}")
+        body = turn.cause.body
+        changes = self._values.changes(turn.method or "", turn.params, body.value)
+        if isinstance(body, Request):
+            took = (turn.exchange.latency if turn.exchange else None) or 0
+            self._pending[body.id] = turn
+            self._limits[turn] = max(LEAST, TIMES * took / 1e9)
+            self._due[turn] = time.monotonic() + self._limits[turn]
+        self.driven.sent.append(turn)
+        self._link.send(rewritten(turn.cause, changes))
+
+    def _await(self, turn: Turn | None, line: Line) -> None:
+        """Wait for what the server said then, or until it can no longer be expected."""
+        body = line.message.body
+        pending = turn is not None and turn in self._pending.values()
+        if isinstance(body, Request | Notification):
+            kind = _kind(body)
+            self._expected[kind] += 1
+            if body.method != LOG and kind not in self._given_up:
+                self._await_kind(kind, turn if pending and turn and turn.response else None)
+        elif turn and pending and turn.response is line.message:
+            cancelled = turn.exchange is not None and turn.exchange.cancelled
+            due = time.monotonic() + GRACE if cancelled else self._due[turn]
+            if not self._until(lambda: turn not in self._pending.values(), due) and not cancelled:
+                self._fail(turn)
+
+    def _await_kind(self, kind: str, turn: Turn | None) -> None:
+        """Wait for a notification or request; if it came during a `turn`, as long as that takes and a little more.
+
+        It may come on another stream than the answer, and so after it.
+        """
+        wanted = self._expected[kind]
+        if turn:
+            self._until(lambda: self._came[kind] >= wanted or turn not in self._pending.values(), self._due[turn])
+        if not self._until(lambda: self._came[kind] >= wanted, time.monotonic() + GRACE):
+            self._given_up.add(kind)
+
+    def _fail(self, turn: Turn) -> None:
+        """An answer has not come; twice in silence is enough."""
+        if self._ended:
+            raise _Stop(f"the server {self._ended}")
+        self.driven.reasons[turn] = f"no answer within {self._limits[turn]:.3g} s"
+        if self._silent:
+            raise _Stop("the server no longer answered")
+        self._silent = True
+
+    def _until(self, condition: Callable[[], bool], due: float) -> bool:
+        """Listen until a condition holds; False if it does not when time is up or the server has ended."""
+        while not condition():
+            left = due - time.monotonic()
+            if self._ended or left <= 0:
+                return False
+            self._hear(left)
+        return True
+
+    def _hear(self, seconds: float) -> bool:
+        """Take the next line of the server; False if none comes in time."""
+        try:
+            heard = self._link.heard.get(timeout=seconds) if seconds else self._link.heard.get_nowait()
+        except queue.Empty:
+            return False
+        if isinstance(heard, Ended):
+            self._ended = self._ended or heard.how
+            return True
+        if isinstance(heard, Failed):
+            failed = self._pending.pop(heard.request, None)
+            if failed:
+                self.driven.reasons[failed] = heard.how
+            return True
+        for body in parse(heard):
+            if isinstance(body, Result | Error):
+                self._answered(body)
+            elif isinstance(body, Request | Notification):
+                self._came[_kind(body)] += 1
+                if isinstance(body, Request):
+                    self._answer(body)
+        return True
+
+    def _answered(self, body: Result | Error) -> None:
+        """Take an answer of the server; one whose id is of another type will not come again."""
+        turn = self._pending.pop(body.id, None) if body.id else None
+        if turn:
+            self._silent = False
+            if turn.response:
+                self._values.learn(turn.method or "", turn.params, turn.response.body.value, body.value)
+            return
+        token = body.id.token if body.id else None
+        for number in [number for number in self._pending if number.token == token]:
+            self.driven.reasons[self._pending.pop(number)] = f"it was answered under the id {body.id}, not {number}"
+
+    def _answer(self, request: Request) -> None:
+        """Answer the server as the client did; what it did not, not at all."""
+        asked = self._recorded(request)
+        if asked is None:
+            outcome = '"result":{}' if request.method == "ping" else _REFUSAL
+            self._link.send(f'{{"jsonrpc":"2.0","id":{json_text(request.id)},{outcome}}}'.encode())
+            return
+        assert isinstance(asked.body, Request)
+        self._values.learn(request.method, request.params, asked.body.value, request.value)
+        answer = asked.exchange.response if asked.exchange else None
+        if answer:
+            changes = self._values.changes(request.method, request.params, answer.body.value)
+            self._link.send(rewritten(answer, changes | {("id",): request.id}))
+
+    def _recorded(self, request: Request) -> Message | None:
+        """The recorded request that is most like it: of those not asked again yet, else the last of this method."""
+        alike = [it for it in self._questions if it.body.value["method"] == request.method]
+        same = key(request.method, request.params)
+        exact = [it for it in alike if key(request.method, it.body.value.get("params")) == same]
+        if alike:
+            found = (exact or alike)[0]
+            self._questions = [it for it in self._questions if it is not found]
+            return found
+        every = [it for it in self._script.asked if it.body.value["method"] == request.method]
+        return every[-1] if every else None
+
+
+_REFUSAL = '"error":{"code":-32601,"message":"the client of the capture was never asked this"}'
+
+
+def _kind(body: Request | Notification) -> str:
+    """What tells the server's messages apart that may be waited for: the method, and the request that it names."""
+    named = member(body.params, "progressToken") if body.method == PROGRESS else None
+    if named is None:
+        named = member(member(body.params, "_meta"), SUBSCRIPTION_ID)
+    return f"{type(body).__name__} {body.method} {canonical(named)}"

@@ -1,0 +1,319 @@
+"""A server over HTTP that we talk to as its client, with `mcpspy proxy` between the two, which records.
+
+The theory. To the driver this is a link like any other: lines go out, lines come in. Each line is a POST; what answers
+it, a body or an event stream, is read by a thread of its own, and so is the stream that a session has besides. Requests
+are begun in the order in which they are said; a notification or an answer is through before the next line goes out. The
+session id and the revision that `initialize` has settled go into the heads of what follows; a request that states its
+revision itself has that, its method and its name there (2026-07-28). A server that takes no POST is tried as HTTP+SSE
+(2024-11-05). The wire itself is the proxy's to record, so the new capture is one like all others.
+"""
+
+import http.client
+import os
+import queue
+import re
+import signal
+import socket
+import sys
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from mcpspy.conversation.session import subject
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.replay.client.stdio import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
+from mcpspy.replay.script.turns import CANCELLED, member
+from mcpspy.replay.streams import chunks, lines, room
+from mcpspy.secrets.redactor import shown
+from mcpspy.spec.revisions import PROTOCOL_VERSION
+from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
+from mcpspy.wire.sse import Events, parse_event
+
+if sys.platform == "win32":
+    from mcpspy.process.child_windows import environment, spawn
+else:
+    from mcpspy.process.child import environment, spawn
+
+_BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # the latter of what has been closed
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+_ENDPOINT = b""  # stands for the event that names the endpoint
+_REACH = 10.0  # seconds to connect
+_NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests that have a name in their head (2026-07-28)
+_TAKES_NO_POST = (400, 404, 405)  # then a server may be one of HTTP+SSE (2025-03-26, basic/transports)
+
+
+class WebLink:
+    """A server's URL, a proxy before it, and the capture that this one writes."""
+
+    def __init__(self, url: str, headers: Sequence[str], name: str, path: str, recorded: int) -> None:
+        """Start the proxy. `headers` are `Name: value`. Raises UsageError or CaptureError.
+
+        Call it from the main thread, while that is the only one; `recorded` is how many bytes the server of the capture
+        said.
+        """
+        self._headers = dict(_header(header) for header in headers)
+        _reach(url)
+        self.path = path
+        self.interrupted = False
+        """Whether a signal asked us to end."""
+        self._room = room(recorded)  # bytes
+        self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
+        """What the server says, what failed, and then that it is over."""
+        argv = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "--name", name, "-o", path, url]
+        self._proxy = spawn(argv, environment(), apart=True)
+        self._proxy.confirm()
+        self._output = lines(chunks(self._proxy.stdout))
+        self._url = next(self._output, b"").decode()
+        if not self._url:
+            said = [line.decode(errors="replace") for line in lines(chunks(self._proxy.stderr))]
+            self._proxy.wait()
+            raise CaptureError((said or ["the proxy did not start"])[-1].removeprefix("mcpspy: "))
+        if not os.path.exists(path):  # a proxy goes on without one
+            end_group(self._proxy, KILL)
+            self._proxy.wait()
+            raise CaptureError(f"cannot write a capture to {path}")
+        self._session: dict[str, str] = {}  # the heads that a session has agreed on
+        self._endpoint: str | None = None  # of HTTP+SSE
+        self._told = threading.Event()  # the endpoint is known
+        self._open: dict[Id, http.client.HTTPConnection] = {}  # requests under way
+        self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._gone = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._begin(self._write)
+
+    def send(self, line: bytes) -> None:
+        """Have a line sent."""
+        self._to_send.put(line)
+
+    def close(self) -> None:
+        """Say no more, then end the proxy, and with it every stream."""
+        self._to_send.put(None)
+        self._threads[0].join(PATIENCE)
+        for number in (signal.SIGTERM, KILL):
+            end_group(self._proxy, number)
+            if self._gone.wait(PATIENCE):
+                return
+
+    def wait(self) -> None:
+        """Wait until the proxy has ended, in the main thread."""
+        self._proxy.wait(interrupted=self._interrupt)
+        self._gone.set()
+        for thread in self._threads:  # their streams have ended with the proxy
+            thread.join(PATIENCE)
+        self.heard.put(Ended("was left"))
+
+    def _interrupt(self, _: int) -> None:
+        self.interrupted = True
+        self.heard.put(Ended("was left"))
+
+    def _begin(self, work: Callable[..., object], *arguments: object) -> None:
+        self._threads.append(threading.Thread(target=work, args=arguments, daemon=True))
+        self._threads[-1].start()
+
+    def _write(self) -> None:
+        while (line := self._to_send.get()) is not None:
+            for body in parse(line):
+                try:
+                    self._post(line, body)
+                except _BROKEN as error:
+                    self._fail(body, f"the connection broke: {error or type(error).__name__}")
+
+    def _post(self, line: bytes, body: Body) -> None:
+        if isinstance(body, Notification) and body.method == CANCELLED:
+            asked = self._open.get(Id.of(member(body.params, "requestId")))
+            if asked and not self._session and not self._endpoint:
+                _hang_up(asked)  # leaving the answer is how a request is cancelled in 2026-07-28
+                return
+        connection = self._connection()
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers |= self._headers | self._session | _heads_of(body)
+        target = self._endpoint or self._url
+        connection.request("POST", _target(target), line, headers)
+        if isinstance(body, Request) and body.method != "initialize":
+            self._open[body.id] = connection
+            self._begin(self._answer, connection, body)
+            return
+        response = connection.getresponse()
+        if isinstance(body, Request):
+            if response.status in _TAKES_NO_POST and not self._endpoint and self._listen(legacy=True):
+                connection.close()
+                self._post(line, body)
+                return
+            self._settle(connection, response, line, body)
+        else:
+            self._begin(self._hear, self._messages(connection, response))
+        if isinstance(body, Notification) and body.method == "notifications/initialized" and not self._endpoint:
+            self._listen(legacy=False)
+
+    def _answer(self, connection: http.client.HTTPConnection, body: Request) -> None:
+        """Let the driver hear what answers a request."""
+        try:
+            response = connection.getresponse()
+        except _BROKEN as error:
+            connection.close()
+            self._fail(body, f"the connection broke: {error or type(error).__name__}")
+            return
+        self._hear(self._messages(connection, response))
+        if not self._endpoint:  # else the answer comes on the stream that there is
+            self._fail(body, _without_answer(response))
+
+    def _settle(
+        self,
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
+        line: bytes,
+        body: Request,
+    ) -> None:
+        """Read the answer to `initialize`, and what it settles for all that follows."""
+        said = self._messages(connection, response)
+        for raw in said:
+            if raw == _ENDPOINT:  # a server of HTTP+SSE that takes a POST for the GET of a stream
+                self._begin(self._hear, said)
+                self._post(line, body)
+                return
+            self.heard.put(raw)
+            answers = [it for it in parse(raw) if isinstance(it, Result | Error) and it.id == body.id]
+            if answers and not self._endpoint:
+                revision = member(answers[0].value.get("result"), "protocolVersion")
+                session = response.getheader("Mcp-Session-Id")
+                self._session = {"MCP-Protocol-Version": revision} if isinstance(revision, str) else {}
+                self._session |= {"Mcp-Session-Id": session} if session else {}
+                self._begin(self._hear, said)  # it is to end here, but a server may hold it open
+                return
+        if not self._endpoint:
+            self._fail(body, _without_answer(response))
+
+    def _listen(self, *, legacy: bool) -> bool:
+        """Open the stream that a session has besides; with `legacy` wait for the endpoint, and say whether it came."""
+        connection = self._connection()
+        connection.request(
+            "GET", _target(self._url), headers={"Accept": "text/event-stream", **self._headers, **self._session}
+        )
+        response = connection.getresponse()
+        if response.status != 200:
+            response.close()
+            connection.close()
+            return False
+        self._begin(self._hear, self._messages(connection, response))
+        return self._told.wait(_REACH) if legacy else True
+
+    def _hear(self, said: Iterator[bytes]) -> bool:
+        """Let the driver hear what a stream says; False if that is nothing."""
+        some = False
+        try:
+            for raw in said:
+                if raw != _ENDPOINT:
+                    some = True
+                    self.heard.put(raw)
+        except _BROKEN:  # or we have hung up
+            pass
+        return some
+
+    def _messages(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        """The messages of a response, and `_ENDPOINT` where an event names that; then the connection is closed."""
+        with closing(connection), response:
+            kind = (response.getheader("Content-Type") or "").partition(";")[0]
+            if kind == "text/event-stream":
+                yield from self._events(response)
+            elif kind == "application/json":
+                yield b"".join(self._chunks(response))
+
+    def _chunks(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        """The body of a response, as far as there is room."""
+        while chunk := response.read1(65536):
+            self._room -= len(chunk)
+            if self._room < 0:
+                self.heard.put(Ended(FLOODS))
+                return
+            yield chunk
+
+    def _events(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        events = Events()
+        block: list[bytes] = []
+        for chunk in self._chunks(response):
+            for raw, more, _ in events.feed(chunk):
+                block.append(raw)
+                if more:
+                    continue
+                event = parse_event(b"".join(block))
+                block.clear()
+                if event.name == "endpoint" and event.data:
+                    self._endpoint = urljoin(self._url, event.data.decode())
+                    self._told.set()
+                    yield _ENDPOINT
+                elif event.name == "message" and event.data:
+                    yield event.data
+
+    def _fail(self, body: Any, why: str) -> None:
+        if isinstance(body, Request):
+            self.heard.put(Failed(body.id, why))
+
+    def _connection(self) -> http.client.HTTPConnection:
+        there = urlsplit(self._url)
+        return http.client.HTTPConnection(there.hostname or "127.0.0.1", there.port)
+
+
+def _without_answer(response: http.client.HTTPResponse) -> str:
+    lacks = " without the answer" if response.status == 200 else ""
+    return f"HTTP {response.status} {response.reason}{lacks}"
+
+
+def _heads_of(body: Body) -> dict[str, str]:
+    """What a request that states its revision says of itself in its head (2026-07-28, basic/transports)."""
+    params = body.value.get("params") if isinstance(body.value, dict) else None
+    revision = member(member(params, "_meta"), PROTOCOL_VERSION)
+    if not isinstance(revision, str) or not isinstance(body, Request | Notification):
+        return {}
+    name = subject(body.method, params) if body.method in _NAMED else None
+    heads = {"MCP-Protocol-Version": revision, "Mcp-Method": body.method}
+    return heads | ({"Mcp-Name": _header_text(name)} if name else {})
+
+
+def _header_text(text: str) -> str:
+    """A value for a header: as it is if that is possible, else in base64 (2026-07-28, basic/transports)."""
+    if text.isascii() and text.isprintable() and text == text.strip():
+        return text
+    return f"=?base64?{b64encode(text.encode()).decode()}?="
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not _TOKEN.fullmatch(name.strip()):
+        raise UsageError(f"--header takes 'Name: value', not {text!r}")
+    if not (value.isascii() and value.strip().isprintable()):
+        raise UsageError(f"--header {name.strip()!r} has a value that no header can have: it takes printable ASCII")
+    return name.strip(), value.strip()
+
+
+def _reach(url: str) -> None:
+    """Make sure that somebody listens there."""
+    try:
+        there = urlsplit(url)
+        port = there.port or (443 if there.scheme == "https" else 80)
+    except ValueError:
+        there, port = urlsplit(""), 0
+    if there.scheme not in ("http", "https") or not there.hostname:
+        raise UsageError(f"{shown(url)!r} is no URL of a server; one looks like http://127.0.0.1:8000/mcp")
+    try:
+        with socket.create_connection((there.hostname, port), _REACH):
+            pass
+    except OSError as error:
+        raise UsageError(f"cannot reach {shown(url)}: {error.strerror or error}") from error
+
+
+def _target(url: str) -> str:
+    there = urlsplit(url)
+    return (there.path or "/") + (f"?{there.query}" if there.query else "")
+
+
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    """Leave: what is being read on another thread ends."""
+    try:
+        if connection.sock:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    connection.close()

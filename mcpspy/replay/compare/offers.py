@@ -1,0 +1,176 @@
+"""What a server offers in a session, and what changed of it: capabilities, tools, resources, templates, prompts.
+
+The theory. A change breaks a client if what suited before need not suit now. The arguments of a tool are the client's
+words, so its input schema must not become narrower; its output is the server's, so the output schema must not become
+wider. A removed property breaks in both. Keywords that combine schemas are not reasoned about: changed, they count as
+breaking. Descriptions, titles, defaults and examples bind nobody.
+
+Pure, and it follows no `$ref`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mcpspy.replay.compare.values import ABSENT, LISTINGS, Difference, by_name, differences
+from mcpspy.replay.script.issued_values import Path, pointer
+from mcpspy.replay.script.turns import Script, member
+
+HANDSHAKES = ("initialize", "server/discover")
+LISTS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+"""The methods that list, and the member of their results that holds the items."""
+
+_LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_EXACT = (
+    "pattern format const multipleOf uniqueItems anyOf oneOf allOf not if then else $ref dependentRequired"
+    " dependentSchemas patternProperties propertyNames prefixItems contains"
+).split()
+
+
+@dataclass(slots=True)
+class Surface:
+    """What a server offers."""
+
+    told: dict[str, Any] = field(default_factory=dict)
+    """What it said of itself: capabilities, protocolVersion, serverInfo, instructions."""
+    listings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The items of the last listing of each kind, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of a tool, resource, template or prompt."""
+
+    kind: str
+    """tools, resources, resourceTemplates or prompts."""
+    name: str
+    change: Literal["added", "removed", "changed"]
+    differences: tuple[Difference, ...] = ()
+    breaking: tuple[str, ...] = ()
+    """Where a client may break, as JSON Pointers; a removed item is `""`, itself."""
+
+
+def surface(script: Script) -> Surface:
+    """What the server offered; of several listings of one kind the last counts."""
+    found = Surface()
+    for turn in script.turns:
+        result = turn.response.body.value.get("result") if turn.response else None
+        if not isinstance(result, dict):
+            continue
+        if turn.method in HANDSHAKES:
+            kept = ("protocolVersion", "supportedVersions", "capabilities", "serverInfo", "instructions")
+            found.told |= {name: result[name] for name in kept if name in result}
+        elif turn.method in LISTS:
+            kind = LISTS[turn.method]
+            items = member(result, kind)
+            named = by_name(items, ("result", kind)) if isinstance(items, list) else None
+            before = found.listings.get(kind, {}) if member(turn.params, "cursor") is not None else {}
+            found.listings[kind] = before | (named or {})
+    return found
+
+
+def told_differences(old: Surface, new: Surface) -> list[Difference]:
+    """Where what two servers say of themselves differs, as in the answer to `initialize`."""
+    return differences({"result": old.told}, {"result": new.told})
+
+
+def changes(old: Surface, new: Surface) -> list[Change]:
+    """What changed in the listings that both sessions have."""
+    found = []
+    for kind in LISTINGS:
+        if kind in old.listings and kind in new.listings:
+            before, now = old.listings[kind], new.listings[kind]
+            for name in [*before, *(name for name in now if name not in before)]:
+                change = _change(kind, name, before.get(name, ABSENT), now.get(name, ABSENT))
+                found += [change] if change else []
+    return found
+
+
+def _change(kind: str, name: str, old: Any, new: Any) -> Change | None:
+    if old is ABSENT:
+        return Change(kind, name, "added")
+    if new is ABSENT:
+        return Change(kind, name, "removed", breaking=("",))
+    found = differences(old, new)
+    if not found:
+        return None
+    breaking = [pointer(path) for path in _breaking(kind, old, new)]
+    return Change(kind, name, "changed", tuple(found), tuple(dict.fromkeys(breaking)))
+
+
+def _breaking(kind: str, old: Any, new: Any) -> Iterator[Path]:
+    if kind == "tools":
+        before, now = member(old, "inputSchema") or {}, member(new, "inputSchema") or {}
+        yield from narrowings(before, now, ("inputSchema",))
+        before, now = member(old, "outputSchema"), member(new, "outputSchema")
+        if before is not None:
+            yield from (it for it in narrowings(now or {}, before, ("outputSchema",)) if it[-2:-1] != ("properties",))
+            yield from _removed(before, now or {}, ("outputSchema",))
+    elif kind == "prompts":
+        known = {member(it, "name"): member(it, "required") is True for it in member(old, "arguments") or []}
+        for argument in member(new, "arguments") or []:
+            if member(argument, "required") is True and not known.get(member(argument, "name")):
+                yield ("arguments", str(member(argument, "name")))
+
+
+def narrowings(old: Any, new: Any, path: Path) -> Iterator[Path]:
+    """Where a value that suited the schema `old` may not suit `new`."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        if new is False and old is not False:
+            yield path
+        return
+    yield from (
+        (*path, "required", str(name)) for name in _names(new, "required") if name not in _names(old, "required")
+    )
+    yield from _removed(old, new, path)
+    if not _types(old) <= _types(new):
+        yield (*path, "type")
+    enum, before = new.get("enum"), old.get("enum")
+    if isinstance(enum, list) and not (isinstance(before, list) and all(value in enum for value in before)):
+        yield (*path, "enum")
+    for name, sign in [*((it, 1) for it in _LOWER), *((it, -1) for it in _UPPER)]:
+        if _number(new.get(name)) and not (_number(old.get(name)) and sign * old[name] >= sign * new[name]):
+            yield (*path, name)
+    yield from ((*path, name) for name in _EXACT if name in new and new[name] != old.get(name))
+    yield from narrowings(old.get("items", True), new.get("items", True), (*path, "items"))
+    open_before, open_now = old.get("additionalProperties", True), new.get("additionalProperties", True)
+    yield from narrowings(open_before, open_now, (*path, "additionalProperties"))
+    for name, inner in _properties(old).items():
+        if name in _properties(new):
+            yield from narrowings(inner, _properties(new)[name], (*path, "properties", name))
+
+
+def _removed(old: Any, new: Any, path: Path) -> Iterator[Path]:
+    """The properties that one schema has and another has not, at any depth."""
+    for name, inner in _properties(old).items():
+        if name not in _properties(new):
+            yield (*path, "properties", name)
+        elif isinstance(inner, dict):
+            yield from _removed(inner, _properties(new)[name], (*path, "properties", name))
+
+
+def _properties(schema: Any) -> dict[str, Any]:
+    found = member(schema, "properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _names(schema: dict[str, Any], key: str) -> list[Any]:
+    found = schema.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _types(schema: dict[str, Any]) -> set[str]:
+    """The types that a schema allows; an integer is a number."""
+    found = schema.get("type", ["null", "boolean", "object", "array", "number", "string"])
+    types = {str(name) for name in (found if isinstance(found, list) else [found])}
+    return types | ({"integer"} if "number" in types else set())
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,264 @@
+"""Two sessions side by side: what became of each exchange, and of what the server said unasked.
+
+The theory. Exchanges come in pairs; who makes the pairs is the caller: a replay knows what it sent, two captures are
+paired by what was asked (`pair`). Of a pair the answers are compared, and the notifications that name the request
+(progress, a subscription's), in their order. What names no request is a matter of timing, so it is compared over the
+whole session: requests of the server by their params, notifications by how many there are of each method. Log messages
+are compared only if that is asked for. An answer to a request that was cancelled came in time by chance: it is not
+compared.
+
+Pure. Everything differs or not under `Rules`.
+"""
+
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
+
+from mcpspy.conversation.session import Message, subject
+from mcpspy.errors import UsageError
+from mcpspy.replay.compare.values import ABSENT, Difference, answer_differences, differences
+from mcpspy.replay.match.strategies import key
+from mcpspy.replay.script.issued_values import GIVEN_BACK, Path, begins, pointer
+from mcpspy.replay.script.turns import LOG, Script, Turn, answer
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+T = TypeVar("T")
+Outcome = Literal["same", "changed", "error-changed", "missing", "extra", "skipped"]
+OUTCOMES: tuple[Outcome, ...] = ("same", "changed", "error-changed", "missing", "extra", "skipped")
+FINE = frozenset(("same", "skipped"))
+"""The outcomes that are no difference."""
+_EACH = 20  # messages of one method that are told one by one: a flood is one difference, not a hundred thousand
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Differences that are expected: below a pointer, of all messages or of those of one method and name."""
+
+    method: str = "*"
+    name: str = "*"
+    path: Path = ()
+    """`*` stands for any one step; empty: all of the message, also that it came or did not."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Ignored":
+        """`[METHOD [NAME]] [/POINTER]`. Raises UsageError."""
+        words, steps = text.strip(), ""
+        if words.startswith("/") or " /" in words:
+            words, _, steps = f" {words}".rpartition(" /")
+        method, _, name = words.strip().partition(" ")
+        if not method and not steps:
+            raise UsageError(f"{text!r} names nothing to ignore; a pointer looks like /result/content/0/text")
+        if method.split("/")[0] in ("result", "error", "params"):
+            raise UsageError(f"{text!r} is no method; a JSON Pointer begins with a slash: '/{method}'")
+        path = tuple(step.replace("~1", "/").replace("~0", "~") for step in steps.split("/")) if steps else ()
+        return cls(method or "*", name.strip() or "*", path)
+
+    def __str__(self) -> str:
+        """The text that `parse` takes."""
+        named = [self.method, *([self.name] if self.name != "*" else [])] if self.method != "*" else []
+        return " ".join([*named, *([pointer(self.path)] if self.path else [])])
+
+    def covers(self, method: str | None, name: str | None, path: Path) -> bool:
+        """Whether a difference of a message at `path` is expected."""
+        named = self.method in ("*", method) and self.name in ("*", name)
+        return named and begins(path, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How to compare."""
+
+    ignore: tuple[Ignored, ...] = ()
+    shape: bool = False
+    """Compare the structure alone."""
+    strict: bool = False
+    """Compare the log messages too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What became of one exchange, or of one message that belongs to none."""
+
+    request: int | None
+    """The line of the recorded capture that it began on; None for what was not recorded."""
+    method: str | None
+    """None for what is no message."""
+    name: str | None
+    outcome: Outcome
+    differences: tuple[Difference, ...] = ()
+    """By pointers into the answer, or into the message where there is none to answer; `/notifications/0` is the first
+    notification that names the request."""
+    reason: str | None = None
+    """Why it is missing or skipped, where that is known."""
+
+
+Pairs = Sequence[tuple[Turn | None, Turn | None]]
+"""Turns that correspond, recorded first; one of the two may be lacking."""
+
+
+def compare(
+    recorded: Script,
+    observed: Script,
+    pairs: Pairs,
+    rules: Rules,
+    *,
+    reasons: Mapping[Turn, str] = MappingProxyType({}),
+    skipped: Container[Turn] = (),
+) -> list[Compared]:
+    """Compare two sessions; `reasons` says why turns are missing or were skipped."""
+    found = [
+        _exchange(old, new, rules, reasons.get(old) if old else None, skipped=old is not None and old in skipped)
+        for old, new in pairs
+        if (old or new).exchange  # type: ignore[union-attr]  # a pair has at least one
+    ]
+    unsaid = {line.message.n for old, new in pairs if old and not new for line in old.said}
+    found += _requests([it for it in recorded.asked if it.n not in unsaid], observed.asked, rules)
+    return found + _unasked([it for it in recorded.unasked if it.n not in unsaid], observed.unasked, rules)
+
+
+def pair(recorded: Script, observed: Script) -> list[tuple[Turn | None, Turn | None]]:
+    """Pair the requests of two sessions: those that ask the same in their order, then those of one method and name."""
+    old, new = ([turn for turn in script.turns if turn.exchange] for script in (recorded, observed))
+    return _partners(old, new, _asks_the_same, lambda turn: (turn.method, turn.name))
+
+
+def _partners(old: list[T], new: list[T], *likenesses: Callable[[T], Any]) -> list[tuple[T | None, T | None]]:
+    """Pair what is alike, in its order, by the first likeness as far as it goes, then by the next; the rest alone."""
+    partner: dict[int, int] = {}  # places in `new` by places in `old`
+    for likeness in likenesses:
+        taken = set(partner.values())
+        waiting: dict[Any, deque[int]] = {}
+        for place, it in enumerate(new):
+            if place not in taken:
+                waiting.setdefault(likeness(it), deque()).append(place)
+        for place, it in enumerate(old):
+            if place not in partner and (alike := waiting.get(likeness(it))):
+                partner[place] = alike.popleft()
+    taken = set(partner.values())
+    pairs = [(it, new[partner[place]] if place in partner else None) for place, it in enumerate(old)]
+    return [*pairs, *((None, it) for place, it in enumerate(new) if place not in taken)]
+
+
+def _asks_the_same(turn: Turn) -> str:
+    """What turns of two sessions share that ask the same; what the server had issued is not in it."""
+    assert turn.method is not None
+    params = turn.params
+    if isinstance(params, dict):
+        params = {name: value for name, value in params.items() if name not in GIVEN_BACK}
+    return key(turn.method, params)
+
+
+def _exchange(old: Turn | None, new: Turn | None, rules: Rules, reason: str | None, *, skipped: bool) -> Compared:
+    turn = old or new
+    assert turn
+    method, name = turn.method, turn.name
+    line = old.cause.n if old else None
+    if skipped:
+        return Compared(line, method, name, "skipped", (), reason)
+    if new is None or old is None:
+        told = (_answer(old), ABSENT) if old else (ABSENT, turn.cause.body.value)
+        return _judged(line, method, name, [Difference((), *told)], rules, "missing" if old else "extra", reason)
+    found, outcome = _answers(old, new, rules)
+    found += _notifications(old, new, rules)
+    return _judged(line, method, name, found, rules, outcome, reason if outcome == "missing" else None)
+
+
+def _answers(old: Turn, new: Turn, rules: Rules) -> tuple[list[Difference], Outcome]:
+    """Where two answers differ, and what the outcome is if they do."""
+    one, other = _answer(old), _answer(new)
+    wrong = {turn.exchange.status for turn in (old, new) if turn.exchange} & {"error", "tool-error"}
+    outcome: Outcome = "error-changed" if wrong else "changed"
+    if any(turn.exchange and turn.exchange.cancelled for turn in (old, new)) or one is other:
+        return [], "changed"
+    if one is ABSENT or other is ABSENT:
+        return [Difference((), one, other)], "missing" if other is ABSENT else outcome
+    return answer_differences(one, other, shape=rules.shape), outcome
+
+
+def _answer(turn: Turn) -> Any:
+    body = turn.response.body if turn.response else None
+    return answer(body) if isinstance(body, Result | Error) else ABSENT
+
+
+def _notifications(old: Turn, new: Turn, rules: Rules) -> list[Difference]:
+    """Where the notifications that name two requests differ."""
+    found = []
+    for place, pair in enumerate(zip_longest(old.linked, new.linked)):
+        one, other = (_said(message) if message else ABSENT for message in pair)
+        there = differences(one, other, shape=rules.shape)
+        found += [replace(it, path=("notifications", place, *it.path)) for it in there]
+    return found
+
+
+def _said(message: Message) -> Any:
+    """A message without its envelope, or the text that is none. Of an answer to nothing the id is what matters."""
+    value = message.body.value
+    if not isinstance(value, dict):
+        return message.frame.raw.decode(errors="replace")
+    envelope = ("jsonrpc", "id") if isinstance(message.body, Request) else ("jsonrpc",)
+    return {name: inner for name, inner in value.items() if name not in envelope}
+
+
+def _requests(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
+    """Compare what the server asked, method by method: what is alike first, the rest in its order."""
+    return [_unasked_pair(one, other, rules) for one, other in _partners(old, new, _request_key, _method)]
+
+
+def _unasked_pair(old: Message | None, new: Message | None, rules: Rules) -> Compared:
+    """Compare two messages of the server that are no answers, of which one may be lacking."""
+    message = old or new
+    assert message
+    method = _method(message)
+    name = subject(method, message.body.value.get("params")) if method else None
+    line = old.n if old else None
+    if old and new:
+        return _judged(line, method, name, differences(_said(old), _said(new), shape=rules.shape), rules, "changed")
+    told = (_said(old), ABSENT) if old else (ABSENT, _said(message))
+    return _judged(line, method, name, [Difference((), *told)], rules, "missing" if old else "extra")
+
+
+def _unasked(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
+    """Compare how many notifications there are of each method, and how many answers to nothing or no messages."""
+    groups: list[dict[str | None, list[Message]]] = []
+    for messages in (old, new):
+        groups.append({})
+        for message in messages:
+            method = _method(message)
+            if rules.strict or method != LOG:
+                groups[-1].setdefault(method, []).append(message)
+    found = []
+    for method in [*groups[0], *(method for method in groups[1] if method not in groups[0])]:
+        one, other = groups[0].get(method, []), groups[1].get(method, [])
+        missing, extra = one[len(other) :], other[len(one) :]
+        found += [_unasked_pair(message, None, rules) for message in missing[:_EACH]]
+        found += [_unasked_pair(None, message, rules) for message in extra[:_EACH]]
+        more = len(missing or extra) - _EACH
+        if more > 0 and found[-1].outcome not in FINE:
+            found[-1] = replace(found[-1], reason=f"and {more:,} more")
+    return found
+
+
+def _judged(
+    line: int | None,
+    method: str | None,
+    name: str | None,
+    found: Iterable[Difference],
+    rules: Rules,
+    outcome: Outcome,
+    reason: str | None = None,
+) -> Compared:
+    left = tuple(it for it in found if not any(rule.covers(method, name, it.path) for rule in rules.ignore))
+    return Compared(line, method, name, outcome if left else "same", left, reason if left else None)
+
+
+def _request_key(message: Message) -> str:
+    body = message.body
+    assert isinstance(body, Request)
+    return key(body.method, body.params)
+
+
+def _method(message: Message) -> str | None:
+    return message.body.method if isinstance(message.body, Request | Notification) else None

@@ -1,0 +1,174 @@
+"""What differs between two JSON values, by JSON Pointer (RFC 6901).
+
+The theory. Two values are walked side by side. Numbers are equal by value (1 is 1.0, but not true); a text that holds a
+JSON object or array is compared as that, and the pointer goes on inside it; in a listing (tools, resources, templates,
+prompts) the members go by their names, which stand in the pointer instead of a place, so that a new tool at the top is
+one difference and not twenty. With `shape` only the structure counts: which members, of which types, and which kinds of
+items an array has, not how many.
+
+Pure: a value against itself never differs, and what differs one way differs the other way.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, Path, matches, pointer, renamed
+from mcpspy.text import printable
+
+LISTINGS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
+"""The arrays of listings, and the member that tells their items apart."""
+
+_IS_ERROR = ("result", "isError")  # "If not set, this is assumed to be false" (server/tools); of a shape it is a part
+
+
+class Absent:
+    """The type of `ABSENT`: there is no value."""
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+ABSENT: Final = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where two values are not the same."""
+
+    path: Path
+    recorded: Any
+    observed: Any
+
+    @property
+    def pointer(self) -> str:
+        """The place as a JSON Pointer; empty for the whole."""
+        return pointer(self.path)
+
+
+def excerpt(value: Any, limit: int = 60) -> str:
+    """A value as one short line of JSON."""
+    if value is ABSENT:
+        return "nothing"
+    try:
+        return printable(json.dumps(value, ensure_ascii=False, separators=(",", ":")), limit)
+    except RecursionError:
+        return "what is nested too deeply to show"
+
+
+def differences(recorded: Any, observed: Any, *, shape: bool = False) -> list[Difference]:
+    """Where two messages, or parts of them that begin with `result`, `error` or `params`, differ."""
+    try:
+        return list(_walk(recorded, observed, (), shape))
+    except RecursionError:  # some hundred levels: nobody's message, but somebody's attack
+        return [Difference((), recorded, observed)]
+
+
+def answer_differences(recorded: Any, observed: Any, *, shape: bool = False) -> list[Difference]:
+    """Where two answers differ, each `{"result": …}` or `{"error": …}`; one of either kind differ as a whole."""
+    if recorded.keys() != observed.keys():
+        return [Difference((), recorded, observed)]
+    return differences(recorded, observed, shape=shape)
+
+
+def _walk(one: Any, other: Any, path: Path, shape: bool) -> Iterator[Difference]:
+    if any(matches(path, pattern) for pattern in VOLATILE):
+        return
+    if path == _IS_ERROR:
+        one, other = [False if value is ABSENT else value for value in (one, other)]
+    if one is ABSENT or other is ABSENT:
+        if one is not other:
+            yield Difference(path, one, other)
+        return
+    if any(matches(path, pattern) for pattern in OPAQUE):
+        return
+    parsed = _parsed(one), _parsed(other)
+    if parsed[0] is not ABSENT and parsed[1] is not ABSENT:
+        one, other = parsed
+    if isinstance(one, dict) and isinstance(other, dict):
+        yield from _members(one, other, path, shape)
+    elif isinstance(one, list) and isinstance(other, list):
+        yield from _items(one, other, path, shape)
+    elif not (_same_type(one, other) if shape and path != _IS_ERROR else _equal(one, other)):
+        yield Difference(path, one, other)
+
+
+def _members(one: dict[str, Any], other: dict[str, Any], path: Path, shape: bool) -> Iterator[Difference]:
+    if path[-1:] == ("inputRequests",):
+        names = {now: before for before, now in renamed(one, other).items()}
+        other = {names.get(name, name): value for name, value in other.items()}
+    for name in [*one, *(name for name in other if name not in one)]:
+        yield from _walk(one.get(name, ABSENT), other.get(name, ABSENT), (*path, name), shape)
+
+
+def _items(one: list[Any], other: list[Any], path: Path, shape: bool) -> Iterator[Difference]:
+    named = by_name(one, path), by_name(other, path)
+    if named[0] is not None and named[1] is not None:
+        yield from _members(named[0], named[1], path, shape)
+        return
+    if shape:
+        if not one or not other:
+            return  # what the items would be is not known
+        one, other = _kinds(one), _kinds(other)
+    for place in range(max(len(one), len(other))):
+        first, second = (items[place] if place < len(items) else ABSENT for items in (one, other))
+        yield from _walk(first, second, (*path, place), shape)
+
+
+def by_name(items: list[Any], path: Path) -> dict[str, Any] | None:
+    """The items of a listing by their names; None for another array, or if two have one name."""
+    key = LISTINGS.get(str(path[-1])) if len(path) == 2 and path[0] == "result" else None
+    if key is None:
+        return None
+    found = {item[key]: item for item in items if isinstance(item, dict) and isinstance(item.get(key), str)}
+    return found if len(found) == len(items) else None
+
+
+def _kinds(items: list[Any]) -> list[Any]:
+    """One item of each structure, in an order that does not depend on theirs."""
+    kinds: dict[str, Any] = {}
+    for item in items:
+        kinds.setdefault(json.dumps(_shape(item), sort_keys=True), item)
+    return [kinds[kind] for kind in sorted(kinds)]
+
+
+def _shape(value: Any) -> Any:
+    """A value with the names of types in place of all that is no object or array."""
+    parsed = _parsed(value)
+    value = value if parsed is ABSENT else parsed
+    if isinstance(value, dict):
+        return {name: _shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_shape(item) for item in _kinds(value)]
+    return _type(value)
+
+
+def _parsed(value: Any) -> Any:
+    """The JSON object or array that a text holds; ABSENT where it holds none."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            pass
+    return ABSENT
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 (NaN, which peers do send)
+
+
+def _same_type(one: Any, other: Any) -> bool:
+    return _type(one) == _type(other)
+
+
+def _type(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return {int: "number", float: "number", dict: "object", list: "array"}.get(type(value), "string")

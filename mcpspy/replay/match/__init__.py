@@ -1,0 +1,1 @@
+"""Which recorded turn answers a request."""

@@ -1,0 +1,104 @@
+"""Which recorded turn answers a request: one that asks the same.
+
+The theory. Two requests ask the same if method and params are equal, but for what a client says of itself and of the
+moment: progress token, name and capabilities, trace context. Params that are missing are params that are empty.
+Requests that are alike answer in their recorded order, and the last of them again and again, so that a client may poll.
+A request that was never recorded is a miss, which names what comes nearest and where it differs.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from mcpspy.conversation.session import subject
+from mcpspy.replay.compare.values import Difference, differences, excerpt
+from mcpspy.replay.script.issued_values import canonical
+from mcpspy.replay.script.turns import Turn
+from mcpspy.wire.jsonrpc import Request
+
+_OF_THE_MOMENT = frozenset(
+    "progressToken io.modelcontextprotocol/clientInfo io.modelcontextprotocol/clientCapabilities"
+    " traceparent tracestate baggage".split()
+)
+_OF_ITSELF = frozenset(("clientInfo", "capabilities"))  # the same in `initialize`
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A request that was not recorded."""
+
+    method: str
+    name: str | None
+    nearest: Turn | None
+    """The recorded request that is most like it; of another method only if no request has this one."""
+    difference: Difference | None
+    """The first place where the two differ, from `params` on; None where the methods do."""
+
+    def __str__(self) -> str:
+        """One sentence."""
+        asked = f"{self.method} {self.name}" if self.name else self.method
+        if self.nearest is None:
+            return f"{asked} was not recorded, nor anything like it"
+        near = f"the nearest is #{self.nearest.cause.n}"
+        if self.difference is None:
+            return f"{asked} was not recorded; {near}, {self.nearest.method}"
+        recorded, observed = (excerpt(value) for value in (self.difference.recorded, self.difference.observed))
+        return f"{asked} was not recorded; {near}, with {recorded} at {self.difference.pointer} instead of {observed}"
+
+
+class Matcher:
+    """The requests of some scripts, to be asked in any order."""
+
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        self._turns = [turn for turn in turns if turn.exchange]
+        self._alike: dict[str, list[Turn]] = {}
+        self._named: dict[tuple[str, str | None], list[Turn]] = {}
+        for turn in self._turns:
+            assert turn.method is not None
+            self._alike.setdefault(key(turn.method, turn.params), []).append(turn)
+            self._named.setdefault((turn.method, turn.name), []).append(turn)
+
+    def find(self, request: Request) -> Turn | Miss:
+        """The turn that answers, or why none does."""
+        turns = self._alike.get(key(request.method, request.params))
+        return _next(turns) if turns else self._miss(request)
+
+    def find_by_name(self, request: Request) -> Turn | None:
+        """The turn that answers if only method and name have to be equal."""
+        turns = self._named.get((request.method, subject(request.method, request.params)))
+        return _next(turns) if turns else None
+
+    def _miss(self, request: Request) -> Miss:
+        name = subject(request.method, request.params)
+        near = self._named.get((request.method, name)) or [it for it in self._turns if it.method == request.method]
+        if not near:
+            known = {str(turn.method): turn for turn in reversed(self._turns)}
+            names = get_close_matches(request.method, known, n=1)
+            return Miss(request.method, name, known[names[0]] if names else None, None)
+        params = {"params": plain(request.method, request.params)}
+        found = [(differences({"params": plain(request.method, turn.params)}, params), turn) for turn in near]
+        fewest, nearest = min(found, key=lambda pair: len(pair[0]))
+        return Miss(request.method, name, nearest, fewest[0] if fewest else None)
+
+
+def key(method: str, params: Any) -> str:
+    """What two requests have in common that ask the same."""
+    return method + canonical(plain(method, params))
+
+
+def plain(method: str, params: Any) -> Any:
+    """The params without what the client says of itself and of the moment."""
+    if params is None:
+        return {}
+    if not isinstance(params, dict):
+        return params
+    kept = {name: value for name, value in params.items() if not (method == "initialize" and name in _OF_ITSELF)}
+    meta = kept.pop("_meta", None)
+    if isinstance(meta, dict):
+        meta = {name: value for name, value in meta.items() if name not in _OF_THE_MOMENT}
+    return kept | {"_meta": meta} if meta else kept
+
+
+def _next(turns: list[Turn]) -> Turn:
+    return turns.pop(0) if len(turns) > 1 else turns[0]

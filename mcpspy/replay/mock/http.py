@@ -1,0 +1,276 @@
+"""A mock over HTTP: Streamable HTTP of both eras, and the HTTP+SSE of 2024-11-05.
+
+The theory. A `Mock` says lines, each of which belongs to a request or to none; here they get their streams. An answer
+that comes alone is a JSON body; if anything comes before it, the POST is answered by events. What belongs to no request
+goes to the stream that the client has opened by GET, and waits for it. Each `initialize` begins a session with a mock
+of its own; requests that state their revision themselves (2026-07-28) share one, unless their ids show that they are of
+two clients. A GET without a session is a client of HTTP+SSE: its endpoint is told, and all that the mock says goes to
+that stream. What a stream had not said when it broke is said on the next one that the session opens by GET.
+
+The heads are our own, and so are the events: of those that were recorded the data alone is said again.
+"""
+
+import asyncio
+import itertools
+import logging
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from mcpspy.process.ports import bound, listening_place, to_dial
+from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.http1 import Server
+from mcpspy.replay.mock.stdio import Mock, Said
+from mcpspy.replay.script.edit import json_text
+from mcpspy.replay.script.turns import member
+from mcpspy.spec.revisions import PROTOCOL_VERSION
+from mcpspy.wire.jsonrpc import Id, Invalid, Request, parse
+
+_SESSION = "Mcp-Session-Id"
+_EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+
+
+class _Stream:
+    """What is to be said on a stream: it stays here until it has been, for a stream may break."""
+
+    def __init__(self, left: Iterable[Said] = ()) -> None:
+        self.left = deque(left)
+        self._over = False
+        self._changed = asyncio.Event()
+
+    def put(self, said: Said) -> None:
+        """Have it said."""
+        self.left.append(said)
+        self._changed.set()
+
+    def end(self) -> None:
+        """Let nothing more be said."""
+        self._over = True
+        self._changed.set()
+
+    async def next(self) -> Said | None:
+        """What is to be said next, once there is something; None at the end."""
+        while not (self.left or self._over):
+            self._changed.clear()
+            await self._changed.wait()
+        return None if self._over else self.left[0]
+
+
+class _Session:
+    """A mock, and the streams of its client."""
+
+    def __init__(self, mock: Mock) -> None:
+        self.mock = mock
+        self.name = ""
+        self.streams: dict[Id, _Stream] = {}
+        self.aside = _Stream()
+        self.legacy = False
+        """All that is said goes aside."""
+        self._timer: asyncio.TimerHandle | None = None
+        mock.begin(time.monotonic_ns())
+
+    def feed(self, raw: bytes) -> None:
+        """Take what the client says."""
+        self.mock.feed(raw, time.monotonic_ns())
+        self._say()
+
+    def reopened(self) -> _Stream:
+        """The stream aside for a client that listens now; one that it had before ends, and this has what that left."""
+        self.aside.end()
+        self.aside = _Stream(self.aside.left)
+        return self.aside
+
+    def leave(self, asked: Iterable[Request], stream: _Stream) -> None:
+        """The client has left a stream before it had its answers."""
+        for body in asked:
+            if _states_revision(body):  # it wants none (2026-07-28, basic/transports)
+                self.feed(_cancelled(body.id))
+            else:
+                self.streams.pop(body.id, None)
+        for said in stream.left:
+            self.aside.put(said)
+
+    def _say(self) -> None:
+        """Put what is due on its streams, and come back when more is."""
+        for said in self.mock.due(time.monotonic_ns()):
+            stream = None if self.legacy or said.request is None else self.streams.get(said.request)
+            (stream or self.aside).put(said)
+            if said.answer and said.request is not None:
+                self.streams.pop(said.request, None)  # it ends with the answer: what comes later goes aside
+        if self._timer:
+            self._timer.cancel()
+        if self.mock.next is not None:
+            wait = max(self.mock.next - time.monotonic_ns(), 0) / 1e9
+            self._timer = asyncio.get_running_loop().call_later(wait, self._say)
+
+
+class WebMock:
+    """Serves a new mock to each client; `say` gets each answer that was given loosely."""
+
+    def __init__(self, make: Callable[[], Mock], guard: Guard, say: Callable[[str], None]) -> None:
+        self._make = make
+        self._guard = guard
+        self._say = say
+        self._names = itertools.count(1)
+        self._sessions: dict[str, _Session] = {}  # by their names, those that have one
+        self._stateless: list[_Session] = []
+        self.mocks: list[Mock] = []
+        """Those of all clients, also of those that have gone."""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one HTTP request."""
+        refusal = self._guard.refusal(list(request.raw_headers))
+        if refusal:
+            return web.Response(status=403, text=f"mcpspy: {refusal}\n")
+        if request.method == "POST":
+            return await self._post(request)
+        name = request.headers.get(_SESSION)
+        if request.method == "DELETE":
+            ended = self._sessions.pop(name or "", None)
+            if ended:
+                ended.aside.end()
+            return web.Response(status=200 if ended else 404)
+        if request.method != "GET":
+            return web.Response(status=405, headers={"Allow": "GET, POST, DELETE"})
+        if name is None and "MCP-Protocol-Version" not in request.headers:
+            if "text/event-stream" not in request.headers.get(
+                "Accept", ""
+            ):  # who looks for an OAuth server, or a browser
+                return web.Response(status=404, text="mcpspy: there is nothing but an MCP server here\n")
+            return await self._legacy(request)
+        session = self._sessions.get(name or "")
+        return await self._events(request, session.reopened()) if session else web.Response(status=404 if name else 405)
+
+    async def _post(self, request: web.BaseRequest) -> web.StreamResponse:
+        raw = await request.content.read()  # `request.read` has a limit
+        bodies = parse(raw)
+        session = self._session(request, bodies)
+        if session is None:
+            return web.Response(status=404, text="mcpspy: no such session\n")
+        faults = [body.reason for body in bodies if isinstance(body, Invalid)]
+        if len(faults) == len(bodies):
+            return web.Response(status=400, text=f"mcpspy: this is {faults[0]}\n")
+        asked = [body for body in bodies if isinstance(body, Request)]
+        stream = _Stream()
+        session.streams |= {body.id: stream for body in asked}
+        session.feed(raw)
+        for miss in session.mock.loosely:
+            self._say(f"answered by name alone: {miss}")
+        session.mock.loosely.clear()
+        if session.legacy or not asked:
+            return web.Response(status=202)
+        headers = {_SESSION: session.name} if asked[0].method == "initialize" else {}
+        try:
+            first = await stream.next()
+            if first and first.answer and len(asked) == 1:
+                return web.Response(body=first.raw, headers=headers | {"Content-Type": "application/json"})
+            return await self._events(request, stream, headers, answers=len(asked))
+        except (asyncio.CancelledError, ConnectionError):
+            session.leave(asked, stream)
+            raise
+        finally:
+            for body in asked:
+                session.streams.pop(body.id, None)
+
+    def _session(self, request: web.BaseRequest, bodies: tuple[Any, ...]) -> _Session | None:
+        """The session that a POST belongs to; None if it names one that is not there."""
+        name = request.headers.get(_SESSION) or request.query.get("session_id")
+        if name is not None:
+            return self._sessions.get(name)
+        asked = [body for body in bodies if isinstance(body, Request)]
+        if any(body.method == "initialize" for body in asked):
+            return self._begin()
+        for session in self._stateless:
+            if not any(body.id in session.streams for body in asked):
+                return session
+        self._stateless.append(self._new())  # an id that is in use is another client's
+        return self._stateless[-1]
+
+    def _new(self) -> _Session:
+        session = _Session(self._make())
+        self.mocks.append(session.mock)
+        return session
+
+    def _begin(self) -> _Session:
+        session = self._new()
+        session.name = f"mcpspy-mock-{next(self._names)}"
+        self._sessions[session.name] = session
+        return session
+
+    async def _legacy(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The stream of a client of HTTP+SSE, which is told where to POST."""
+        session = self._begin()
+        session.legacy = True
+        endpoint = f"{request.path}?session_id={session.name}"
+        return await self._events(request, session.aside, start=f"event: endpoint\ndata: {endpoint}\n\n")
+
+    async def _events(
+        self,
+        request: web.BaseRequest,
+        stream: _Stream,
+        headers: dict[str, str] | None = None,
+        *,
+        start: str = "",
+        answers: int = 0,
+    ) -> web.StreamResponse:
+        """Say what is put on a stream, up to so many answers; without `answers` as long as the client stays."""
+        response = web.StreamResponse(headers=_EVENTS | (headers or {}))
+        await response.prepare(request)
+        await response.write(start.encode())
+        left = answers
+        while said := await stream.next():
+            await response.write(b"event: message\ndata: " + said.raw + b"\n\n")
+            stream.left.popleft()
+            left -= said.answer
+            if answers and not left:
+                break
+        await response.write_eof()
+        return response
+
+
+def serve_web(make: Callable[[], Mock], where: str, say: Callable[[str], None]) -> Sequence[Mock]:
+    """Listen at `HOST:PORT`, print the URL, and serve until a signal comes; returns the mocks of all clients.
+
+    Raises UsageError if that is no address, or cannot be had.
+    """
+    host, port = listening_place(where, 6279)
+    served = WebMock(make, Guard(host, ()), say)
+    asyncio.run(_listen(served, bound(host, port), to_dial(host)))
+    for mock in served.mocks:
+        mock.end()
+    return served.mocks
+
+
+async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        try:
+            loop.add_signal_handler(getattr(signal, name), stop.set)
+        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            continue
+    silent = logging.getLogger(__name__)
+    silent.disabled = True  # aiohttp has tracebacks for what clients do wrong
+    runner = web.ServerRunner(Server(served.handle, logger=silent))
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener, shutdown_timeout=0).start()
+        print(f"http://{host}:{listener.getsockname()[1]}/mcp", flush=True)
+        await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+def _states_revision(request: Request) -> bool:
+    meta = member(request.params, "_meta")
+    return member(meta, PROTOCOL_VERSION) is not None
+
+
+def _cancelled(number: Id) -> bytes:
+    params = f'{{"requestId":{json_text(number)}}}'
+    return f'{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}'.encode()

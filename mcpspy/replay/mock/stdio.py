@@ -1,0 +1,313 @@
+"""A capture as a server: lines of a client in, recorded lines out.
+
+The theory. A request that was recorded plays its turn: all that the server said to it then, in that order. A line that
+had waited for the client (for its answer to a question of the server, for a cancellation) waits for it again. What goes
+out is what was recorded, byte for byte, but for what belongs to the client of today: the ids of its requests, its
+progress tokens, its subscriptions. The values that a server issues (cursors, tasks, states) are the recorded ones, so
+what the client gives back is what was recorded too.
+
+`Mock` knows no streams and no clock: times come in, in nanoseconds, and say when a line is due. `serve` gives it both.
+"""
+
+import heapq
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.replay.compare.values import Difference, answer_differences
+from mcpspy.replay.match.strategies import Matcher, Miss, key
+from mcpspy.replay.script.edit import json_text, rewritten
+from mcpspy.replay.script.issued_values import Path, canonical
+from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Line, Script, Turn, answer, member, progress_token
+from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
+
+_UNKNOWN = -32601  # no request of this method was recorded: this server does not have it
+_NOT_RECORDED = -32603  # one was, with other params; those may be right: it is the mock that cannot answer
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An answer of the client that is not the recorded one, or that did not come."""
+
+    asked: Message
+    """The recorded request of the server."""
+    difference: Difference | None
+    """The first place where the answers differ; None where none came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line that the mock says."""
+
+    raw: bytes
+    """Without a newline."""
+    request: Id | None
+    """The client's request whose stream it belongs on, where streams are apart."""
+    answer: bool
+    """Whether it answers that request."""
+
+
+@dataclass(slots=True, eq=False)
+class _Playing:
+    """A turn under way."""
+
+    left: list[Line]
+    """What is still to be said."""
+    client: Id | None
+    """The id of the request that it answers, as the client has it."""
+    at: int
+    """When the line before was due, or when what it had waited for came."""
+    then: int
+    """When that was in the capture."""
+    tokens: dict[str, Any] = field(default_factory=dict)
+    """The progress token of the request, by the recorded one."""
+    met: set[int] = field(default_factory=set)
+    """What the client has said of what lines wait for, by line number."""
+
+
+class Mock:
+    """The server's side of some scripts."""
+
+    def __init__(self, scripts: Iterable[Script], *, recorded_pace: bool = False, loose: bool = False) -> None:
+        self.misses: list[Miss] = []
+        self.wrong: list[Wrong] = []
+        self.loosely: list[Miss] = []
+        """With `loose`: the requests that were answered though their params are others; for the caller to empty."""
+        self._scripts = list(scripts)
+        turns = [turn for script in self._scripts for turn in script.turns]
+        self._matcher = Matcher(turns)
+        self._notified = [turn for turn in turns if isinstance(turn.cause.body, Notification) and turn.said]
+        self._nonsense = {turn.cause.frame.raw: turn for turn in turns if isinstance(turn.cause.body, Invalid)}
+        self._methods = {turn.method for turn in turns if turn.exchange}
+        self._recorded_pace = recorded_pace
+        self._loose = loose
+        self._playing: dict[Id, _Playing] = {}  # by the id of the client's request
+        self._ids: dict[Id, Id] = {}  # those of the client's requests, by the recorded ones
+        self._tokens: dict[str, Any] = {}  # its progress tokens, by the recorded ones
+        self._questions: dict[Id, tuple[_Playing, Message]] = {}  # without an answer yet, by the id that they have
+        self._question_ids: dict[Id, Id] = {}  # by the recorded ones
+        self._numbers, self._order = itertools.count(1), itertools.count()
+        self._due: list[tuple[int, int, _Playing | None, Said]] = []  # a heap: when, in which order, whose, what
+
+    def begin(self, now: int) -> None:
+        """The session begins: what the server said unasked is due."""
+        for script in self._scripts:
+            self._play(None, script.opening, None, now)
+
+    def feed(self, raw: bytes, now: int) -> None:
+        """Take a line of the client."""
+        for part, body in enumerate(parse(raw)):
+            if isinstance(body, Request):
+                self._request(body, now)
+            elif isinstance(body, Result | Error):
+                self._answer(body, now)
+            elif isinstance(body, Invalid):
+                self._invalid(raw, body, now)
+            elif body.method == CANCELLED:
+                target = member(body.params, "requestId")
+                self._cancel(exact_id(target, raw, part, "params", "requestId"), now)
+            else:
+                self._notification(body, now)
+
+    def due(self, now: int) -> list[Said]:
+        """What is to be said by now."""
+        found = []
+        while self._due and self._due[0][0] <= now:
+            found.append(heapq.heappop(self._due)[3])
+        return found
+
+    @property
+    def next(self) -> int | None:
+        """When the next line is due; None where it is for the client to speak."""
+        return self._due[0][0] if self._due else None
+
+    def end(self) -> None:
+        """The client has gone: what it was asked now has no answer."""
+        for _, asked in self._questions.values():
+            if asked.exchange and asked.exchange.response:
+                self.wrong.append(Wrong(asked, None))
+
+    def _request(self, request: Request, now: int) -> None:
+        found = self._matcher.find(request)
+        turn = self._instead(request, found, now) if isinstance(found, Miss) else found
+        if turn is None:
+            return
+        assert isinstance(turn.cause.body, Request)
+        self._ids[turn.cause.body.id] = request.id
+        token = progress_token(turn.params)
+        tokens = {} if token is None else {canonical(token): progress_token(request.params)}
+        self._tokens |= tokens
+        self._play(turn, turn.said, request.id, now, tokens)
+
+    def _instead(self, request: Request, miss: Miss, now: int) -> Turn | None:
+        """The turn that answers what was not recorded; None where we do so ourselves."""
+        known = request.method in self._methods
+        turn = self._matcher.find_by_name(request) if self._loose else None
+        if turn:
+            self.loosely.append(miss)
+            return turn
+        if not known and request.method == "ping":
+            raw = _line({"result": {}}, request.id)
+        elif not known and request.method == "server/discover":  # as a server of the handshake era does
+            raw = _error(request.id, _UNKNOWN, "Method not found")
+        else:
+            self.misses.append(miss)
+            raw = _error(request.id, _NOT_RECORDED if known else _UNKNOWN, str(miss))
+        self._put(now, None, Said(raw, request.id, answer=True))
+        return None
+
+    def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
+        """What was said to such a frame; to one that was not recorded, what JSON-RPC has for it."""
+        turn = self._nonsense.get(raw)
+        if turn:
+            self._play(turn, turn.said, None, now)
+        else:
+            code = -32700 if body.value is None else -32600
+            self._put(now, None, Said(_error(None, code, f"this is {body.reason}"), None, answer=False))
+
+    def _notification(self, notification: Notification, now: int) -> None:
+        """What the server said to such a notification it says once."""
+        alike = [turn for turn in self._notified if turn.method == notification.method]
+        same = key(notification.method, notification.params)
+        turns = [turn for turn in alike if key(notification.method, turn.params) == same] or alike
+        if turns:
+            self._notified.remove(turns[0])
+            self._play(turns[0], turns[0].said, None, now)
+
+    def _cancel(self, target: Id, now: int) -> None:
+        """The client wants no answer: nothing more is said, unless the server answered all the same."""
+        playing = self._playing.get(target)
+        if playing is None:
+            return
+        gates = [gate for line in playing.left for gate in line.gates if gate.cancels]
+        if gates:
+            self._meet(playing, gates[0], now)
+            return
+        playing.left.clear()
+        self._due = [it for it in self._due if it[2] is not playing]
+        heapq.heapify(self._due)
+        self._questions = {number: it for number, it in self._questions.items() if it[0] is not playing}
+
+    def _answer(self, body: Result | Error, now: int) -> None:
+        playing, asked = self._questions.pop(body.id, (None, None)) if body.id else (None, None)
+        recorded = asked.exchange.response if asked and asked.exchange else None
+        if playing is None or asked is None or recorded is None:
+            return
+        assert isinstance(recorded.body, Result | Error)
+        found = answer_differences(answer(recorded.body), answer(body))
+        if found:
+            self.wrong.append(Wrong(asked, found[0]))
+        self._meet(playing, recorded, now)
+
+    def _meet(self, playing: _Playing, said: Message, now: int) -> None:
+        """The client has said what lines of a turn wait for."""
+        playing.met.add(said.n)
+        playing.at, playing.then = now, said.t
+        self._advance(playing)
+
+    def _play(
+        self, turn: Turn | None, said: list[Line], client: Id | None, now: int, tokens: dict[str, Any] | None = None
+    ) -> None:
+        playing = _Playing(list(said), client, now, turn.cause.t if turn else 0, tokens or {})
+        if client:
+            self._playing[client] = playing
+        self._advance(playing)
+
+    def _advance(self, playing: _Playing) -> None:
+        """Let the lines of a turn be due, up to one that waits for the client."""
+        while playing.left and all(gate.n in playing.met for gate in playing.left[0].gates):
+            message = playing.left.pop(0).message
+            if self._recorded_pace:
+                playing.at += max(message.t - playing.then, 0)
+                playing.then = message.t
+            said = self._rendered(message, playing)
+            if said is not None:
+                self._put(playing.at, playing, said)
+
+    def _rendered(self, message: Message, playing: _Playing) -> Said | None:
+        """A recorded message for the client of today; None for progress that it did not ask for."""
+        body = message.body
+        changes: dict[Path, Any] = {}
+        request = playing.client
+        if isinstance(body, Request):
+            number = body.id if body.id not in self._questions else Id("string", f"mcpspy-{next(self._numbers)}")
+            self._questions[number] = (playing, message)
+            self._question_ids[body.id] = number
+            changes = _change(("id",), body.id, number)
+        elif isinstance(body, Result | Error):
+            if body.id and playing.client and message.exchange:
+                changes = _change(("id",), body.id, playing.client)
+        elif isinstance(body, Notification):
+            token = member(body.params, "progressToken") if body.method == PROGRESS else None
+            today = token if token is None else self._token(token, playing)
+            if token is not None and today is None:
+                return None
+            subscription = Id.of(member(member(body.params, "_meta"), SUBSCRIPTION_ID))
+            request = self._ids.get(subscription, request)
+            changes = _change(("params", "progressToken"), token, today) | self._named_today(body, subscription)
+        answers = isinstance(body, Result | Error) and message.exchange is not None
+        return Said(rewritten(message, changes), request, answers)
+
+    def _token(self, recorded: Any, playing: _Playing) -> Any:
+        """The progress token of today; None where the client did not ask for progress."""
+        known = canonical(recorded)
+        return playing.tokens.get(known, self._tokens.get(known, recorded))
+
+    def _named_today(self, body: Notification, subscription: Id) -> dict[Path, Any]:
+        """What a notification names besides, as it is called today."""
+        listen = self._ids.get(subscription, subscription)
+        changes = _change(("params", "_meta", SUBSCRIPTION_ID), subscription, listen)
+        if body.method == CANCELLED:
+            asked = Id.of(member(body.params, "requestId"))
+            changes |= _change(("params", "requestId"), asked, self._question_ids.get(asked, asked))
+        return changes
+
+    def _put(self, at: int, playing: _Playing | None, said: Said) -> None:
+        heapq.heappush(self._due, (at, next(self._order), playing, said))
+
+
+def _change(path: Path, before: Any, now: Any) -> dict[Path, Any]:
+    return {} if before == now else {path: now}
+
+
+def _line(fields: dict[str, Any], number: Id | None) -> bytes:
+    return f'{{"jsonrpc":"2.0","id":{json_text(number)},{json_text(fields)[1:]}'.encode()
+
+
+def _error(number: Id | None, code: int, text: str) -> bytes:
+    return _line({"error": {"code": code, "message": text}}, number)
+
+
+def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None]) -> None:
+    """Let `mock` serve the client at two descriptors until it goes; `say` gets each answer that was given loosely."""
+    heard: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in lines(chunks(source)):
+            heard.put(line)
+        heard.put(None)
+
+    threading.Thread(target=listen, daemon=True).start()
+    mock.begin(time.monotonic_ns())
+    there = True
+    while there:
+        there = all(send(sink, said.raw) for said in mock.due(time.monotonic_ns()))
+        wait = None if mock.next is None else max(mock.next - time.monotonic_ns(), 0) / 1e9
+        try:
+            line = heard.get(timeout=wait) if there else None
+        except queue.Empty:
+            continue
+        if line is None:
+            break
+        mock.feed(line, time.monotonic_ns())
+        for miss in mock.loosely:
+            say(f"answered by name alone: {miss}")
+        mock.loosely.clear()
+    mock.end()

@@ -1,0 +1,101 @@
+"""One replay from beginning to end: who is left out, what is sent, what came of it, and what seems to be volatile."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.replay.client.drive import Driven, drive
+from mcpspy.replay.compare.sessions import Compared, Ignored, Pairs, Rules, compare
+from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script.turns import Script, Turn, member
+from mcpspy.wire.jsonrpc import Id, Request
+
+if TYPE_CHECKING:
+    from mcpspy.replay.client.http import WebLink
+    from mcpspy.replay.client.stdio import Link
+
+_NOT_READ_ONLY = "the tool has no readOnlyHint"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of a replay."""
+
+    recorded: Script
+    observed: Script
+    path: str
+    """The capture of the new session."""
+    pairs: Pairs
+    reasons: Mapping[Turn, str]
+    """Why answers are missing, or requests were not sent."""
+    skipped: Collection[Turn]
+
+    def compared(self, rules: Rules) -> list[Compared]:
+        """What differs, under some rules."""
+        return compare(
+            self.recorded, self.observed, self.pairs, rules, reasons=self.reasons, skipped=frozenset(self.skipped)
+        )
+
+
+def replay(script: Script, connect: Callable[[], "Link | WebLink"], *, read_only: bool) -> Replayed:
+    """Replay a capture over the link that `connect` gives; with `read_only` less the calls that may write.
+
+    Call it from the main thread, while that is the only one. Raises what `connect` raises.
+    """
+    skip = writing(script) if read_only else set()
+    driven = drive(script, connect, skip=skip)
+    observed = script_of(driven.path)
+    reasons = driven.reasons | dict.fromkeys(skip, _NOT_READ_ONLY)
+    return Replayed(script, observed, driven.path, _pairs(script, observed, driven), reasons, skip)
+
+
+def _pairs(script: Script, observed: Script, driven: Driven) -> list[tuple[Turn | None, Turn | None]]:
+    """Each turn and what came of it: what was sent has its own id again, and those of one id their order.
+
+    A request that had to be sent twice (over HTTP, to find out which transport a server has) counts the second time.
+    """
+    waiting: dict[Any, list[Turn]] = {}
+    for turn in reversed(observed.turns):
+        waiting.setdefault(_sent_as(turn), []).append(turn)
+    partner: dict[Turn, Turn] = {}
+    for turn in reversed(driven.sent):
+        if waiting.get(_sent_as(turn)):
+            partner[turn] = waiting[_sent_as(turn)].pop(0)
+    return [(turn, partner.get(turn)) for turn in script.turns]
+
+
+def _sent_as(turn: Turn) -> tuple[str | None, Id | None]:
+    body = turn.cause.body
+    return turn.method, body.id if isinstance(body, Request) else None
+
+
+def writing(script: Script) -> set[Turn]:
+    """The calls of tools that are not annotated with `readOnlyHint`, and what asks for the tasks that they began."""
+    hints: dict[str, bool] = {}
+    for turn in script.turns:
+        result = turn.response.body.value.get("result") if turn.response and turn.method == "tools/list" else None
+        for tool in member(result, "tools") or []:
+            hints[str(member(tool, "name"))] = member(member(tool, "annotations"), "readOnlyHint") is True
+    skip: set[Turn] = set()
+    tasks: set[str] = set()
+    for turn in script.turns:
+        called = turn.method == "tools/call" and not hints.get(turn.name or "", False)
+        if called or (str(turn.method).startswith("tasks/") and member(turn.params, "taskId") in tasks):
+            skip.add(turn)
+            result = turn.response.body.value.get("result") if turn.response else None
+            tasks.add(str(member(member(result, "task"), "taskId")))
+    return skip
+
+
+def learned(runs: list[Replayed], rules: Rules) -> list[Ignored]:
+    """What differs between runs of one server: what is new each time, and so no change of the server."""
+    first = runs[0]
+    found: dict[Ignored, None] = {}
+    for other in runs[1:]:
+        partner = dict(other.pairs)
+        pairs = [(new, partner.get(old)) for old, new in first.pairs if new]
+        for it in compare(first.observed, other.observed, pairs, rules):
+            for difference in it.differences:
+                path = tuple(map(str, difference.path))
+                found[Ignored(it.method or "*", it.name or "*", path)] = None
+    return list(found)

@@ -1,0 +1,92 @@
+"""A recorded message with a few of its values replaced, and every other byte as it was recorded.
+
+The theory. A mock answers under the ids of the client that it has, and a client sends back the cursors of the server
+that it talks to; all else is to be what was recorded, down to the spaces, the order of members and the digits of a
+number. So the text is edited, not decoded and written anew. Of members with one name the last counts, as for parsers.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.wire.jsonrpc import Id
+
+Path = tuple[str | int, ...]
+"""Where a value stands: names of members and places in arrays, from the message inwards."""
+
+_SPACE = re.compile("[ \t\r\n\ufeff]*")  # a byte order mark as well: lenient peers read it as such
+_scan = json.JSONDecoder(strict=False).raw_decode
+
+
+def rewritten(message: Message, changes: Mapping[Path, Any]) -> bytes:
+    """The bytes of a message, on one line, with the JSON value `changes[path]` at each path that it has.
+
+    An `Id` stands for the id with its own digits. An element of a batch comes out alone; what is no JSON, as it was.
+    """
+    raw = message.frame.raw
+    batch = raw.lstrip()[:1] == b"["
+    if not batch and not changes:
+        return _one_line(raw)
+    text = raw.decode("utf-8", "surrogateescape")
+    try:
+        whole = _span(text, 0, (message.part,) if batch else ()) or (0, len(text))
+        spans = [(span, value) for path, value in changes.items() if (span := _span(text, whole[0], path))]
+    except (ValueError, IndexError, RecursionError):
+        return _one_line(raw)
+    start, end = whole if batch else (0, len(text))
+    parts = []
+    for (first, last), value in sorted(spans, key=lambda found: found[0], reverse=True):
+        parts += [text[last:end], json_text(value)]
+        end = first
+    parts.append(text[start:end])
+    return _one_line("".join(reversed(parts)).encode("utf-8", "surrogateescape"))
+
+
+def _one_line(raw: bytes) -> bytes:
+    """A message as a line of stdio: in JSON a newline stands between tokens only, where a space says the same."""
+    return raw.replace(b"\n", b" ")
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON; an `Id` with its own digits."""
+    if isinstance(value, Id):
+        return json.dumps(value.token) if value.kind == "string" else value.token
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _span(text: str, at: int, path: Path) -> tuple[int, int] | None:
+    """From where to where the value at `path` stands, in the value that begins at `at`."""
+    at = _skip(text, at)
+    if not path:
+        return at, _scan(text, at)[1]
+    found = None
+    for step, start in _members(text, at):
+        if step == path[0]:
+            found = _span(text, start, path[1:])
+    return found
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str | int, int]]:
+    """The name or place of each member of the object or array at `at`, and where its value begins."""
+    named = text[at] == "{"
+    if not named and text[at] != "[":
+        return
+    at = _skip(text, at + 1)
+    place = 0
+    while text[at] not in "]}":
+        step: str | int = place
+        if named:
+            step, at = _scan(text, at)
+            at = _skip(text, _skip(text, at) + 1)  # past the colon
+        yield step, at
+        at = _skip(text, _scan(text, at)[1])
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+        place += 1
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

@@ -1,0 +1,244 @@
+"""A capture as a script: what the client said, and what the server said because of it.
+
+The theory. A capture tells when things were said, not why; a script adds the causes. A server's message belongs to the
+turn of the client's message that brought it about. Some name it: an answer its request, progress its token; over HTTP a
+stream answers one request. Of the rest, what came while requests were unanswered belongs to the newest of them, and
+what came when nothing was asked, to the last thing that the client had said. `subscriptions/listen` is never over, so
+it does not count as unanswered: what it brings is caused by what the client does besides.
+
+What a message is compared within is something else: there only what it names counts (`Line.link`), for the rest is
+a matter of timing.
+
+Nothing here reads a file or a clock; the order is that of the times in the capture, in which causes precede effects.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpspy.capture.records import End, Gap, Header, Open, Record
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.session import ENDLESS, Exchange, Message, subject
+from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
+
+LOG = "notifications/message"
+CANCELLED = "notifications/cancelled"
+PROGRESS = "notifications/progress"
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One message of the server."""
+
+    message: Message
+    gates: tuple[Message, ...] = ()
+    """What the client said since the line before, that this one may have waited for: answers to the server's requests
+    of the same turn, and its cancellation."""
+    link: "Turn | None" = None
+    """The turn that it names: by progress token or subscription id."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A request or notification of the client, or a frame of it that is neither, and what the server said to it."""
+
+    cause: Message
+    said: list[Line] = field(default_factory=list)
+    """In order, the answer among them."""
+    linked: list[Message] = field(default_factory=list)
+    """The notifications that name it, whichever turn they were said in."""
+    heard: list[Message] = field(default_factory=list)
+    """What the client said to it since the last line."""
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """The request and its answer; None for a notification."""
+        return self.cause.exchange
+
+    @property
+    def response(self) -> Message | None:
+        """The answer."""
+        return self.cause.exchange.response if self.cause.exchange else None
+
+    @property
+    def method(self) -> str | None:
+        """The method; None for what is no message."""
+        body = self.cause.body
+        return body.method if isinstance(body, Request | Notification) else None
+
+    @property
+    def name(self) -> str | None:
+        """The tool, prompt or resource concerned."""
+        return subject(self.method, self.params) if self.method else None
+
+    @property
+    def params(self) -> Any:
+        """The params; None where there are none."""
+        body = self.cause.body
+        return body.params if isinstance(body, Request | Notification) else None
+
+    @property
+    def endless(self) -> bool:
+        """Whether no answer is due."""
+        return self.method == ENDLESS
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the client has left it, by word or by closing its stream, and it was never answered."""
+        return self.exchange is not None and self.exchange.cancelled and self.response is None
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether it lacks an answer that is due."""
+        return self.exchange is not None and self.exchange.status == "pending" and not self.endless
+
+
+@dataclass(slots=True)
+class Script:
+    """The session of a capture, with its causes."""
+
+    header: Header | None
+    messages: list[Message] = field(default_factory=list)
+    """All that was said, in order."""
+    turns: list[Turn] = field(default_factory=list)
+    """In the order in which the client said what they begin with."""
+    opening: list[Line] = field(default_factory=list)
+    """What the server said before the client said anything."""
+    complete: bool = False
+    """Whether the capture was ended in order."""
+    lost: str | None = None
+    """Why records are missing, where some are."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes the server said."""
+        return sum(len(it.frame.raw) for it in self.messages if it.sender == "server")
+
+    @property
+    def lines(self) -> Iterator[Line]:
+        """All that the server said, turn by turn."""
+        yield from self.opening
+        for turn in self.turns:
+            yield from turn.said
+
+    @property
+    def asked(self) -> list[Message]:
+        """The requests of the server."""
+        return [it for it in self.messages if it.sender == "server" and isinstance(it.body, Request)]
+
+    @property
+    def unasked(self) -> list[Message]:
+        """What else the server said that names no request: notifications, answers to nothing, what is no message."""
+        own = (Notification, Invalid)
+        found = (line for line in self.lines if not line.link)
+        return [it.message for it in found if isinstance(it.message.body, own) or not it.message.exchange]
+
+
+def read(header: Header | None, records: Iterable[Record]) -> Script:
+    """The script of a capture's records."""
+    script = Script(header)
+    conversation = Conversation()
+    answers: dict[int, int] = {}  # the channel of an HTTP request by that of its response
+    for record in records:
+        if isinstance(record, Open) and record.answers is not None:
+            answers[record.ch] = record.answers
+        elif isinstance(record, Gap):
+            script.lost = script.lost or record.why
+        elif isinstance(record, End):
+            script.complete = True
+        script.messages += [event for event in conversation.feed(record) if isinstance(event, Message)]
+    builder = _Builder(script, answers)
+    for message in script.messages:
+        builder.add(message)
+    return script
+
+
+class _Builder:
+    """Gives each message its place in a script."""
+
+    def __init__(self, script: Script, answers: dict[int, int]) -> None:
+        self._script = script
+        self._answers = answers
+        self._turns: dict[int, Turn] = {}  # by the ordinal of the client's exchange
+        self._asked: dict[int, Turn] = {}  # those in which the server asked, by the ordinal of its exchange
+        self._open: list[Turn] = []  # requests without an answer
+
+    def add(self, message: Message) -> None:
+        """Take the next message."""
+        if message.sender != "client":
+            self._server(message)
+        elif isinstance(message.body, Result | Error):
+            if message.exchange and message.exchange.ordinal in self._asked:
+                self._asked[message.exchange.ordinal].heard.append(message)
+        else:
+            self._client(message)
+
+    def _client(self, message: Message) -> None:
+        self._open = [turn for turn in self._open if not turn.abandoned]
+        turn = Turn(message)
+        self._script.turns.append(turn)
+        if turn.exchange:
+            self._turns[turn.exchange.ordinal] = turn
+            if not turn.endless:
+                self._open.append(turn)
+        elif message.cancels and message.cancels.ordinal in self._turns:
+            cancelled = self._turns[message.cancels.ordinal]
+            cancelled.heard.append(message)
+            if cancelled in self._open:
+                self._open.remove(cancelled)
+
+    def _server(self, message: Message) -> None:
+        link = self._link(message)
+        if isinstance(message.body, Result | Error):
+            turn = self._turns.get(message.exchange.ordinal) if message.exchange else self._newest(message)
+            if turn in self._open:
+                self._open.remove(turn)
+        else:
+            own = isinstance(message.body, Notification) and message.body.method in (PROGRESS, _ACKNOWLEDGED)
+            turn = link if own and link else self._newest(message)
+        line = Line(message, tuple(turn.heard) if turn else (), link)
+        (turn.said if turn else self._script.opening).append(line)
+        if turn:
+            turn.heard.clear()
+            if message.exchange and isinstance(message.body, Request):
+                self._asked[message.exchange.ordinal] = turn
+        if link:
+            link.linked.append(message)
+
+    def _newest(self, message: Message) -> Turn | None:
+        """The turn that brought a message about, as far as time and channel tell."""
+        carrier = self._answers.get(message.ch)
+        carried = [turn for turn in self._open if carrier is not None and turn.cause.ch == carrier]
+        turns = carried or self._open or self._script.turns
+        return turns[-1] if turns else None
+
+    def _link(self, message: Message) -> Turn | None:
+        """The turn that a notification names."""
+        if not isinstance(message.body, Notification):
+            return None
+        params = message.body.params
+        subscription = member(member(params, "_meta"), SUBSCRIPTION_ID)
+        if subscription is not None:
+            return self._latest(lambda turn: turn.endless and turn.cause.body.value["id"] == subscription)
+        token = member(params, "progressToken") if message.body.method == PROGRESS else None
+        return None if token is None else self._latest(lambda turn: progress_token(turn.params) == token)
+
+    def _latest(self, fits: Any) -> Turn | None:
+        return next((turn for turn in reversed(self._script.turns) if turn.exchange and fits(turn)), None)
+
+
+def progress_token(params: Any) -> Any:
+    """The token under which a request asks for progress; None where it does not."""
+    return member(member(params, "_meta"), "progressToken")
+
+
+def answer(body: Result | Error) -> dict[str, Any]:
+    """An answer without its envelope."""
+    return {"result": body.result} if isinstance(body, Result) else {"error": body.error}
+
+
+def member(value: Any, key: str) -> Any:
+    """`value[key]` where `value` is an object that has it, else None: peers send anything."""
+    return value.get(key) if isinstance(value, dict) else None

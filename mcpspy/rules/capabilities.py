@@ -1,0 +1,104 @@
+"""Rules about capabilities: each side uses only what it declared itself, or what the other side declared.
+
+In the handshake era both declare for a session, in `initialize` and its answer. In 2026-07-28 the server declares in
+its answer to `server/discover`, the client in the `_meta` of each request.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.rules.state import ASKED, State, capabilities
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Notification, Request
+
+_CALLS = (Request, Notification)
+_NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tools/list": ("server", ("tools",)),
+    "tools/call": ("server", ("tools",)),
+    "notifications/tools/list_changed": ("server", ("tools", "listChanged")),
+    "resources/list": ("server", ("resources",)),
+    "resources/templates/list": ("server", ("resources",)),
+    "resources/read": ("server", ("resources",)),
+    "resources/subscribe": ("server", ("resources", "subscribe")),
+    "resources/unsubscribe": ("server", ("resources", "subscribe")),
+    "notifications/resources/list_changed": ("server", ("resources", "listChanged")),
+    "notifications/resources/updated": ("server", ("resources", "subscribe")),
+    "prompts/list": ("server", ("prompts",)),
+    "prompts/get": ("server", ("prompts",)),
+    "notifications/prompts/list_changed": ("server", ("prompts", "listChanged")),
+    "logging/setLevel": ("server", ("logging",)),
+    "notifications/message": ("server", ("logging",)),
+    "completion/complete": ("server", ("completions",)),
+    "notifications/roots/list_changed": ("client", ("roots", "listChanged")),
+    **{method: ("client", (name,)) for method, name in ASKED.items()},
+}
+"""By method: the side that has to have declared it, the capability and the part of it."""
+
+
+@rule(
+    "lifecycle/capability-missing",
+    "warning",
+    """Each side uses only what was declared: a client what the server declared, a server what the client declared, and
+    each what it declared itself. Said once a session and capability.""",
+    spec="basic/lifecycle#capability-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+    """,
+    on=(Request, Notification),
+    methods=tuple(_NEEDS),
+)
+def capability_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Requests and notifications that nobody said would be possible."""
+    body = message.body
+    if not isinstance(body, _CALLS):
+        return
+    side, path = _NEEDS[body.method]
+    if path[0] == "completions" and message.revision is Revision.R2024_11_05:
+        return  # the capability came later than the method
+    declared = capabilities(side, message, state)
+    if declared is None or state.lossy:
+        return
+    if side == "client" and body.method in ASKED:
+        lacking = undeclared(body.method, body.params, declared)
+    else:
+        lacking = None if _declares(declared, path) else ".".join(path)
+    if lacking and state.once(f"capability {side} {lacking}"):
+        yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
+
+
+def undeclared(method: str, params: Any, declared: Any) -> str | None:
+    """The capability, such as `sampling.tools`, that a client lacks for what a server asks by a method of `ASKED`.
+
+    None where it has declared all that is needed; `elicitation: {}` stands for forms (2025-11-25, client/elicitation).
+    """
+    name = ASKED[method]
+    there = member(declared, name)
+    if there in (None, False):
+        return name
+    if name == "sampling" and member(params, "tools") is not None and member(there, "tools") in (None, False):
+        return "sampling.tools"
+    if name == "elicitation":
+        modes = [mode for mode in ("form", "url") if member(there, mode) not in (None, False)] or ["form"]
+        mode = member(params, "mode") or "form"
+        if mode not in modes and mode in ("form", "url"):
+            return f"elicitation.{mode}"
+    return None
+
+
+def _declares(declared: object, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(declared, dict) or declared.get(name) in (None, False):
+            return False
+        declared = declared[name]
+    return True

@@ -1,0 +1,242 @@
+"""Rules about frames: what stands between two newlines, before anybody asks what it means.
+
+The transports allow nothing but messages, one a line. What real clients do with anything else was measured: most pass
+it over, some wait for ever, some die (the explanations say which).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import RULES, Fault, rule
+from mcpspy.rules.state import State
+from mcpspy.wire.jsonrpc import Invalid, parse
+
+_STDIO = "basic/transports#stdio"
+_OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends
+_LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # bytes of JSON that is spread over lines, and lines
+
+
+@dataclass(slots=True, eq=False)
+class Spread:
+    """Lines that may be one message spread over several."""
+
+    lines: list[Message]
+    """Of one that is told the closing line alone."""
+    depth: int
+    """Brackets that are still open, those inside strings counted too."""
+    size: int
+    whole: bool = False
+
+
+@rule(
+    "framing/multiline-json",
+    "error",
+    """One message is spread over several lines, as a pretty printer does it. A message must not contain newlines: the
+    clients of all SDKs read each line by itself, find no JSON in it, and wait for the answer for ever.""",
+    spec=_STDIO,
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        < | {
+        < |   "jsonrpc": "2.0", "id": 2,
+        < |   "result": {}
+        < | }
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        < | {"jsonrpc": "2.0", "id": 2, "result": {}}
+    """,
+    on=(Invalid,),
+)
+def multiline_json(message: Message, state: State) -> Iterator[Fault]:
+    """Collects lines from an opening bracket on, and tries them together when as many brackets are closed."""
+    if message.place or message.part:
+        return  # of what comes over HTTP, and has no lines, see `http/not-json`
+    raw = message.frame.raw
+    spread = state.spreads.get(message.ch)
+    if spread and spread.whole:
+        spread = None
+    depth = sum(raw.count(bracket) for bracket in (b"{", b"[")) - sum(raw.count(bracket) for bracket in (b"}", b"]"))
+    if spread is None:
+        if not (_is_not_json(message) and raw.lstrip()[:1] in (b"{", b"[") and depth > 0):
+            return
+        spread = state.spreads[message.ch] = Spread([message], depth, len(raw))
+        begun = spread
+        state.ask_later(RULES["framing/not-json"], message, lambda: _unfinished(begun, state))
+        return
+    if isinstance(message.body.value, dict) and "jsonrpc" in message.body.value:
+        del state.spreads[message.ch]  # something of its own
+        return
+    spread.lines.append(message)
+    spread.depth += depth
+    spread.size += len(raw)
+    if spread.depth > 0 and spread.size < _LONGEST and len(spread.lines) < _MOST_LINES:
+        return
+    del state.spreads[message.ch]
+    first, *rest = spread.lines
+    if any(isinstance(body, Invalid) for body in parse(b"\n".join(line.frame.raw for line in spread.lines))):
+        spread.lines.pop()  # which is judged by itself now
+        return
+    spread.whole = True
+    state.spreads[message.ch] = Spread([message], 0, 0, whole=True)
+    yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=tuple(it.n for it in rest))
+
+
+def _unfinished(spread: Spread, state: State) -> Iterator[Fault]:
+    """What the lines are after all, if they are not one message."""
+    if spread.whole:
+        return
+    first = spread.lines[0]
+    if state.spreads.get(first.ch) is spread:
+        del state.spreads[first.ch]
+    for line in spread.lines:
+        if _is_not_json(line):
+            yield Fault(_what(line), at=line)
+
+
+def is_spread(message: Message, state: State) -> bool:
+    """Whether a line belongs to a message that may be spread over several, and so is not judged by itself."""
+    spread = state.spreads.get(message.ch)
+    return spread is not None and spread.lines[-1] is message
+
+
+def _is_not_json(message: Message) -> bool:
+    if message.place or message.frame.cut:  # of a line that was cut see `framing/unterminated`
+        return False
+    return isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
+
+
+def _what(message: Message) -> str:
+    reason = message.body.reason if isinstance(message.body, Invalid) else ""
+    return f"this line is {reason}"
+
+
+@rule(
+    "framing/not-json",
+    "error",
+    """A line that is not JSON stands among the messages. A server must not write anything to stdout that is no
+    message; logs belong on stderr. Clients drop such a line, with an error for each.""",
+    spec=_STDIO,
+    fails="< | Fetching forecast for Oslo",
+    passes="! Fetching forecast for Oslo",
+    on=(Invalid,),
+)
+def not_json(message: Message, state: State) -> Iterator[Fault]:
+    """Lines that nobody can decode."""
+    if _is_not_json(message) and not message.frame.raw.count(b"\0") and not is_spread(message, state):
+        yield Fault(_what(message))
+
+
+@rule(
+    "framing/null-byte",
+    "error",
+    """There is a NUL in the line: usually UTF-16, or binary output on stdout. The clients of all SDKs find no JSON in
+    it, and wait for the answer for ever.""",
+    spec=_STDIO,
+    fails='< | \\x00{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+    passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+    on=(Invalid,),
+)
+def null_byte(message: Message, state: State) -> Iterator[Fault]:
+    """NULs, which no JSON has."""
+    place = -1 if message.part else message.frame.raw.find(b"\0")
+    if place >= 0 and not message.place:
+        yield Fault(f"there is a NUL at byte {place}, where JSON cannot have one")
+
+
+@rule(
+    "framing/blank-line",
+    "info",
+    "A line without a message. Clients pass it over, with an error for each.",
+    spec=_STDIO,
+    fails="< | ",
+    passes="< notifications/tools/list_changed",
+    on=(Invalid,),
+)
+def blank_line(message: Message, state: State) -> Iterator[Fault]:
+    """Empty lines, once a session and side."""
+    blank = not message.place and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
+    if blank and state.once(f"blank-line {message.sender}"):
+        yield Fault("this line is blank")
+
+
+@rule(
+    "framing/crlf",
+    "info",
+    "Lines end with CR LF, as a text stream on Windows writes them. All SDKs take it; said once.",
+    spec=_STDIO,
+    about="bytes",
+    fails='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\\r',
+    passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+)
+def crlf(message: Message, state: State) -> Iterator[Fault]:
+    """Carriage returns, once a session and side."""
+    if message.frame.raw.endswith(b"\r") and not message.place and state.once(f"crlf {message.sender}"):
+        yield Fault("the line ends with CR LF")
+
+
+@rule(
+    "framing/unterminated",
+    "warning",
+    """The sender ended before the newline. Python servers read such a last line; all clients, and the TypeScript SDK's
+    server, drop it.""",
+    spec=_STDIO,
+    about="bytes",
+    fails='< |… {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+    passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+)
+def unterminated(message: Message, state: State) -> Iterator[Fault]:
+    """The last line of a channel, when it has no end; after a gap that may be ours."""
+    if message.frame.cut and not message.place and not state.lossy and not message.part:
+        yield Fault("the stream ended before the newline of this line")
+
+
+@rule(
+    "framing/oversize",
+    "warning",
+    "The frame is larger than 10 MiB: the TypeScript SDK closes the connection where its read buffer ends.",
+    spec=_STDIO,
+    about="bytes",
+    fails='< |x11000000 {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+    passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+)
+def oversize(message: Message, state: State) -> Iterator[Fault]:
+    """Frames over 10 MiB."""
+    size = message.frame.size
+    if size > _OVERSIZE and not message.place and not message.part:
+        yield Fault(f"the frame has {size:,} bytes, more than the {_OVERSIZE:,} that every client takes")
+
+
+@rule(
+    "framing/invalid-utf8",
+    "error",
+    """The frame is not UTF-8. The Python SDK's transport dies of it, whatever else the line holds; the TypeScript SDK
+    puts U+FFFD in its place.""",
+    spec=_STDIO,
+    about="bytes",
+    fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',
+    passes='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ÿ"}}',
+)
+def invalid_utf8(message: Message, state: State) -> Iterator[Fault]:
+    """Bytes that no UTF-8 has."""
+    refused = message.body.refused
+    if refused and refused.startswith("invalid UTF-8") and not message.part:
+        yield Fault(f"the frame has {refused}")
+
+
+@rule(
+    "framing/bom",
+    "error",
+    """The frame begins with a byte order mark. JSON must not, and the clients of all SDKs wait for the answer for
+    ever.""",
+    spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.1",
+    about="bytes",
+    fails='< | \\xef\\xbb\\xbf{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+    passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+)
+def bom(message: Message, state: State) -> Iterator[Fault]:
+    """Byte order marks."""
+    if message.body.refused and message.frame.raw.startswith(b"\xef\xbb\xbf") and not message.part:
+        yield Fault("the frame begins with a byte order mark")

@@ -1,0 +1,207 @@
+"""Rules about the headers that repeat what a request says (2026-07-28), so that intermediaries need not read bodies.
+
+`MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` are those of every server; `Mcp-Param-*` carry the arguments that a
+tool's `inputSchema` marks by `x-mcp-header`, and are judged by the listing that this client was given last. A value
+that no header can have stands there in base64 between `=?base64?` and `?=`. Headers whose names look like a secret's
+are not recorded as they came, and not judged.
+"""
+
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.http import MODERN, posted
+from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.rules.state import State, Tool
+from mcpspy.spec.revisions import PROTOCOL_VERSION
+from mcpspy.wire.http_head import Head, header
+from mcpspy.wire.jsonrpc import Request, Result
+
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # the member that Mcp-Name repeats
+_STANDARD = "basic/transports#standard-request-headers"
+_VALIDATION = "basic/transports#server-validation"
+_BEGIN, _END = "=?base64?", "?="
+_REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
+_CLIPPED = 60  # characters of a value that are quoted
+_LEVELS = 64  # of a schema
+
+
+@rule(
+    "http/header-missing",
+    "error",
+    """Every request is posted with `MCP-Protocol-Version` and `Mcp-Method`, and one for a tool, a prompt or a resource
+    with `Mcp-Name`. Servers must refuse it otherwise. An argument that has a header by the tool's definition must have
+    that too; since clients on one machine can hardly be told apart, it is a warning where it is missing.""",
+    spec=_STANDARD,
+    about="http",
+    revisions=MODERN,
+    fails="""
+        >> [mcp-name:] 1 tools/call {META "name":"echo","arguments":{}}
+    """,
+    passes="""
+        >> [mcp-name: echo] 1 tools/call {META "name":"echo","arguments":{}}
+        << 200 1 = {"resultType":"complete","content":[]}
+    """,
+    on=(Request,),
+)
+def header_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Requests without a header that they need."""
+    place = posted(message)
+    if place is None:
+        return
+    needed = ["MCP-Protocol-Version", "Mcp-Method"]
+    if isinstance(_name(message), str):
+        needed.append("Mcp-Name")
+    missing = [name for name in needed if header(place.opened.head, name.lower()) is None]
+    if missing:
+        yield Fault(f"the request has no {' and no '.join(missing)}")
+    for name, pointer, value, listed in _parameters(message, state):
+        if value is not None and header(place.opened.head, name.lower()) is None:
+            yield Fault(f"the request has no {name}, by which the tool was listed", pointer, (listed,),
+                        severity="warning")  # fmt: skip
+
+
+@rule(
+    "http/header-mismatch",
+    "error",
+    """A header says something else than the body that it repeats. Servers must refuse such a request, since
+    intermediaries have acted on the header; one that an argument does not have must be left out.""",
+    spec=_VALIDATION,
+    about="http",
+    revisions=MODERN,
+    fails="""
+        >> [mcp-name: ls] 1 tools/call {META "name":"rm","arguments":{}}
+        << 400 1 ! {"code":-32020,"message":"Header mismatch"}
+    """,
+    passes="""
+        >> [mcp-name: =?base64?w6ljaG8=?=] 1 tools/call {META "name":"écho","arguments":{}}
+        << 200 1 = {"resultType":"complete","content":[]}
+    """,
+    on=(Request,),
+)
+def header_mismatch(message: Message, state: State) -> Iterator[Fault]:
+    """Headers that do not tell what the body tells."""
+    yield from _mismatches(message, state)
+
+
+@rule(
+    "http/mismatch-accepted",
+    "error",
+    """The server has answered a request whose headers do not match its body. It must refuse it (400 and -32020):
+    otherwise a gateway that routes or refuses by the header can be got past.""",
+    spec=_VALIDATION,
+    about="http",
+    revisions=MODERN,
+    fails="""
+        >> [mcp-name: ls] 1 tools/call {META "name":"rm","arguments":{}}
+        << 200 1 = {"resultType":"complete","content":[]}
+    """,
+    passes="""
+        >> [mcp-name: rm] 1 tools/call {META "name":"rm","arguments":{}}
+        << 200 1 = {"resultType":"complete","content":[]}
+    """,
+    on=(Result,),
+)
+def mismatch_accepted(message: Message, state: State) -> Iterator[Fault]:
+    """Results of requests that were to be refused; which arguments have headers may have changed meanwhile."""
+    request = message.exchange.request if message.exchange else None
+    if request is None or message.sender != "server":
+        return
+    for fault in _mismatches(request, None):
+        yield Fault(f"the request is answered although {fault.sentence}", related=(request.n,))
+        return
+
+
+def _mismatches(message: Message, state: State | None) -> Iterator[Fault]:
+    """What headers tell otherwise than a request; without a `state` only those that every server knows."""
+    place = posted(message)
+    if place is None or not isinstance(message.body, Request):
+        return
+    head, params = place.opened.head, message.body.params
+    stated = member(params, "_meta", PROTOCOL_VERSION)
+    pairs = [("Mcp-Method", "/method", message.body.method), ("Mcp-Name", _pointer(message), _name(message))]
+    pairs.append(("MCP-Protocol-Version", f"/params/_meta/{PROTOCOL_VERSION.replace('/', '~1')}", stated))
+    for name, pointer, value in pairs:
+        if isinstance(value, str):
+            yield from _compared(head, name, pointer, value)
+    for name, pointer, value, _ in _parameters(message, state) if state else ():
+        yield from _compared(head, name, pointer, value)
+
+
+def _name(message: Message) -> Any:
+    """What `Mcp-Name` repeats; None where the method has none."""
+    return member(message.body.value, "params", _NAMED.get(member(message.body.value, "method"), ""))
+
+
+def _pointer(message: Message) -> str:
+    return f"/params/{_NAMED.get(member(message.body.value, 'method'), '')}"
+
+
+def _compared(head: Head | None, name: str, pointer: str, value: Any) -> Iterator[Fault]:
+    """What is wrong with a header that stands for a value of the body, if it is there."""
+    found = header(head, name.lower())
+    if found is None or _REDACTED in found:
+        return
+    said = found if name in ("Mcp-Method", "MCP-Protocol-Version") else decoded(found)
+    if said is None:
+        yield Fault(f"the base64 of {name} cannot be decoded", pointer)
+    elif said is found and not found.isascii():
+        yield Fault(f"{name} has characters that go in base64 only", pointer)
+    elif value is None:
+        yield Fault(f"{name} stands for an argument that the body does not have", pointer)
+    elif not _same(said, value):
+        yield Fault(f"{name} says {said[:_CLIPPED]!r} and the body {_text(value)[:_CLIPPED]!r}", pointer)
+
+
+def decoded(value: str) -> str | None:
+    """The text that a header's value stands for; None for base64 that is damaged."""
+    if not (value.startswith(_BEGIN) and value.endswith(_END) and len(value) >= len(_BEGIN) + len(_END)):
+        return value
+    try:
+        return binascii.a2b_base64(value[len(_BEGIN) : -len(_END)].encode(), strict_mode=True).decode()
+    except ValueError:
+        return None
+
+
+def _same(said: str, value: Any) -> bool:
+    if type(value) in (int, float):
+        try:
+            return bool(float(said) == value)
+        except (ValueError, OverflowError):
+            return False
+    return said == _text(value)
+
+
+def _text(value: Any) -> str:
+    """A value as a header has it."""
+    return {True: "true", False: "false"}[value] if type(value) is bool else str(value)
+
+
+def _parameters(message: Message, state: State) -> Iterator[tuple[str, str, Any, int]]:
+    """The headers that a called tool has: name, pointer to the argument, its value if any, the line of the listing."""
+    name = message.exchange.name if message.exchange and message.exchange.method == "tools/call" else None
+    tool = state.listing.tools.get(name) if name is not None and state.listing.complete else None
+    for header_name, path in _marked(tool) if tool else ():
+        value = member(message.body.value, "params", "arguments", *path)
+        if value is None or type(value) in (str, int, float, bool):
+            pointer = "/".join(("/params/arguments", *(part.replace("~", "~0").replace("/", "~1") for part in path)))
+            yield f"Mcp-Param-{header_name}", pointer[:1000], value, tool.listed if tool else 0
+
+
+def _marked(tool: Tool) -> list[tuple[str, tuple[str, ...]]]:
+    """The header and the path of each argument that has one; none where one of them cannot be: see `tools/`."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    stack: list[tuple[tuple[str, ...], Any]] = [((), tool.definition.get("inputSchema"))]
+    while stack:
+        path, schema = stack.pop()
+        properties = member(schema, "properties")
+        for name, inner in properties.items() if isinstance(properties, dict) and len(path) < _LEVELS else ():
+            mark = member(inner, "x-mcp-header")
+            if mark is not None:
+                if not isinstance(mark, str) or member(inner, "type") not in ("string", "integer", "boolean"):
+                    return []
+                found.append((mark, (*path, name)))
+            stack.append(((*path, name), inner))
+    unique = {mark.lower() for mark, _ in found}
+    return found if len(unique) == len(found) else []

@@ -1,0 +1,367 @@
+"""Rules about HTTP: how a message is posted, and how that is answered.
+
+They hold for Streamable HTTP alone. The HTTP+SSE of 2024-11-05 has other ways, whatever revision is spoken over it, and
+a WebSocket has none of these heads. Servers also refuse for reasons of their own (authorization, load, an Origin), so
+of the statuses of failure only those are judged that the specification ties to a message. What the relay answered
+itself is nobody's fault. An answer is judged once, by the first that comes out of it: its head, or a message.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.http_sessions import Place, Remark
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import EVERY, Fault, member, rule
+from mcpspy.rules.state import State
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.http_head import authority, header, media_type, status
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
+
+STREAMABLE = tuple(revision for revision in Revision if revision is not Revision.R2024_11_05)
+"""The revisions that have Streamable HTTP."""
+MODERN = (Revision.R2026_07_28,)
+SENDING = "basic/transports#sending-messages-to-the-server"
+
+_MESSAGES = (Request, Notification, Result, Error)
+_TYPES = ("application/json", "text/event-stream")
+_WILDCARDS = ("*/*", "application/*", "text/*")
+_REDIRECTS = (301, 302, 303, 307, 308)
+_OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
+_STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
+
+
+def posted(message: Message) -> Place | None:
+    """The POST of Streamable HTTP that a message of the client's came by; None for any other message."""
+    place = message.place
+    if place is None or place.opened.role != "request" or place.legacy or place.http["method"] != "POST":
+        return None
+    return place
+
+
+def asked(event: Message | Remark) -> Place | None:
+    """The request whose answer an event is the first of; None for anything else, and for answers of the relay's own."""
+    place = event.place
+    if place is None or place.asked is None or place.legacy or place.opened.role != "response":
+        return None
+    return place.asked if (event.n, event.part, place.opened.sender) == (place.first, 0, "server") else None
+
+
+def asks(remark: Remark) -> Place | None:
+    """The request, naming a session of Streamable HTTP, that a remark is the head of; None for any other remark."""
+    place = remark.place
+    is_head = place.opened.role == "request" and place.first == remark.n and remark.frame is None
+    return place if is_head and place.named and not place.legacy else None
+
+
+@rule(
+    "http/accept",
+    "error",
+    """A client lists both `application/json` and `text/event-stream` in the `Accept` of each POST, and the latter in
+    that of a GET. Servers refuse it otherwise (406); a wildcard is what some of them take. Said once a session.""",
+    spec=SENDING,
+    about="http",
+    revisions=STREAMABLE,
+    fails="""
+        = 2025-06-18 http
+        >> [accept: application/json] 2 tools/list
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> [accept: text/event-stream, application/json;q=0.9] 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=(*_MESSAGES, Remark),
+)
+def accept(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """What a client says it takes."""
+    place = asks(event) if isinstance(event, Remark) else posted(event)
+    if place is None or (isinstance(event, Remark) and place.http["method"] != "GET"):
+        return
+    wanted = _TYPES[1:] if isinstance(event, Remark) else _TYPES
+    listed = [part.partition(";")[0].strip() for part in (header(place.opened.head, "accept") or "").lower().split(",")]
+    missing = [kind for kind in wanted if kind not in listed]
+    if missing and state.once(f"accept {missing}"):
+        sentence = f"the request's Accept does not list {' and '.join(missing)}"
+        yield Fault(sentence, severity="warning" if any(it in listed for it in _WILDCARDS) else None)
+
+
+@rule(
+    "http/request-type",
+    "warning",
+    """The message is not posted as `application/json`. The specification shows it so without saying that it must be;
+    the servers of all SDKs refuse anything else (400 or 415). Said once a session.""",
+    spec=SENDING,
+    about="http",
+    revisions=STREAMABLE,
+    fails="""
+        = 2025-06-18 http
+        >> [content-type: text/plain] 2 tools/list
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> [content-type: application/json; charset=utf-8] 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=_MESSAGES,
+)
+def request_type(message: Message, state: State) -> Iterator[Fault]:
+    """Messages under another type."""
+    place = posted(message)
+    if place and media_type(place.opened.head) != "application/json" and state.once("request-type"):
+        kind = media_type(place.opened.head)
+        yield Fault(f"the message is posted {f'as {kind[:60]}' if kind else 'without a Content-Type'}")
+
+
+@rule(
+    "http/answer-type",
+    "error",
+    """A server answers a request by one JSON object (`application/json`) or by a stream of events
+    (`text/event-stream`), and a GET by a stream. Clients take no other type.""",
+    spec=SENDING,
+    about="http",
+    revisions=STREAMABLE,
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 [content-type: text/plain] 2 = {"tools":[]}
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 events
+        <- 2 = {"tools":[]}
+    """,
+    on=(Remark,),
+)
+def answer_type(remark: Remark, state: State) -> Iterator[Fault]:
+    """Heads of success that promise something else."""
+    place, head = asked(remark), remark.place.opened.head
+    if place is None or not 200 <= status(head) < 300:
+        return
+    requests = [message for message in place.carried if isinstance(message.body, Request)]
+    if requests and media_type(head) not in _TYPES:
+        if not any(message.exchange and message.exchange.cancelled for message in requests):
+            yield Fault(f"{_method(requests[0])} is answered {_told(remark)}, neither JSON nor events")
+    elif place.named and place.http["method"] == "GET" and media_type(head) != "text/event-stream":
+        yield Fault(f"the GET is answered {_told(remark)}, not by events")
+
+
+def _method(message: Message) -> str:
+    return str(member(message.body.value, "method"))[:60]
+
+
+def _told(remark: Remark) -> str:
+    head = remark.place.opened.head
+    kind = media_type(head)
+    return f"{status(head)} {f'as {kind[:60]}' if kind else 'without a Content-Type'}"
+
+
+@rule(
+    "http/notification-status",
+    "error",
+    """A notification, or a response of the client's, is accepted by `202 Accepted` without a body. Some clients take
+    anything else for an answer, and fail to read it.""",
+    spec=SENDING,
+    about="http",
+    revisions=STREAMABLE,
+    fails="""
+        = 2025-06-18 http
+        >> notifications/roots/list_changed
+        << 200
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> notifications/roots/list_changed
+        << 202
+    """,
+    on=(*EVERY, Remark),
+)
+def notification_status(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Other statuses of success, and bodies."""
+    place = event.place.asked if event.place else None
+    if event.place is None or place is None or place.legacy or event.place.opened.sender != "server":
+        return
+    said = [message for message in place.carried if isinstance(message.body, Notification | Result | Error)]
+    code = status(event.place.opened.head)
+    if not said or len(said) < len(place.carried) or not 200 <= code < 300:
+        return
+    what = _method(said[0]) if isinstance(said[0].body, Notification) else "the client's response"
+    if code != 202 and asked(event):
+        yield Fault(f"{what} is answered {code} instead of 202", related=(said[0].n,))
+    elif code == 202 and (not isinstance(event, Remark) or event.raw.strip()) and not event.part:
+        yield Fault(f"{what} is accepted with a body", related=(said[0].n,))
+
+
+@rule(
+    "http/error-status",
+    "error",
+    """Some errors have a status of their own, by which clients and intermediaries know them: 404 for a method that the
+    server does not have (-32601), 400 for headers that do not match (-32020), a capability that the client lacks
+    (-32021) and a revision that the server does not speak (-32022).""",
+    spec="basic/transports#protocol-version-header",
+    about="http",
+    revisions=MODERN,
+    fails="""
+        >> 1 prompts/list {META}
+        << 200 1 ! {"code":-32601,"message":"Method not found"}
+    """,
+    passes="""
+        >> 1 prompts/list {META}
+        << 404 1 ! {"code":-32601,"message":"Method not found"}
+    """,
+    on=(Error,),
+)
+def error_status(message: Message, state: State) -> Iterator[Fault]:
+    """Errors under another status; of a tool or resource that is not there, -32601 means something else."""
+    place, exchange = message.place, message.exchange
+    if place is None or exchange is None or place.asked is None or place.legacy or place.opened.sender != "server":
+        return
+    code = member(message.body.value, "error", "code")
+    expected = _STATUSES.get(code) if type(code) is int else None
+    found = status(place.opened.head)
+    if expected and found != expected and place.opened.role == "response" and not (code == -32601 and exchange.name):
+        yield Fault(f"the error {code} comes with the status {found} instead of {expected}", "/error/code")
+
+
+@rule(
+    "http/version-header",
+    "error",
+    """After `initialize` a client states the revision that was agreed on in the `MCP-Protocol-Version` of every
+    request. Without it a server may assume 2025-03-26; another revision than the one agreed on is a warning. Said once
+    a session.""",
+    spec="basic/transports#protocol-version-header",
+    about="http",
+    revisions=(Revision.R2025_06_18, Revision.R2025_11_25),
+    fails="""
+        = 2025-06-18 http
+        >> [mcp-protocol-version:] 2 tools/list
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=(*_MESSAGES, Remark),
+)
+def version_header(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Requests that do not state a revision, or another one."""
+    place = asks(event) if isinstance(event, Remark) else posted(event)
+    agreed = event.session.negotiated
+    if place is None or agreed is None or state.agreed is None or place.opened.t <= state.agreed:
+        return
+    if isinstance(event, Message) and member(event.body.value, "method") == "initialize":
+        return
+    stated = header(place.opened.head, "mcp-protocol-version")
+    if stated is None and state.once("version-header missing"):
+        yield Fault(f"the request has no MCP-Protocol-Version; {agreed.value} was agreed on")
+    elif stated is not None and stated != agreed.value and state.once("version-header other"):
+        yield Fault(f"the request states {stated[:40]}; {agreed.value} was agreed on", severity="warning")
+
+
+@rule(
+    "http/redirect-elsewhere",
+    "warning",
+    """The request is redirected to another origin than the client has dialled. The clients of the SDKs do not follow
+    it there, and what they would say there passes by mcpspy. A redirect within the origin is none of this.""",
+    spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.4",
+    about="http",
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 307 [location: https://elsewhere.example.com/mcp]
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 307 [location: /mcp/]
+    """,
+    on=(Remark,),
+)
+def redirect_elsewhere(remark: Remark, state: State) -> Iterator[Fault]:
+    """Heads that send the client away."""
+    opened = remark.place.opened
+    request = remark.place.asked
+    if request is None or opened.sender != "server" or status(opened.head) not in _REDIRECTS:
+        return
+    there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
+    if there and dialled and there != dialled and "location" not in (opened.by or ""):
+        yield Fault(f"the client is sent to {there[:200]}, and it has dialled {dialled[:200]}")
+
+
+def _dialled(request: Place) -> str:
+    return f"//{header(request.opened.head, 'host') or ''}"
+
+
+@rule(
+    "http/not-json",
+    "error",
+    "A body that was posted or answered as JSON, an event or a WebSocket message holds no JSON. Peers refuse it.",
+    spec="basic/transports#streamable-http",
+    about="http",
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 | {"tools":[}
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=(Invalid,),
+)
+def not_json(message: Message, state: State) -> Iterator[Fault]:
+    """What nobody can decode, unless the stream broke off in it."""
+    reason = message.body.reason if isinstance(message.body, Invalid) else ""
+    if message.place and not message.frame.cut and (reason.startswith("not JSON") or reason == "a blank line"):
+        what = {"sse": "event", "message": "message"}.get(message.place.opened.framing, "body")
+        yield Fault(f"this {what} is {'blank' if reason == 'a blank line' else reason}")
+
+
+@rule(
+    "http/client-response",
+    "error",
+    """A client of 2026-07-28 sends no responses, as a server sends it no requests: what the server asked for by
+    `input_required` it gives with the request that it repeats.""",
+    spec=SENDING,
+    about="http",
+    revisions=MODERN,
+    fails="""
+        >> [mcp-protocol-version: 2026-07-28] 7 = {"action":"accept"}
+    """,
+    passes="""
+        >> 1 tools/list {META}
+        << 200 1 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    on=(Result, Error),
+)
+def client_response(message: Message, state: State) -> Iterator[Fault]:
+    """Responses that were posted."""
+    if posted(message):
+        yield Fault("the client posts a response, and the revision has no requests of a server's to answer", "/id")
+
+
+@rule(
+    "framing/undecodable",
+    "error",
+    """The body is not in the content coding that its head names: it is damaged, or ends too early. It was forwarded as
+    it came and is recorded as it came. A coding that mcpspy does not know is only mentioned.""",
+    spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",
+    about="http",
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 [content-encoding: gzip] | not gzip
+        <x the coded body is damaged: Error -3 while decompressing data: incorrect header check
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 [content-encoding: gzip] 2 = {"tools":[]}
+    """,
+    on=(Remark,),
+)
+def undecodable(remark: Remark, state: State) -> Iterator[Fault]:
+    """Codings that could not be undone."""
+    if remark.damage:
+        ours = remark.damage.endswith(_OURS)
+        yield Fault(remark.damage, related=(remark.place.opened.n,), severity="info" if ours else None)

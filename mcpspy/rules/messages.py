@@ -1,0 +1,343 @@
+"""Rules about JSON-RPC: what every message must be, whatever its method.
+
+A message that has exactly the shape of its definition cannot break most of these, so the judge asks them only about
+others (see `mcpspy.rules.judge`); those that need the bytes look at every frame and are quick about it.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.framing import is_spread
+from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.rules.state import State
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
+
+_BASIC = "basic#messages"
+_REQUESTS = "basic#requests"
+_EXACT = 2**53  # integers beyond are not exact in JavaScript
+LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
+_NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is no message (`mcpspy.wire.jsonrpc`)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
+_MESSAGES = (Request, Notification, Result, Error)
+
+
+@rule(
+    "jsonrpc/version-missing",
+    "error",
+    """Every message has the member "jsonrpc" with the string "2.0". The clients of all SDKs drop a message without it
+    and wait for the answer for ever.""",
+    spec=_BASIC,
+    about="shape",
+    fails='> | {"id":1,"method":"ping"}',
+    passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
+)
+def version_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Members "jsonrpc" that are not there or not "2.0"."""
+    value = message.body.value
+    if isinstance(value, dict) and value.get("jsonrpc") != "2.0" and not is_spread(message, state):
+        found = "is missing" if "jsonrpc" not in value else f"is {_clipped(value['jsonrpc'])}"
+        yield Fault(f'the member "jsonrpc" {found}; it has to be "2.0"', "/jsonrpc" if "jsonrpc" in value else "")
+
+
+@rule(
+    "jsonrpc/not-an-object",
+    "error",
+    "A message is a JSON object (in 2025-03-26 also an array of them, not empty).",
+    spec=_BASIC,
+    fails="< | 42",
+    passes="< notifications/tools/list_changed",
+    on=(Invalid,),
+)
+def not_an_object(message: Message, state: State) -> Iterator[Fault]:
+    """JSON that is something else."""
+    body = message.body
+    if isinstance(body, Invalid) and body.reason.endswith(_NO_OBJECT) and not is_spread(message, state):
+        yield Fault(f"this is {body.reason}")
+
+
+@rule(
+    "jsonrpc/neither-result-nor-error",
+    "error",
+    "A message has a method, a result or an error; without one of them nobody knows what it is, and all drop it.",
+    spec="basic#responses",
+    fails='< | {"jsonrpc":"2.0","id":1}',
+    passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
+    on=(Invalid,),
+)
+def neither_result_nor_error(message: Message, state: State) -> Iterator[Fault]:
+    """Objects that are no message."""
+    body = message.body
+    if isinstance(body, Invalid) and isinstance(body.value, dict) and not is_spread(message, state):
+        if body.reason.startswith("neither"):
+            yield Fault("this object has neither method nor result nor error")
+        elif body.reason.startswith("method"):
+            yield Fault(f"the {body.reason}", "/method")
+        else:
+            yield Fault("this result has no id, so nobody knows what it answers")
+
+
+@rule(
+    "jsonrpc/id-null",
+    "error",
+    "The id of a request must not be null, nor that of a response, but for an error whose request could not be read.",
+    spec=_REQUESTS,
+    about="shape",
+    fails='> | {"jsonrpc":"2.0","id":null,"method":"ping"}',
+    passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
+    on=(Request, Result),
+)
+def id_null(message: Message, state: State) -> Iterator[Fault]:
+    """Null where an id belongs."""
+    if _id(message).kind == "null":
+        yield Fault("the id is null; it has to be a string or an integer", "/id")
+
+
+@rule(
+    "jsonrpc/id-type",
+    "error",
+    "An id is a string or an integer. SDKs drop a request with any other, without an answer.",
+    spec=_REQUESTS,
+    about="shape",
+    fails='> | {"jsonrpc":"2.0","id":true,"method":"ping"}',
+    passes='> | {"jsonrpc":"2.0","id":"true","method":"ping"}',
+    on=(Request, Result, Error),
+)
+def id_type(message: Message, state: State) -> Iterator[Fault]:
+    """Booleans, arrays and objects as ids."""
+    if _id(message).kind == "other":
+        yield Fault(f"the id is {_clipped(message.body.value.get('id'))}; it has to be a string or an integer", "/id")
+
+
+@rule(
+    "jsonrpc/id-fraction",
+    "error",
+    """A number as an id has no fraction and no exponent. Peers that compare 1.0 with 1 differ in what they think of it:
+    Python servers drop the request, TypeScript ones answer 1.""",
+    spec=_REQUESTS,
+    about="shape",
+    fails='> | {"jsonrpc":"2.0","id":1.5,"method":"ping"}',
+    passes='> | {"jsonrpc":"2.0","id":15,"method":"ping"}',
+    on=(Request, Result, Error),
+)
+def id_fraction(message: Message, state: State) -> Iterator[Fault]:
+    """Numbers that are not written as integers."""
+    number = _id(message)
+    if number.kind == "number" and not number.token.lstrip("-").isdigit():
+        yield Fault(f"the id {number.token[:40]} is not an integer", "/id")
+
+
+@rule(
+    "jsonrpc/result-and-error",
+    "error",
+    "A response has a result or an error, not both, not even one of them null. Python clients take the error.",
+    spec="basic#responses",
+    about="shape",
+    fails='< | {"jsonrpc":"2.0","id":1,"result":{},"error":null}',
+    passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
+    on=(Result, Error),
+)
+def result_and_error(message: Message, state: State) -> Iterator[Fault]:
+    """Responses with both members."""
+    value = message.body.value
+    if "result" in value and "error" in value:
+        yield Fault("the response has a result and an error", "/error")
+
+
+@rule(
+    "jsonrpc/duplicate-key",
+    "error",
+    "An object has a key twice. Parsers keep the last, or the first, or refuse: what was meant is anybody's guess.",
+    spec="https://www.rfc-editor.org/rfc/rfc8259#section-4",
+    about="bytes",
+    fails='> | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
+    passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
+)
+def duplicate_key(message: Message, state: State) -> Iterator[Fault]:
+    """Keys that stand twice: as many keys as before must be left when the message is written again."""
+    raw, value = message.frame.raw, message.body.value
+    if message.part or not isinstance(value, dict) or _is_batch(raw):
+        return
+    try:
+        if raw.count(b'":') == orjson.dumps(value).count(b'":'):
+            return
+    except (TypeError, orjson.JSONEncodeError):
+        pass
+    for key in _doubled(raw):
+        yield Fault(f"the key {_clipped(key)} stands twice in one object")
+
+
+def _doubled(raw: bytes) -> list[str]:
+    found: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen = dict(pairs)
+        if len(seen) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            found.update(dict.fromkeys(key for key, count in counts.items() if count > 1))
+        return seen
+
+    try:
+        json.loads(raw.decode(errors="replace").lstrip("\ufeff"), object_pairs_hook=look, parse_int=str)
+    except (ValueError, RecursionError):
+        return []
+    return list(found)[:5]
+
+
+@rule(
+    "jsonrpc/number-range",
+    "warning",
+    """An integer lies beyond 2 to the 53rd, or a number beyond the range of a double. JavaScript rounds the first, no
+    peer can read the second: as a string it would arrive.""",
+    spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
+    about="bytes",
+    fails='> | {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
+    passes='> | {"jsonrpc":"2.0","id":"12345678901234567890","method":"ping"}',
+)
+def number_range(message: Message, state: State) -> Iterator[Fault]:
+    """Numbers that do not arrive as they were sent."""
+    if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
+        return
+    for path, value in _walk(message.body.value):
+        large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
+        if large or (isinstance(value, float) and value in (float("inf"), float("-inf"))):
+            yield Fault(f"the number {_clipped(value)} does not arrive as it is at every peer", path)
+            return
+
+
+@rule(
+    "jsonrpc/lone-surrogate",
+    "error",
+    "An escape is half of a surrogate pair, which no UTF-8 can hold. The Python SDK drops the message and waits on.",
+    spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.2",
+    about="bytes",
+    fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
+    passes=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud83d\ude00b"}}',
+)
+def lone_surrogate(message: Message, state: State) -> Iterator[Fault]:
+    """Halves of surrogate pairs."""
+    if not message.body.refused or message.part or not _SURROGATE.search(message.frame.raw):
+        return
+    for path, value in _walk(message.body.value):
+        if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            yield Fault("this string has half of a surrogate pair", path)
+            return
+
+
+@rule(
+    "jsonrpc/too-deep",
+    "error",
+    "The message is nested so deeply that parsers give up: those of Python at about 1,000 levels.",
+    spec="https://www.rfc-editor.org/rfc/rfc8259#section-9",
+    fails="< |nest5000",
+    passes="< |nest10",
+    on=(Invalid,),
+)
+def too_deep(message: Message, state: State) -> Iterator[Fault]:
+    """Nesting that we cannot decode either."""
+    if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
+        yield Fault("the message is nested too deeply to be decoded")
+
+
+@rule(
+    "jsonrpc/batch",
+    "error",
+    "Batches exist in 2025-03-26 alone; peers of other revisions drop them.",
+    spec="changelog",
+    about="bytes",
+    revisions=tuple(revision for revision in Revision if revision is not Revision.R2025_03_26),
+    fails="""
+        = 2025-06-18
+        > | [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]
+    """,
+    passes="""
+        = 2025-03-26
+        > | [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]
+    """,
+)
+def batch(message: Message, state: State) -> Iterator[Fault]:
+    """Arrays of messages."""
+    if message.revision and not message.part and _is_batch(message.frame.raw) and message.body.value is not None:
+        yield Fault(f"this is a batch, and {message.revision.value} has none")
+
+
+@rule(
+    "jsonrpc/error-code",
+    "error",
+    """2026-07-28 keeps -32020 to -32099 for codes that it defines itself, and forbids -32002 and -32042, which earlier
+    revisions used.""",
+    spec="basic#error-codes",
+    revisions=(Revision.R2026_07_28,),
+    fails="""
+        > 1 tools/list {META}
+        < 1 ! {"code":-32050,"message":"Busy"}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 ! {"code":-31050,"message":"Busy"}
+    """,
+    on=(Error,),
+)
+def error_code(message: Message, state: State) -> Iterator[Fault]:
+    """Codes that are not free."""
+    code = member(message.body.value, "error", "code")
+    if type(code) is int and (code in (-32002, -32042) or -32099 <= code <= -32023):
+        yield Fault(f"the code {code} is reserved and not defined in 2026-07-28", "/error/code")
+
+
+@rule(
+    "jsonrpc/extra-member",
+    "info",
+    "A message has a member that JSON-RPC does not know. The TypeScript SDK refuses such a message as a whole.",
+    spec="jsonrpc#request_object",
+    about="shape",
+    fails='> | {"jsonrpc":"2.0","id":1,"method":"ping","timestamp":12}',
+    passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
+    on=_MESSAGES,
+)
+def extra_member(message: Message, state: State) -> Iterator[Fault]:
+    """Members beside those of JSON-RPC."""
+    for name in message.body.value:
+        if name not in _MEMBERS:
+            yield Fault(f"{_clipped(name)} is no member of a JSON-RPC message", "/" + name[:100])
+            return
+
+
+def _id(message: Message) -> Id:
+    body = message.body
+    found = body.id if isinstance(body, Request | Result | Error) else None
+    return found or Id("absent", "")
+
+
+def _is_batch(raw: bytes) -> bool:
+    return raw[:1] == b"[" or (raw[:1] != b"{" and raw.lstrip()[:1] == b"[")
+
+
+def _walk(value: Any) -> Iterator[tuple[str, Any]]:
+    """Each value in a message with its pointer, of any depth."""
+    stack = [("", value)]
+    while stack:
+        path, value = stack.pop()
+        yield path, value
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                if isinstance(name, str):
+                    yield f"{path}/{name[:100]}", name
+                stack.append((f"{path}/{name[:100]}".replace("~", "~0")[:1000], inner))
+        elif isinstance(value, list):
+            stack.extend((f"{path}/{place}"[:1000], inner) for place, inner in enumerate(value))
+
+
+def _clipped(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        text = "a value that cannot be written"
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,76 @@
+"""Rules about OAuth through a proxy (RFC 9728; O-01): what a client will refuse, and why.
+
+A server's protected-resource metadata names the URL that tokens are for, and clients insist that it is the one they
+dialled. Between a client and a reverse proxy it is not. `mcpspy.relay.http.gates.oauth` tells
+the user as it happens, and has the rewriting; here it is told of a capture.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from mcpspy.conversation.http_sessions import Place, Remark
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.rules.state import State
+from mcpspy.wire.http_head import authority, header, status
+from mcpspy.wire.jsonrpc import Error
+
+_METADATA = "/.well-known/oauth-protected-resource"
+_LARGEST = 65536  # bytes of a metadata document
+
+
+@rule(
+    "http/oauth-origin",
+    "warning",
+    """The server's protected-resource metadata is that of another origin than the client has dialled, and clients must
+    refuse to log in there. It is the proxy that makes it so: `--rewrite-oauth` helps if the authorization server
+    ignores the resource asked for. Said once a session.""",
+    spec="https://www.rfc-editor.org/rfc/rfc9728#section-3.3",
+    about="http",
+    fails="""
+        >> GET /.well-known/oauth-protected-resource/mcp
+        << 200 | {"resource":"https://mcp.example.com/mcp"}
+    """,
+    passes="""
+        >> GET /.well-known/oauth-protected-resource/mcp
+        << 200 | {"resource":"http://127.0.0.1:6278/mcp"}
+    """,
+    on=(Error, Remark),
+)
+def oauth_origin(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Metadata that a client will refuse, or that is fetched elsewhere."""
+    place = event.place
+    request = place.asked if place else None
+    if place is None or request is None or place.opened.sender != "server":
+        return
+    named = _metadata_url(place) or (_resource(event, request) if isinstance(event, Remark) else None)
+    dialled = authority(f"//{header(request.opened.head, 'host') or ''}")
+    there = authority(named or "")
+    if there and dialled and there != dialled and state.once("oauth-origin"):
+        yield Fault(
+            f"a login will fail: the server says that it is {there[:200]}, and the client dialled {dialled[:200]}"
+        )
+
+
+def _metadata_url(place: Place) -> str | None:
+    """Where a challenge says that the metadata is; None where that was rewritten on the way."""
+    opened = place.opened
+    challenge = header(opened.head, "www-authenticate") or ""
+    start = challenge.lower().find('resource_metadata="')
+    if status(opened.head) != 401 or start < 0 or "oauth" in (opened.by or ""):
+        return None
+    return challenge[start:].split('"')[1]
+
+
+def _resource(remark: Remark, request: Place) -> str | None:
+    """What metadata says that it is about; None for anything else, and for what was rewritten on the way."""
+    target = str(request.http["target"]).partition("?")[0]
+    wanted = target.endswith(_METADATA) or f"{_METADATA}/" in target
+    if not wanted or remark.frame is None or remark.frame.by or len(remark.raw) > _LARGEST:
+        return None
+    try:
+        found = member(orjson.loads(remark.raw), "resource")
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,324 @@
+"""Rules about requests and what answers or cancels them.
+
+A wrong link is worse than none: a race that the specification allows is no finding, and after a gap, or where a peer
+was still being heard, nothing is called missing.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+
+from mcpspy.conversation.http_sessions import is_resumed
+from mcpspy.conversation.session import ENDLESS, Exchange, Message
+from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.rules.state import State, other
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result
+
+_RESPONSES = "basic#responses"
+_REQUESTS = "basic#requests"
+_CANCEL = "basic/utilities/cancellation"
+_PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that others have overtaken
+
+
+@rule(
+    "pairing/orphan-response",
+    "error",
+    """The response answers no request: nobody has sent one with this id, or it was answered so long ago that it is
+    forgotten (then it is perhaps a duplicate).""",
+    spec=_RESPONSES,
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        < 3 = {}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+    """,
+    on=(Result, Error),
+)
+def orphan_response(message: Message, state: State) -> Iterator[Fault]:
+    """Responses to nothing at all."""
+    if _unpaired(message, state) and not _why_unpaired(message):
+        yield Fault(f"no request has the id {_id_text(message)}", "/id")
+
+
+@rule(
+    "pairing/duplicate-response",
+    "error",
+    "The request was answered before. The Python SDK's client breaks when it ends after a second answer.",
+    spec=_RESPONSES,
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+        < 2 = {}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+        > 2 ping
+        < 2 = {}
+    """,
+    on=(Result, Error),
+)
+def duplicate_response(message: Message, state: State) -> Iterator[Fault]:
+    """Second answers."""
+    if _unpaired(message, state) and _why_unpaired(message) == "duplicate":
+        related = message.session.completed[other(message.sender), _id(message)]
+        yield Fault(f"the request #{related[0]} was answered by #{related[1]}", "/id", related)
+
+
+@rule(
+    "pairing/id-loose-match",
+    "error",
+    """The id of the response resembles one in flight and is not the same: "1" is not 1, and 1.0 may not be 1 either.
+    Some SDKs take it all the same, others wait for ever.""",
+    spec=_RESPONSES,
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        < | {"jsonrpc":"2.0","id":"2","result":{}}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        < | {"jsonrpc":"2.0","id":2,"result":{}}
+    """,
+    on=(Result, Error),
+)
+def id_loose_match(message: Message, state: State) -> Iterator[Fault]:
+    """Ids of another type, or of other digits."""
+    if _unpaired(message, state) and _why_unpaired(message) == "loose":
+        exchange = next(_loose_matches(message))
+        asked = getattr(exchange.request.body, "id", "")
+        yield Fault(f"the id {_id_text(message)} is not {asked}, which #{exchange.request.n} asked with", "/id",
+                    (exchange.request.n,))  # fmt: skip
+
+
+@rule(
+    "pairing/response-by-wrong-side",
+    "error",
+    "A side has answered its own request.",
+    spec=_RESPONSES,
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        > 2 = {}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+    """,
+    on=(Result, Error),
+)
+def response_by_wrong_side(message: Message, state: State) -> Iterator[Fault]:
+    """Responses by who asked."""
+    if _unpaired(message, state) and _why_unpaired(message) == "side":
+        yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
+
+
+def _unpaired(message: Message, state: State) -> bool:
+    if message.place and is_resumed(message.place):
+        return False  # what is sent again may have been recorded when it was sent first
+    return message.exchange is None and not state.lossy and _id(message).kind not in ("null", "absent")
+
+
+def _why_unpaired(message: Message) -> str:
+    """What a response that belongs to no request is, if it is more than an orphan."""
+    session, number = message.session, _id(message)
+    if (other(message.sender), number) in session.completed:
+        return "duplicate"
+    if next(_loose_matches(message), None):
+        return "loose"
+    return "side" if (message.sender, number) in session.pending else ""
+
+
+def _loose_matches(message: Message) -> Iterator[Exchange]:
+    """The requests in flight whose id a careless peer would take for that of the response."""
+    loose = _loosely(_id(message))
+    for kind, token in product(("number", "string"), (loose, f"{loose}.0")):
+        if (kind, token) != _id(message):
+            yield from message.session.pending.get((other(message.sender), Id(kind, token)), ())
+
+
+def _loosely(number: Id) -> str:
+    try:
+        value = float(number.token)
+        return str(int(value)) if value.is_integer() else number.token
+    except (ValueError, OverflowError):
+        return number.token
+
+
+@rule(
+    "pairing/id-in-flight",
+    "error",
+    """The id belongs to a request that is not answered yet. Once it is, the id is free again. Where the request was
+    cancelled it is a warning: an answer may still be on its way.""",
+    spec=_REQUESTS,
+    fails="""
+        = 2025-06-18
+        > 2 tools/list
+        > 2 prompts/list
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[]}
+        > 2 prompts/list
+    """,
+    on=(Request,),
+)
+def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
+    """Ids that are taken; an answer that is recorded a moment too late makes them free."""
+    pending = message.session.pending.get((message.sender, _id(message)), ())
+    if len(pending) < 2:
+        return
+    if message.place and message.session.partial:
+        return  # clients that nothing tells apart may each have their own
+    earlier = pending[-2]  # the one that is answered last
+    given_up = earlier.cancelled
+
+    def question() -> Iterator[Fault]:
+        if earlier.in_doubt or (earlier.answered is not None and earlier.answered <= message.t):
+            return
+        number = earlier.request.n
+        why = "was cancelled and may yet be answered" if given_up else "is not answered yet"
+        yield Fault(f"the id {_id_text(message)} is that of #{number}, which {why}", "/id", (number,),
+                    severity="warning" if given_up else None)  # fmt: skip
+
+    state.ask_later(RULES["pairing/id-in-flight"], message, question)
+    yield from ()
+
+
+@rule(
+    "pairing/unanswered",
+    "warning",
+    """The request was never answered, although the session went on for more than a minute and later requests were.
+    Where it ended sooner, or the request was cancelled, that is no more than worth knowing; `subscriptions/listen` is
+    answered only at its end.""",
+    spec=_RESPONSES,
+    fails="""
+        = 2025-06-18
+        > 2 tools/list
+        @62 > 3 prompts/list
+        @63 < 3 = {"prompts":[]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[]}
+    """,
+    on=(),
+)
+def unanswered(message: Message, state: State) -> Iterator[Fault]:
+    """Asked of each request that is left at the end (by `mcpspy.rules.judge`)."""
+    exchange = message.exchange
+    if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
+        return
+    if exchange.cancelled:
+        yield Fault(f"{exchange.method} was cancelled and not answered", severity="info", blame=other(message.sender))
+    elif message.session.last_answered < message.n or state.answered - message.t < _PATIENCE:
+        yield Fault(f"{exchange.method} was not answered when the stream ended", severity="info",
+                    blame=other(message.sender))  # fmt: skip
+    else:
+        yield Fault(f"{exchange.method} was not answered, later requests were", blame=other(message.sender))
+
+
+@rule(
+    "pairing/late-after-cancel",
+    "info",
+    "The request had been cancelled when it was answered: a race that is allowed. The answer is to be ignored.",
+    spec=_CANCEL,
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+        < 2 = {"content":[]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        < 2 = {"content":[]}
+    """,
+    on=(Result, Error),
+)
+def late_after_cancel(message: Message, state: State) -> Iterator[Fault]:
+    """Answers that nobody waits for."""
+    if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
+        number = message.exchange.request.n
+        yield Fault(f"the request #{number} had been cancelled", "/id", (number,))
+
+
+@rule(
+    "cancel/unknown-request",
+    "warning",
+    """A cancellation names a request that its sender has issued and believes to be in flight. This id was never one; an
+    id that was answered a moment ago is an allowed race.""",
+    spec=_CANCEL,
+    fails="""
+        = 2025-06-18
+        > notifications/cancelled {"requestId":99}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+    """,
+    on=(Notification,),
+    methods=("notifications/cancelled",),
+)
+def cancel_unknown_request(message: Message, state: State) -> Iterator[Fault]:
+    """Cancellations of nothing."""
+    requested = member(message.body.value, "params", "requestId")
+    if requested is None or message.cancels or state.lossy:
+        return
+    session, number = message.session, Id.of(requested)
+    if (message.sender, number) in session.completed or _is_listen(message, number, state):
+        return
+    yield Fault(f"the {message.sender} has issued no request with the id {str(number)[:60]}", "/params/requestId")
+
+
+def _is_listen(message: Message, number: Id, state: State) -> bool:
+    """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
+    return message.sender == "server" and number in state.listens
+
+
+@rule(
+    "cancel/initialize",
+    "error",
+    "A client must not cancel its `initialize` request.",
+    spec=_CANCEL,
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        > notifications/cancelled {"requestId":1}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        > notifications/cancelled {"requestId":2}
+    """,
+    on=(Notification,),
+    methods=("notifications/cancelled",),
+)
+def cancel_initialize(message: Message, state: State) -> Iterator[Fault]:
+    """Cancellations of the handshake."""
+    if message.cancels and message.cancels.method == "initialize":
+        yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
+
+
+def _id(message: Message) -> Id:
+    body = message.body
+    found = body.id if isinstance(body, Request | Result | Error) else None
+    return found or Id("absent", "")
+
+
+def _id_text(message: Message) -> str:
+    return str(_id(message))[:60]

@@ -1,0 +1,213 @@
+"""Rules about multi-round trips (2026-07-28): a server answers a request by asking back, and the client asks again.
+
+Each round is an exchange of its own. Nothing says of a request that it is a retry but what only a retry has
+(`inputResponses`, `requestState`); it continues the latest answer to a request like it, the state telling which. That
+answer may be recorded a moment later, so every question about a retry is asked a second after it.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.capabilities import undeclared
+from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.rules.state import ASKED, Round, State, capabilities, mark, round_key
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Request, Result
+
+_MRTR = "basic/patterns/mrtr"
+_MODERN = (Revision.R2026_07_28,)
+
+
+@rule(
+    "mrtr/state-missing",
+    "error",
+    """The server asked back and gave a `requestState`; the retry must echo it, or the server cannot know what it is the
+    answer to.""",
+    spec=_MRTR,
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}},"requestState":"s1"}
+        > 2 tools/call {META "name":"book","inputResponses":{"roots":{"roots":[]}}}
+    """,
+    passes="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}},"requestState":"s1"}
+        > 2 tools/call {META "name":"book","inputResponses":{"roots":{"roots":[]}},"requestState":"s1"}
+    """,
+    on=(Request,),
+)
+def state_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Retries without the state."""
+    params = member(message.body.value, "params")
+    if member(params, "inputResponses") is None or member(params, "requestState") is not None:
+        return
+
+    def question() -> Iterator[Fault]:
+        rounds = _rounds(message, state)
+        if rounds and all(known.state is not None for known in rounds):
+            answer = rounds[-1].answer
+            yield Fault(f"the retry lacks the requestState of #{answer}", "/params", (answer,))
+
+    state.ask_later(RULES["mrtr/state-missing"], message, question)
+    yield from ()
+
+
+def _rounds(message: Message, state: State) -> list[Round]:
+    """The answers that a retry may continue: those that its client had when it sent it."""
+    return [known for known in state.rounds.get(round_key(message), ()) if known.t <= message.t]
+
+
+def _continued(message: Message, state: State) -> list[Round]:
+    """Of these, the answers that gave the state which the retry echoes."""
+    echoed = mark(member(message.body.value, "params", "requestState"))
+    return [known for known in _rounds(message, state) if known.state == echoed]
+
+
+@rule(
+    "mrtr/state-changed",
+    "error",
+    "The retry must echo `requestState` exactly, and have none where the server gave none.",
+    spec=_MRTR,
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}},"requestState":"s1"}
+        > 2 tools/call {META "name":"book","inputResponses":{"roots":{"roots":[]}},"requestState":"s2"}
+    """,
+    passes="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}},"requestState":"s1"}
+        > 2 tools/call {META "name":"book","inputResponses":{"roots":{"roots":[]}},"requestState":"s1"}
+    """,
+    on=(Request,),
+)
+def state_changed(message: Message, state: State) -> Iterator[Fault]:
+    """Retries with another state."""
+    echoed = member(message.body.value, "params", "requestState")
+    if echoed is None:
+        return
+
+    def question() -> Iterator[Fault]:
+        rounds = _rounds(message, state)
+        if rounds and all(known.state != mark(echoed) for known in rounds):
+            known = rounds[-1]
+            what = "a requestState, and none was given by" if known.state is None else "another requestState than"
+            yield Fault(f"the retry has {what} #{known.answer}", "/params/requestState", (known.answer,))
+
+    state.ask_later(RULES["mrtr/state-changed"], message, question)
+    yield from ()
+
+
+@rule(
+    "mrtr/unrequested-input",
+    "warning",
+    "The client answers something that the server did not ask for; servers ignore it.",
+    spec=_MRTR,
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}}}
+        > 2 tools/call {META "name":"book","inputResponses":{"root":{"roots":[]}}}
+    """,
+    passes="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}}}
+        > 2 tools/call {META "name":"book","inputResponses":{"roots":{"roots":[]}}}
+    """,
+    on=(Request,),
+)
+def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
+    """Answers without a question, the first of a retry."""
+    params = member(message.body.value, "params")
+    given = member(params, "inputResponses")
+    if not isinstance(given, dict):
+        return
+
+    def question() -> Iterator[Fault]:
+        rounds = _continued(message, state)
+        asked = {name for known in rounds for name in known.asked}
+        name = next((name for name in given if name not in asked), None)
+        if rounds and name is not None:
+            answer = rounds[-1].answer
+            yield Fault(f"#{answer} did not ask for {name[:60]!r}", "/params/inputResponses", (answer,))
+
+    state.ask_later(RULES["mrtr/unrequested-input"], message, question)
+    yield from ()
+
+
+@rule(
+    "mrtr/same-id",
+    "error",
+    """The retry is a request of its own and must have another id than the request whose answer it continues. A server,
+    or whatever stands before it, that keeps answers by id may give the first answer again.""",
+    spec=f"{_MRTR}#client-requirements-basic-workflow",
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/call {META "name":"book"}
+        < 1 = {"resultType":"input_required","requestState":"s1"}
+        > 1 tools/call {META "name":"book","requestState":"s1"}
+    """,
+    passes="""
+        > 1 tools/call {META "name":"book"}
+        < 1 = {"resultType":"input_required","requestState":"s1"}
+        > 2 tools/call {META "name":"book","requestState":"s1"}
+    """,
+    on=(Request,),
+)
+def same_id(message: Message, state: State) -> Iterator[Fault]:
+    """Retries under the id of what they continue."""
+    params = member(message.body.value, "params")
+    if member(params, "inputResponses") is None and member(params, "requestState") is None:
+        return
+
+    def question() -> Iterator[Fault]:
+        rounds = _continued(message, state)
+        if isinstance(message.body, Request) and rounds and all(known.id == message.body.id for known in rounds):
+            answer = rounds[-1].answer
+            yield Fault(f"the retry has the id of the request that #{answer} answered", "/id", (answer,))
+
+    state.ask_later(RULES["mrtr/same-id"], message, question)
+    yield from ()
+
+
+@rule(
+    "mrtr/undeclared-input",
+    "error",
+    """The server asks for something that the client cannot give: it is not among the capabilities that this very
+    request declares. A server that cannot do without it answers by the error -32021.""",
+    spec=f"{_MRTR}#server-requirements-basic-workflow",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/call {META "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"where":{"method":"roots/list"}}}
+    """,
+    passes="""
+        > 1 tools/call {META can elicitation "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":\
+{"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{}}}}}}
+    """,
+    on=(Result,),
+    methods=("tools/call", "prompts/get", "resources/read"),
+)
+def undeclared_input(message: Message, state: State) -> Iterator[Fault]:
+    """What is asked of a client that cannot, each capability once a message."""
+    result = member(message.body.value, "result")
+    if member(result, "resultType") != "input_required":
+        return
+    declared, asked = capabilities("client", message, state), member(result, "inputRequests")
+    if declared is None or not isinstance(asked, dict):
+        return
+    told: set[str] = set()
+    for name, request in asked.items():
+        method = member(request, "method")
+        known = isinstance(method, str) and method in ASKED
+        lacking = undeclared(method, member(request, "params"), declared) if known else None
+        if lacking and lacking not in told:
+            told.add(lacking)
+            pointer = f"/result/inputRequests/{name.replace('~', '~0').replace('/', '~1')[:100]}"
+            yield Fault(f"the client did not declare the capability {lacking}, which {method} needs", pointer)

@@ -1,0 +1,210 @@
+"""What a rule is, and what it finds.
+
+A rule is a row of a table with a function beside it. The function takes a message (or over HTTP a remark: a head or an
+SSE event without one) and what is known of its session before that, and yields a `Fault` for each thing that is wrong;
+the table says how bad that is and where the specification says so. Nothing here ever raises on account of a message:
+peers send anything.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcpspy.conversation.http_sessions import Remark
+from mcpspy.conversation.session import Message
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
+
+if TYPE_CHECKING:
+    from mcpspy.rules.state import State
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
+"""What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.rules.judge`).
+
+- bytes: the frame holds something unusual, whatever it means;
+- shape: the message is not exactly what its definition says;
+- meta: it carries `_meta`, or is an `initialize`;
+- pairing: it is a response that belongs to no request, or to one that was cancelled;
+- handshake: the session has not begun in order yet;
+- http: it came over HTTP;
+- direction: its sender may not send it.
+"""
+
+EVERY = (Request, Notification, Result, Error, Invalid)
+"""The kinds of messages, for a rule that looks at all of them."""
+
+_SPECIFICATION = "https://modelcontextprotocol.io/specification"
+_HTTP = "basic/transports/streamable-http"
+_SCHEMA = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
+_NO_DIALECTS = {"basic#json-schema-usage": "server/tools#tool", "server/tools#tool-names": "server/tools#tool"}
+_NO_REFERENCE = _NO_DIALECTS | {"basic#_meta": "basic"}
+_MOVED = {
+    Revision.R2024_11_05: _NO_REFERENCE
+    | {
+        "basic#messages": "basic/messages",
+        "basic#requests": "basic/messages#requests",
+        "basic#responses": "basic/messages#responses",
+        "basic/transports#streamable-http": "basic/transports#http-with-sse",
+        "changelog": "basic/messages",
+        "schema": f"{_SCHEMA}/2024-11-05/schema.ts",
+    },
+    Revision.R2025_03_26: _NO_REFERENCE | {"schema": f"{_SCHEMA}/2025-03-26/schema.ts"},
+    Revision.R2025_06_18: _NO_DIALECTS,
+    Revision.R2026_07_28: {
+        "basic": "basic/index",
+        "basic/lifecycle": "basic/versioning",
+        "basic/transports": "basic/transports/stdio",
+        "basic/transports#streamable-http": _HTTP,
+        "basic/transports#sending-messages-to-the-server": f"{_HTTP}#sending-messages",
+        "basic/transports#protocol-version-header": f"{_HTTP}#protocol-version-header",
+        "basic/transports#standard-request-headers": f"{_HTTP}#standard-request-headers",
+        "basic/transports#server-validation": f"{_HTTP}#server-validation",
+        "basic/utilities/progress": "basic/patterns/progress",
+        "basic/utilities/cancellation": "basic/patterns/cancellation",
+        "basic/transports#stdio": "basic/transports/stdio",
+        "basic/lifecycle#initialization": (
+            "basic/versioning#backward-compatibility-with-initialization-based-versions"
+        ),
+        "basic/lifecycle#version-negotiation": "basic/versioning#protocol-version-negotiation",
+        "basic/lifecycle#capability-negotiation": "server/discover",
+    },
+}
+"""By revision: pages, and sections of pages, that stand elsewhere than in 2025-11-25."""
+_JSON_RPC = "https://www.jsonrpc.org/specification"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a peer did wrong, or that is worth knowing."""
+
+    rule: str
+    severity: Severity
+    blame: str
+    """client or server."""
+    frame: int
+    """The line number of the record."""
+    part: int
+    related: tuple[int, ...]
+    """The line numbers of other records that matter here."""
+    pointer: str
+    """JSON Pointer into the message."""
+    message: str
+    """One sentence."""
+    revision: str | None
+    spec: str
+    """URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a rule's function yields: the sentence, and whatever differs from the message that was looked at."""
+
+    sentence: str
+    pointer: str = ""
+    related: tuple[int, ...] = ()
+    blame: str | None = None
+    """Who is to blame, where that is not the sender."""
+    at: Message | Remark | None = None
+    """The message that is wrong, where it is an earlier one."""
+    severity: Severity | None = None
+    """Where it is less than the rule's."""
+
+
+Check = Callable[[Any, "State"], Iterator[Fault]]
+"""Takes a message, or a remark, of a kind that the rule looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table."""
+
+    id: str
+    severity: Severity
+    explanation: str
+    """Two or three sentences: what is wrong, and what comes of it."""
+    spec: str
+    """The page below the specification of a revision; `jsonrpc#section` for JSON-RPC itself; a URL."""
+    fails: str
+    """A transcript (see `tests/transcript.py`) in which the rule finds something."""
+    passes: str
+    """The same, done right."""
+    about: Aspect | None
+    on: tuple[type, ...]
+    """The kinds of messages that it looks at; `Remark` for what has none."""
+    methods: tuple[str, ...]
+    """The methods that it looks at (of a response: its request's); none for all."""
+    revisions: tuple[Revision, ...]
+    check: Check
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the explanation."""
+        return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
+
+    def finding(self, fault: Fault, message: Message | Remark) -> Finding:
+        """The finding that a fault in a message makes; one in a response names the request as well."""
+        message = fault.at or message
+        asked = message.exchange.request.n if message.exchange else message.n
+        return Finding(
+            self.id,
+            fault.severity or self.severity,
+            fault.blame or message.sender,
+            message.n,
+            message.part,
+            fault.related if asked in (message.n, *fault.related) else (asked, *fault.related),
+            fault.pointer,
+            fault.sentence,
+            message.revision.value if message.revision else None,
+            self.url(message.revision),
+        )
+
+    def url(self, revision: Revision | None) -> str:
+        """Where the specification says so, for a revision."""
+        page = self.spec
+        if page.startswith("https:"):
+            return page
+        if page.startswith("jsonrpc"):
+            return _JSON_RPC + page.removeprefix("jsonrpc")
+        known = revision if revision in self.revisions else self.revisions[-1]
+        moved = _MOVED.get(known, {})
+        path, _, section = page.partition("#")
+        page = moved.get(page) or "#".join(filter(None, (moved.get(path, path), section)))
+        return page if page.startswith("https:") else f"{_SPECIFICATION}/{known.value}/{page}"
+
+
+RULES: dict[str, Rule] = {}
+"""The table, by id; filled by the modules of this package as they are imported."""
+
+
+def rule(
+    id: str,  # noqa: A002 (it is what a rule has)
+    severity: Severity,
+    explanation: str,
+    *,
+    spec: str,
+    fails: str,
+    passes: str,
+    about: Aspect | None = None,
+    on: tuple[type, ...] = EVERY,
+    methods: tuple[str, ...] = (),
+    revisions: tuple[Revision, ...] = tuple(Revision),
+) -> Callable[[Check], Check]:
+    """Enter a function into the table."""
+
+    def enter(check: Check) -> Check:
+        texts = (" ".join(explanation.split()), spec, fails, passes)
+        RULES[id] = Rule(id, severity, *texts, about, on, methods, revisions, check)
+        return check
+
+    return enter
+
+
+def member(value: Any, *path: str) -> Any:
+    """The value at a path of members, None where there is none: peers send anything."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

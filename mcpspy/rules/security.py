@@ -1,0 +1,137 @@
+"""Rules about what a message carries that people do not see, or should not."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.state import State
+from mcpspy.secrets.tokens import in_frame
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+_MESSAGES = (Request, Notification, Result, Error)
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_MARKS = frozenset("\u200e\u200f\u061c")  # of direction, which text with letters from right to left needs
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_BREAKS = frozenset("\u00ad\u200b")  # between letters they say where a line may be broken
+_INVISIBLE = frozenset("\u2060\u2061\u2062\u2063\u2064\ufeff\u180e")
+_JOINERS = frozenset("\u200c\u200d")
+_VARIATION = "\ufe0f"
+ESCAPED = re.compile(rb"\\u(?:20[026]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE]|[dD][bB]40)")
+# Scripts whose spelling needs joiners, and the pictures that emoji sequences join.
+_JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL",
+            "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "NKO", "MANDAIC")  # fmt: skip
+
+
+@rule(
+    "security/hidden-text",
+    "warning",
+    """The message holds characters that people do not see and models read: Unicode tags, controls of writing direction,
+    zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences,
+    joiners and marks of direction in scripts that need them, and hyphenation are not meant.""",
+    spec="server/tools#security-considerations",
+    about="bytes",
+    fails=r"""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","description":"Echo\udb40\udc48\udb40\udc69","inputSchema":{"type":"object"}}]}
+    """,
+    passes=r"""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","description":"\ud83d\udc68\u200d\ud83d\udc69","inputSchema":{"type":"object"}}]}
+    """,
+    on=_MESSAGES,
+)
+def hidden_text(message: Message, state: State) -> Iterator[Fault]:
+    """Strings with hidden characters, the first of a message."""
+    raw = message.frame.raw
+    if not message.part and raw.isascii() and not ESCAPED.search(raw):
+        return
+    for path, text in _strings(message.body.value):
+        found = None if text.isascii() else _hidden(text)
+        if found:
+            yield Fault(f"the text hides U+{ord(found):04X} ({unicodedata.name(found, 'unnamed')})", path)
+            return
+
+
+def _hidden(text: str) -> str | None:
+    """The first character that is hidden without need."""
+    right_to_left = _RIGHT_TO_LEFT.search(text) is not None
+    in_flag = False  # of England, say: a black flag, and then tags only
+    for place, character in enumerate(text):
+        if 0xE0000 <= ord(character) <= 0xE007F:
+            if not in_flag:
+                return character
+            continue
+        in_flag = character == "\U0001f3f4"
+        if character in _MARKS:
+            if not right_to_left:
+                return character
+        elif character in _BREAKS:
+            if not (_is_letter(text[place - 1 : place]) and _is_letter(text[place + 1 : place + 2])):
+                return character
+        elif character in _BIDI or character in _INVISIBLE:
+            if not (character == "\ufeff" and place == 0):
+                return character
+        elif character in _JOINERS and not _joins(text, place):
+            return character
+    return None
+
+
+def _is_letter(character: str) -> bool:
+    """A letter, or a vowel sign that is part of one."""
+    return bool(character) and unicodedata.category(character)[0] in "LM"
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether a joiner stands between emoji, or after a letter of a script that uses them."""
+    before = text[place - 1] if place else ""
+    if before == _VARIATION or "\U0001f3fb" <= before <= "\U0001f3ff":  # after a variation or a tone of skin
+        return True
+    if not before:
+        return False
+    return unicodedata.category(before) == "So" or unicodedata.name(before, "").startswith(_JOINING)
+
+
+@rule(
+    "security/secret-in-frame",
+    "info",
+    """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. The kinds that are
+    found are those of docs/secrets.md. Frames are recorded as they are: mind that before the capture is shared.""",
+    spec="https://modelcontextprotocol.io/docs/2026-07-28/tutorials/security/security_best_practices",
+    about="bytes",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"login","arguments":{"key":"sk-abcdefghijklmnopqrstuvwx"}}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"login","arguments":{"key":"from the environment"}}
+    """,
+    on=_MESSAGES,
+)
+def secret_in_frame(message: Message, state: State) -> Iterator[Fault]:
+    """Tokens of a known form."""
+    found = None if message.part else in_frame(message.frame.raw)
+    if found:
+        kind, token = found
+        yield Fault(f"there is what looks like a secret ({kind}): {token[:7].decode(errors='replace')}…")
+
+
+def _strings(value: Any) -> Iterator[tuple[str, str]]:
+    """Each string in a message, keys too, with a pointer; of any depth."""
+    stack = [("", value)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                below = f"{path}/{name.replace('~', '~0').replace('/', '~1')[:100]}"[:1000]
+                yield below, name
+                stack.append((below, inner))
+        elif isinstance(value, list):
+            stack.extend((f"{path}/{place}"[:1000], inner) for place, inner in enumerate(value))

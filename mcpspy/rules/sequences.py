@@ -1,0 +1,181 @@
+"""Rules about what goes on over several messages: progress and pages.
+
+What a message continues may be recorded a moment after it, so a rule that misses the beginning asks again later; after
+a gap nothing is called missing.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.session import HOLD, Message
+from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.rules.state import Progress, State, is_about, is_in_answer, other
+from mcpspy.wire.jsonrpc import Id, Notification, Request
+
+_PROGRESS = "basic/utilities/progress"
+
+
+@rule(
+    "progress/unknown-token",
+    "error",
+    "Progress is reported on a request that gave its token, while it is in flight. Nobody gave this one.",
+    spec=_PROGRESS,
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        < notifications/progress {"progressToken":2,"progress":1}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow","_meta":{"progressToken":"slow"}}
+        < notifications/progress {"progressToken":"slow","progress":1}
+    """,
+    on=(Notification,),
+    methods=("notifications/progress",),
+)
+def unknown_token(message: Message, state: State) -> Iterator[Fault]:
+    """Tokens that no request has; asked again later, when the request may have been recorded."""
+    token = member(message.body.value, "params", "progressToken")
+    key = (other(message.sender), Id.of(token))
+    if key in state.progress or state.lossy or state.progress_forgotten or token is None:
+        return
+
+    def question() -> Iterator[Fault]:
+        if key not in state.progress and not state.progress_forgotten:
+            yield Fault(f"no request gave the progress token {str(Id.of(token))[:60]}", "/params/progressToken")
+
+    state.ask_later(RULES["progress/unknown-token"], message, question)
+    yield from ()
+
+
+@rule(
+    "progress/token-reused",
+    "error",
+    "The progress token belongs to another request that is still in flight: its reports cannot be told apart.",
+    spec=_PROGRESS,
+    about="meta",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"a","_meta":{"progressToken":"t"}}
+        > 3 tools/call {"name":"b","_meta":{"progressToken":"t"}}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"a","_meta":{"progressToken":"t"}}
+        < 2 = {"content":[]}
+        > 3 tools/call {"name":"b","_meta":{"progressToken":"t"}}
+    """,
+    on=(Request,),
+)
+def token_reused(message: Message, state: State) -> Iterator[Fault]:
+    """Tokens that are taken; an answer that is recorded a moment too late makes them free."""
+    token = member(message.body.value, "params", "_meta", "progressToken")
+    known = state.progress.get((message.sender, Id.of(token))) if token is not None else None
+    if known is None or known.ended is not None or known.cancelled or state.lossy:
+        return
+
+    def question() -> Iterator[Fault]:
+        if known.ended is None or known.ended > message.t:
+            yield Fault(f"the progress token is that of #{known.request}", "/params/_meta/progressToken",
+                        (known.request,))  # fmt: skip
+
+    state.ask_later(RULES["progress/token-reused"], message, question)
+    yield from ()
+
+
+@rule(
+    "progress/not-increasing",
+    "error",
+    "The value of `progress` must grow with each report, even where the total is unknown.",
+    spec=_PROGRESS,
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow","_meta":{"progressToken":"t"}}
+        < notifications/progress {"progressToken":"t","progress":5}
+        < notifications/progress {"progressToken":"t","progress":5}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow","_meta":{"progressToken":"t"}}
+        < notifications/progress {"progressToken":"t","progress":5}
+        < notifications/progress {"progressToken":"t","progress":5.5}
+    """,
+    on=(Notification,),
+    methods=("notifications/progress",),
+)
+def not_increasing(message: Message, state: State) -> Iterator[Fault]:
+    """Reports that say no more than the one before."""
+    value = member(message.body.value, "params", "progress")
+    known = _reported_on(message, state)
+    if known is None or (known.before and known.before.ended is None):
+        return  # it may be a report on the other request with this token
+    if known.last is not None and type(value) in (int, float) and value <= known.last:
+        yield Fault(f"the progress is {value}, and was {known.last} before", "/params/progress")
+
+
+def _reported_on(message: Message, state: State) -> Progress | None:
+    """The request that a report is about, None where that is uncertain."""
+    token = member(message.body.value, "params", "progressToken")
+    known = state.progress.get((other(message.sender), Id.of(token)))
+    return known if known and is_about(message, known.request) else None
+
+
+@rule(
+    "progress/after-completion",
+    "warning",
+    "Reports must stop when the request is answered.",
+    spec=_PROGRESS,
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow","_meta":{"progressToken":"t"}}
+        < 2 = {"content":[]}
+        < notifications/progress {"progressToken":"t","progress":5}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow","_meta":{"progressToken":"t"}}
+        < notifications/progress {"progressToken":"t","progress":5}
+        < 2 = {"content":[]}
+    """,
+    on=(Notification,),
+    methods=("notifications/progress",),
+)
+def after_completion(message: Message, state: State) -> Iterator[Fault]:
+    """Reports on what is over; a cancelled request may still be reported on, and a task goes on after its answer."""
+    known = _reported_on(message, state)
+    if known is None or known.ended is None or known.cancelled or known.task:
+        return
+    crossing = message.place is not None and not is_in_answer(message, known.request)  # one stream may be the faster
+    if message.t > known.ended + (HOLD if crossing else 0):
+        yield Fault(f"the request #{known.request} was answered before", "/params/progressToken", (known.request,))
+
+
+@rule(
+    "paging/unknown-cursor",
+    "warning",
+    "A cursor comes from the `nextCursor` of an earlier page of the same listing; clients must not make up their own.",
+    spec="server/utilities/pagination",
+    fails="""
+        = 2025-06-18
+        > 2 tools/list {"cursor":"page-2"}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[],"nextCursor":"page-2"}
+        > 3 tools/list {"cursor":"page-2"}
+    """,
+    on=(Request,),
+    methods=("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list"),
+)
+def unknown_cursor(message: Message, state: State) -> Iterator[Fault]:
+    """Cursors that nobody issued; asked again later, when the page may have been recorded."""
+    method, cursor = member(message.body.value, "method"), member(message.body.value, "params", "cursor")
+    if not isinstance(cursor, str) or state.lossy or cursor in state.cursors.get(method, ()):
+        return
+
+    def question() -> Iterator[Fault]:
+        if cursor not in state.cursors.get(method, ()):
+            yield Fault(f"no page of {method} has issued this cursor", "/params/cursor")
+
+    state.ask_later(RULES["paging/unknown-cursor"], message, question)
+    yield from ()

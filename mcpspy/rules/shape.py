@@ -1,0 +1,237 @@
+"""Rules about shapes: whether a message is what its revision says it is.
+
+A message is judged by the definition of its own method, a result by that of the request that it answers, never by a
+union. `fits` is the short way, taken by nearly all messages: it is exactly the shape, with no member besides, nothing
+deprecated, and every format right, so that none of these rules has anything to say.
+"""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import Fault, Severity, rule
+from mcpspy.rules.state import State, becomes_round, extended, missing_meta
+from mcpspy.spec.exact import fits_exactly
+from mcpspy.spec.members import bad_formats, elsewhere, outdated
+from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.schema import explain, verdict
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+_SCHEMA = "schema"
+_CALLS = (Request, Notification)
+_UP_TO_META = ("", "/params", "/params/_meta")
+_MESSAGES = (Request, Notification, Result, Error)
+
+
+def subject(message: Message) -> tuple[str, Any, str] | None:
+    """The definition that judges a message, the part of the message that it is about, and the pointer to that part.
+
+    None where nobody knows: no revision, a method of none, a response to nothing.
+    """
+    revision, body = message.revision, message.body
+    if revision is None:
+        return None
+    if isinstance(body, _CALLS):
+        method = methods(revision).get(body.method)
+        kind = "request" if isinstance(body, Request) else "notification"
+        return (method.definition, body.value, "") if method and method.kind == kind else None
+    if isinstance(body, Result) and message.exchange:
+        method = methods(revision).get(message.exchange.method)
+        if method and method.name == "tasks/result":
+            method = methods(revision).get(message.exchange.underlying or "")
+        if method:
+            params = message.exchange.request.body.value.get("params") if method.as_task else None
+            return result_definition(method, params, body.result), body.result, "/result"
+    if isinstance(body, Error) and body.id and body.id.kind != "null":  # of one that names no request, nobody knows
+        code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
+        return error_definition(revision, code), body.value, ""
+    return None
+
+
+def fits(message: Message) -> bool:
+    """Whether a message is exactly what its definition says, and its envelope that of JSON-RPC."""
+    found = subject(message)
+    if found is None or message.revision is None or message.body.refused:
+        return False
+    definition, value, pointer = found
+    if pointer:
+        envelope = message.body.value
+        whole = len(envelope) == 3 and envelope.get("jsonrpc") == "2.0" and type(envelope["id"]) in (int, str)
+        return whole and fits_exactly(message.revision, definition, value)
+    return type(value.get("id", 0)) in (int, str) and fits_exactly(message.revision, definition, value)
+
+
+@rule(
+    "schema/invalid",
+    "error",
+    """The message does not have the shape that its revision prescribes: a member is missing, or of another type. Strict
+    peers refuse it, others misread it.""",
+    spec=_SCHEMA,
+    about="shape",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"arguments":{}}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"echo","arguments":{}}
+    """,
+    on=_MESSAGES,
+)
+def invalid(message: Message, state: State) -> Iterator[Fault]:
+    """Messages that the definition refuses."""
+    found = subject(message)
+    if found and message.revision and not verdict(message.revision, found[0], found[1]):
+        why = explain(message.revision, found[0], found[1])
+        if why and not (missing_meta(message) and why.pointer in _UP_TO_META):  # `lifecycle/meta-missing` says that
+            pointer = found[2] + why.pointer
+            yield Fault(f"{found[0]}: expected {why.expected}, found {why.found}", pointer)
+
+
+@rule(
+    "schema/unknown-method",
+    "warning",
+    """No revision has this method. Extensions and private methods are allowed; a slip of the pen is more likely, and no
+    peer will understand it.""",
+    spec=_SCHEMA,
+    about="shape",
+    fails="""
+        = 2025-06-18
+        < notifications/resources/changed
+    """,
+    passes="""
+        = 2025-06-18
+        < notifications/resources/list_changed
+    """,
+    on=(Request, Notification),
+)
+def unknown_method(message: Message, state: State) -> Iterator[Fault]:
+    """Methods that do not exist."""
+    body = message.body
+    if not isinstance(body, Request | Notification) or revisions_with_method(body.method) or extended(message, state):
+        return
+    known = [name for revision in Revision for name in methods(revision)]
+    near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
+    hint = f"; the nearest: {', '.join(near)}" if near else ""
+    yield Fault(f"no revision has the method {body.method[:60]!r}{hint}", "/method")
+
+
+@rule(
+    "schema/method-not-in-revision",
+    "error",
+    "The method exists, but not in the revision that is spoken here.",
+    spec=_SCHEMA,
+    about="shape",
+    fails="""
+        = 2025-03-26
+        < 2 elicitation/create {"message":"Your name?","requestedSchema":{"type":"object","properties":{}}}
+    """,
+    passes="""
+        = 2025-06-18
+        < 2 elicitation/create {"message":"Your name?","requestedSchema":{"type":"object","properties":{}}}
+    """,
+    on=(Request, Notification),
+)
+def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
+    """Methods of other revisions."""
+    body = message.body
+    if not isinstance(body, Request | Notification) or message.revision is None or extended(message, state):
+        return
+    having = revisions_with_method(body.method)
+    if having and message.revision not in having and not becomes_round(message):  # `lifecycle/wrong-direction` says it
+        yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
+
+
+@rule(
+    "schema/member-not-in-revision",
+    "info",
+    "The member is defined, but not in the revision that is spoken here. That is allowed, and a peer will ignore it.",
+    spec=_SCHEMA,
+    about="shape",
+    fails="""
+        = 2025-03-26
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","title":"Echo","inputSchema":{"type":"object"}}]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","title":"Echo","inputSchema":{"type":"object"}}]}
+    """,
+    on=_MESSAGES,
+)
+def member_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
+    """Members of other revisions, each name once a message."""
+    found = subject(message)
+    if found is None or message.revision is None:
+        return
+    told: set[str] = set()
+    for there in elsewhere(message.revision, found[0], found[1]):
+        if there.name not in told:
+            told.add(there.name)
+            sentence = f"`{there.name[:60]}` {_existence(there.revisions)}; this is {message.revision.value}"
+            yield Fault(sentence, found[2] + there.pointer)
+
+
+@rule(
+    "schema/deprecated",
+    "info",
+    "The revision still has this, and advises against it: it will be removed.",
+    spec="deprecated",
+    about="shape",
+    revisions=(Revision.R2026_07_28,),
+    fails="""
+        > 1 tools/list {META logLevel info}
+    """,
+    passes="""
+        > 1 tools/list {META}
+    """,
+    on=_MESSAGES,
+)
+def deprecated(message: Message, state: State) -> Iterator[Fault]:
+    """What is on its way out, once a session and name."""
+    found = subject(message)
+    if found is None or message.revision is None:
+        return
+    for part in outdated(message.revision, found[0], found[1]):
+        if state.once(f"deprecated {part.name}"):
+            yield Fault(f"{part.name[:60]} is deprecated in {message.revision.value}", found[2] + part.pointer)
+
+
+@rule(
+    "schema/format",
+    "warning",
+    """A string should be a URI (RFC 3986) or base64 (RFC 4648), and is not. Readers that decode it will fail. A URI
+    with letters beyond ASCII, which were to be percent-encoded, is only mentioned: the SDKs take it.""",
+    spec=_SCHEMA,
+    about="shape",
+    fails="""
+        = 2025-06-18
+        > 2 resources/read {"uri":"weather oslo"}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 resources/read {"uri":"weather:oslo"}
+    """,
+    on=_MESSAGES,
+)
+def format_(message: Message, state: State) -> Iterator[Fault]:
+    """Strings in a form that they should not have."""
+    found = subject(message)
+    if found and message.revision:
+        for bad in bad_formats(message.revision, found[0], found[1]):
+            severity: Severity | None = "info" if bad.format == "iri" else None
+            yield Fault(f"{bad.found} is no {bad.why}", found[2] + bad.pointer, severity=severity)
+
+
+def _existence(revisions: tuple[Revision, ...]) -> str:
+    """In which revisions something exists, in the fewest words."""
+    every = tuple(Revision)
+    first, last = revisions[0], revisions[-1]
+    if first is last:
+        return f"exists in {first.value} only"
+    if last is every[-1]:
+        return f"exists since {first.value}"
+    return f"was removed after {last.value}" if first is every[0] else f"exists from {first.value} to {last.value}"

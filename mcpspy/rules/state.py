@@ -1,0 +1,298 @@
+"""What the rules remember of a session: what was agreed on, announced and begun.
+
+The theory. A rule sees a message together with this state as it was before the message; then the message is added to it
+(`mcpspy.rules.learning`). What a peer announced counts until it says otherwise. Frames may be recorded in a slightly
+wrong order (see `mcpspy.conversation.session`), so a rule that misses something puts its question into `later`: it is
+asked again when a second has passed, or at the end. After a gap nothing is called missing.
+
+Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
+were not, no more is kept than what late frames need (`State.rest`).
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.conversation.session import HOLD, Message
+from mcpspy.rules.rule import Fault, Rule, member
+from mcpspy.spec.peer_schemas import Budget, Foreign
+from mcpspy.spec.revisions import PROTOCOL_VERSION, Era, Revision
+from mcpspy.wire.jsonrpc import Id, Request
+
+if TYPE_CHECKING:
+    from mcpspy.rules.framing import Spread
+
+REMEMBERED = 4096
+_FORGOTTEN = 256  # at once: the oldest entry of a dict is found quickly only after it has been written anew
+
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+"""The `_meta` key by which a request says what its client can do (2026-07-28)."""
+
+ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
+"""By method that a server asks something of a client by: the capability that the client has to have declared."""
+
+Question = Callable[[], Iterator[Fault]]
+
+
+@dataclass(slots=True)
+class Progress:
+    """A request that may be reported on."""
+
+    request: int
+    """Its line number."""
+    last: float | None = None
+    """The value of the latest report."""
+    ended: int | None = None
+    """When it was answered."""
+    cancelled: bool = False
+    task: bool = False
+    """It was answered by a task, which goes on."""
+    before: "Progress | None" = None
+    """The request that had the same token and was not answered when this one was recorded."""
+
+
+@dataclass(slots=True)
+class Tool:
+    """A tool as it was listed last."""
+
+    definition: dict[str, Any]
+    listed: int
+    """The line number of the listing."""
+    schemas: dict[str, Foreign] = field(default_factory=dict)
+    """Those that were needed: by the name of the member."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """The tools of a server, page by page."""
+
+    tools: dict[str, Tool] = field(default_factory=dict)
+    complete: bool = False
+    """All pages were seen, and the list has not changed since."""
+    begun: int = 0
+    """The line number of the latest first page."""
+    t: int = 0
+    """When the latest page came."""
+    changed: int | None = None
+    """The line number of the notification that it has, until all pages were seen again."""
+
+    def now(self, name: Any, t: int) -> Tool | None:
+        """The tool as its callers knew it at `t`, None where that is uncertain."""
+        if not isinstance(name, str) or self.changed is not None or self.t > t:
+            return None
+        return self.tools.get(name)
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """One session, before the message that is looked at."""
+
+    lossy: bool = False
+    """Records are missing."""
+    gaps: int = 0
+    """Those that are known of."""
+    initialize: int | None = None
+    """The line number of the first `initialize` request."""
+    agreed: int | None = None
+    """When `initialize` was answered."""
+    initialized: bool = False
+    discovered: bool = False
+    """By the answer to `server/discover` the server speaks 2026-07-28."""
+    early: list[Message] = field(default_factory=list)
+    """Requests that may have come before their time."""
+    client: dict[str, Any] | None = None
+    """The capabilities that the client declared for the session."""
+    server: dict[str, Any] | None = None
+    said: set[str] = field(default_factory=set)
+    """What is to be said once a session, and was."""
+    listing: Listing = field(default_factory=Listing)
+    called: dict[tuple[int, int], Tool] = field(default_factory=dict)
+    """By the line number and part of a call that is not answered: the tool as it was listed then."""
+    budget: Budget = field(default_factory=Budget)
+    """What judging by schemas may still cost, of all sessions of the capture."""
+    answered: int = 0
+    """When the latest answer came."""
+    cursors: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By method: the cursors that the server has issued."""
+    progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
+    """By the side that asked, and token."""
+    progress_forgotten: bool = False
+    """There were so many that some are not known any more."""
+    rounds: dict[str, deque["Round"]] = field(default_factory=dict)
+    """By method and params: the latest answers `input_required`."""
+    log_levels: bool = False
+    """Some request asked for log messages (2026-07-28)."""
+    listens: dict[Id, "Listen"] = field(default_factory=dict)
+    acknowledged: dict[Id, None] = field(default_factory=dict)
+    """Acknowledgements of subscriptions that are not recorded yet."""
+    checked: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """What checking the schemas of the latest listing gave, by their identity."""
+    given: "Given | None" = None
+    """Over HTTP: how the session got its id."""
+    over: "Over | None" = None
+    """Over HTTP: how the session ended."""
+    spreads: dict[int, "Spread"] = field(default_factory=dict)
+    """By channel: lines that may be one message."""
+    later: deque[tuple[int, Rule, Message, Question]] = field(default_factory=deque)
+
+    def once(self, what: str) -> bool:
+        """Whether this is said for the first time in the session; peers can make up only so much that is."""
+        if what in self.said or len(self.said) >= REMEMBERED:
+            return False
+        self.said.add(what)
+        return True
+
+    def lose(self, gaps: int) -> None:
+        """Take it that records were lost before the next message: nothing that was begun is complete."""
+        if gaps != self.gaps:
+            self.gaps, self.lossy = gaps, True
+            self.later.clear()
+            self.early.clear()
+            self.listing.complete = False
+
+    def rest(self) -> None:
+        """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
+        self.listing = Listing()
+        self.early.clear()
+        for table in (self.called, self.cursors, self.progress, self.rounds, self.listens, self.acknowledged):
+            table.clear()
+        self.checked.clear()
+        self.spreads.clear()
+
+    def ask_later(self, rule: Rule, message: Message, question: Question) -> None:
+        """Put a question that only what is recorded next can answer."""
+        self.later.append((message.t + HOLD, rule, message, question))
+
+
+@dataclass(slots=True)
+class Given:
+    """The answer to `initialize` that gave a session its id."""
+
+    n: int
+    t: int
+    peer: str | None
+    """The address that the client asked from."""
+
+
+@dataclass(slots=True)
+class Over:
+    """The answer by which a session ended."""
+
+    n: int
+    t: int
+    by_client: bool
+    """To a DELETE; else 404 to something else."""
+
+
+@dataclass(slots=True)
+class Round:
+    """A request that the server answered by asking back (2026-07-28)."""
+
+    answer: int
+    """The line number of the result."""
+    t: int
+    id: Id
+    """Of the request."""
+    state: int | None
+    """The mark of its `requestState`."""
+    asked: frozenset[str]
+    """The keys of its `inputRequests`."""
+
+
+@dataclass(slots=True)
+class Listen:
+    """A subscription (2026-07-28); one with the id of another that has not ended stands for both."""
+
+    request: int
+    """Its line number."""
+    asked: frozenset[str]
+    """The members of its filter that ask for something."""
+    acknowledged: bool = False
+    ended: bool = False
+    """It was answered."""
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter something new at the end of a table that forgets its oldest."""
+    table.pop(key, None)
+    table[key] = value
+    if len(table) > REMEMBERED:
+        for old in list(table)[:_FORGOTTEN]:
+            del table[old]
+
+
+def other(side: str) -> str:
+    """The other side."""
+    return "server" if side == "client" else "client"
+
+
+def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | None:
+    """What a side declared that it can do, as far as it concerns a message; None where that is not known."""
+    if side == "server":
+        return state.server
+    request = message.exchange.request if message.exchange else message
+    if request.revision and request.revision.era is Era.PER_REQUEST:
+        found = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
+        return found if isinstance(found, dict) else None
+    return state.client
+
+
+def extended(message: Message, state: State) -> bool:
+    """Whether a side declared extensions, or experiments, which may add methods and results of their own."""
+    declared = (capabilities(side, message, state) for side in ("client", "server"))
+    return any(member(known, "extensions") or member(known, "experimental") for known in declared)
+
+
+def is_about(message: Message, request: int) -> bool:
+    """Whether a notification that names what the request on line `request` has named can only be about that one.
+
+    Clients that nothing tells apart over HTTP may use the same names; then the stream that it comes on decides.
+    """
+    return message.place is None or not message.session.partial or is_in_answer(message, request)
+
+
+def is_in_answer(message: Message, request: int) -> bool:
+    """Whether a message comes in the answer to the HTTP request that carried the request on line `request`."""
+    asked = message.place.asked if message.place else None
+    return asked is not None and any(carried.n == request for carried in asked.carried)
+
+
+def mark(value: Any) -> int | None:
+    """What stands for a `requestState`, which may be large; None for none."""
+    return None if value is None else hash(repr(value))
+
+
+def round_key(request: Message) -> str:
+    """What a request and its retry have in common: method, and params but for the answers and `_meta`."""
+    params = member(request.body.value, "params")
+    kept = params if isinstance(params, dict) else {}
+    parts = {name: value for name, value in kept.items() if name not in ("_meta", "inputResponses", "requestState")}
+    return f"{member(request.body.value, 'method')} {hash(repr(parts))}"
+
+
+def subscription(message: Message) -> Any:
+    """The subscription that a notification belongs to, None where it names none."""
+    return member(message.body.value, "params", "_meta", "io.modelcontextprotocol/subscriptionId")
+
+
+def stated_revision(message: Message) -> Any:
+    """The revision that a request states itself, whatever it is."""
+    return member(message.body.value, "params", "_meta", PROTOCOL_VERSION)
+
+
+def missing_meta(message: Message) -> list[str]:
+    """The members that the `_meta` of a request of 2026-07-28 must have and has not; of anything else none."""
+    if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
+        return []
+    if message.sender == "server" or message.body.method == "server/discover":
+        return []
+    meta = member(message.body.params, "_meta")
+    return [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if member(meta, name) is None]
+
+
+def becomes_round(message: Message) -> bool:
+    """Whether a server sends a request for what it asks by `input_required` in 2026-07-28."""
+    if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
+        return False
+    return message.sender == "server" and message.body.method in ASKED

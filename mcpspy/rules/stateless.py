@@ -1,0 +1,111 @@
+"""Rules about requests that stand by themselves (2026-07-28): each says in its `_meta` all that a handshake once said.
+
+What servers ask in turn: `mcpspy.rules.rounds`; what they tell unasked: `mcpspy.rules.subscriptions`.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.rules.state import State, extended, missing_meta, stated_revision
+from mcpspy.spec.methods import methods
+from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision
+from mcpspy.wire.jsonrpc import Notification, Request, Result
+
+_MODERN = (Revision.R2026_07_28,)
+
+
+@rule(
+    "lifecycle/discover-missing-meta",
+    "error",
+    """Every request of 2026-07-28 carries its revision and the client's capabilities in `_meta`; without them it is
+    malformed, `server/discover` like any other.""",
+    spec="basic#_meta",
+    about="shape",
+    fails="> 1 server/discover {}",
+    passes="> 1 server/discover {META}",
+    on=(Request,),
+    methods=("server/discover",),
+)
+def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
+    """A `server/discover` that does not say who asks, and how."""
+    if stated_revision(message) is None:
+        yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
+
+
+@rule(
+    "lifecycle/meta-missing",
+    "error",
+    """Every request of 2026-07-28 says in `params._meta` by which revision it is to be understood and what its client
+    can do: there is no session that would remember either.""",
+    spec="basic#_meta",
+    about="shape",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
+    """,
+    passes="""
+        > 1 tools/list {META}
+    """,
+    on=(Request,),
+)
+def meta_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
+    missing = missing_meta(message)
+    if missing and member(message.body.value, "method") in methods(Revision.R2026_07_28):
+        yield Fault(f"the request needs {' and '.join(missing)} in params._meta", "/params")
+
+
+@rule(
+    "lifecycle/logging-without-level",
+    "error",
+    """A server of 2026-07-28 sends log messages only for requests that ask for them by
+    `io.modelcontextprotocol/logLevel`.""",
+    spec="server/utilities/logging",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < notifications/message {"level":"info","data":"listing"}
+    """,
+    passes="""
+        > 1 tools/list {META logLevel info}
+        < notifications/message {"level":"info","data":"listing"}
+    """,
+    on=(Notification,),
+    methods=("notifications/message",),
+)
+def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
+    """Log messages that nobody asked for."""
+
+    def question() -> Iterator[Fault]:
+        if not state.log_levels:
+            yield Fault("no request has asked for log messages", "/method")
+
+    if not state.log_levels and not state.lossy:
+        state.ask_later(RULES["lifecycle/logging-without-level"], message, question)
+    yield from ()
+
+
+@rule(
+    "lifecycle/result-type-unknown",
+    "warning",
+    """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what an extension adds. A
+    client must not accept one that it does not know.""",
+    spec="basic#resulttype",
+    about="shape",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"partial","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    on=(Result,),
+)
+def result_type_unknown(message: Message, state: State) -> Iterator[Fault]:
+    """Result types that no core definition has."""
+    found = member(message.body.value, "result", "resultType")
+    if isinstance(found, str) and found not in ("complete", "input_required") and not extended(message, state):
+        yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")

@@ -1,0 +1,317 @@
+"""Rules about the sessions and streams of HTTP.
+
+A session (2025-03-26 to 2025-11-25) has the id that the answer to `initialize` gave, and ends by a DELETE or when the
+server no longer knows it. A stream that broke is resumed by GET and the id of the last event received; what is sent
+again on it is no second message (see `mcpspy.conversation.http_sessions`).
+
+Requests of one client may cross an answer on its way, so nothing is said of what was sent within a second of it.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.http_sessions import Place, Remark, is_resumed
+from mcpspy.conversation.session import HOLD, REMEMBERED, Message
+from mcpspy.rules.http import STREAMABLE, asked, asks, posted
+from mcpspy.rules.rule import EVERY, Fault, member, rule
+from mcpspy.rules.state import Given, Over, State
+from mcpspy.spec.revisions import Era
+from mcpspy.wire.http_head import header, status
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+_SESSIONS = "basic/transports#session-management"
+_RESUMING = "basic/transports#resumability-and-redelivery"
+_WITH_SESSIONS = tuple(revision for revision in STREAMABLE if revision.era is Era.HANDSHAKE)
+_MESSAGES = (Request, Notification, Result, Error)
+
+
+def learn(event: Message | Remark, place: Place, state: State) -> None:
+    """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
+    agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
+    if agreed and agreed.method == "initialize" and place.asked and header(place.opened.head, "mcp-session-id"):
+        state.given = Given(event.n, event.t, place.asked.opened.peer)
+    request, code = asked(event), status(place.opened.head)
+    if request is None or not request.named:
+        return
+    if request.http["method"] == "DELETE" and code in (200, 204):
+        state.over = Over(event.n, event.t, by_client=True)
+    elif code == 404 and member(_value(event), "error", "code") != -32601:
+        state.over = state.over or Over(event.n, event.t, by_client=False)
+    elif 200 <= code < 300 and state.over and not state.over.by_client:
+        state.over = None  # it was something else that was not found
+
+
+def _value(event: Message | Remark) -> object:
+    return event.body.value if isinstance(event, Message) else None
+
+
+@rule(
+    "http/session-missing",
+    "error",
+    """The answer to `initialize` has given the session an id, and the client does not repeat it: every later request
+    has it in `Mcp-Session-Id`. Servers that need it refuse the request (400). Over another connection than that of
+    `initialize` it may be another client, so there it is said only of what was refused. Said once a session.""",
+    spec=_SESSIONS,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> [mcp-session-id:] 2 tools/list
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=(*EVERY, Remark),
+)
+def session_missing(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Requests that have forgotten their session."""
+    answered, given = asked(event), state.given
+    place = answered or (posted(event) if isinstance(event, Message) else None)
+    if place is None or event.place is None or given is None or place.named or place.opened.t <= given.t:
+        return
+    message = next(iter(place.carried), None)
+    if message is None or message.body.value is None or member(message.body.value, "method") == "initialize":
+        return
+    same = place.opened.peer is not None and place.opened.peer == given.peer
+    if (same or (answered and status(event.place.opened.head) == 400)) and state.once("session-missing"):
+        yield Fault("the request has no Mcp-Session-Id, though the session was given one", related=(given.n,),
+                    blame="client", at=message)  # fmt: skip
+
+
+@rule(
+    "http/session-over",
+    "error",
+    """The session has ended: the client has deleted it, or the server has answered 404, upon which the client must
+    begin a new one by `initialize` without a session id. Said once a session.""",
+    spec=_SESSIONS,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 404
+        @5 >> 3 tools/list
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> DELETE
+        << 200
+    """,
+    on=_MESSAGES,
+)
+def session_over(message: Message, state: State) -> Iterator[Fault]:
+    """Requests in a session that is no more."""
+    place, over = posted(message), state.over
+    if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
+        return
+    if state.once("session-over"):
+        how = "the client has deleted it" if over.by_client else "the server no longer knows it (404)"
+        yield Fault(f"the session has ended: {how}", related=(over.n,))
+
+
+@rule(
+    "http/session-status",
+    "error",
+    """A session that has ended is answered by 404, by which the client learns that it has to begin anew; this one was
+    deleted, and is answered otherwise. Said once a session.""",
+    spec=_SESSIONS,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> DELETE
+        << 200
+        @5 >> 3 tools/list
+        << 400
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> DELETE
+        << 200
+        >> 3 tools/list
+        << 404
+    """,
+    on=(*EVERY, Remark),
+)
+def session_status(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Answers to requests in a session that was deleted."""
+    place, over = asked(event), state.over
+    if place is None or event.place is None or over is None or not over.by_client or not place.carried:
+        return
+    code = status(event.place.opened.head)
+    wrong = code == 400 or 200 <= code < 300
+    if wrong and place.named and place.opened.t > over.t and state.once("session-status"):
+        yield Fault(f"the session was deleted, and is answered {code} instead of 404", related=(over.n,))
+
+
+@rule(
+    "http/session-id",
+    "error",
+    "A session id consists of visible ASCII characters alone: clients cannot put any other into a header.",
+    spec=_SESSIONS,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        >> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        << 200 [mcp-session-id: my session] 1 = {"protocolVersion":"2025-06-18","capabilities":{},\
+"serverInfo":{"name":"s","version":"1"}}
+    """,
+    passes="""
+        >> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        << 200 [mcp-session-id: my-session] 1 = {"protocolVersion":"2025-06-18","capabilities":{},\
+"serverInfo":{"name":"s","version":"1"}}
+    """,
+    on=(Result,),
+    methods=("initialize",),
+)
+def session_id(message: Message, state: State) -> Iterator[Fault]:
+    """Ids that no header can have."""
+    given = header(message.place.opened.head, "mcp-session-id") if message.place and message.place.asked else None
+    wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
+    if wrong:
+        yield Fault(f"the session id has the character {wrong!r}")
+
+
+@rule(
+    "http/get-stream-response",
+    "error",
+    """On the stream that a client has opened by GET a server sends requests and notifications; a response stands in
+    the answer to the POST of its request, unless the GET resumes that by `Last-Event-ID`.""",
+    spec="basic/transports#listening-for-messages-from-the-server",
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 202
+        >> GET
+        << 200 events
+        <- 2 = {"tools":[]}
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 events
+        <- [id: 1]
+        >> GET [last-event-id: 1]
+        << 200 events
+        <- [id: 2] 2 = {"tools":[]}
+    """,
+    on=(Result, Error),
+)
+def get_stream_response(message: Message, state: State) -> Iterator[Fault]:
+    """Responses where none belongs."""
+    place = message.place
+    if place is None or place.asked is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
+        return
+    if place.asked.named and place.http["method"] == "GET" and message.sender == "server":
+        yield Fault("the response comes on a stream opened by GET, which resumes none", "/id")
+
+
+@rule(
+    "http/unknown-event-id",
+    "warning",
+    """The client asks for what came after an event, and no event of the session had that id: it resumes by the id of
+    the last event that it has received.""",
+    spec=_RESUMING,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> GET [last-event-id: 99]
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> GET
+        << 200 events
+        <- [id: 99]
+        >> GET [last-event-id: 99]
+    """,
+    on=(Remark,),
+)
+def unknown_event_id(remark: Remark, state: State) -> Iterator[Fault]:
+    """Ids that were never given."""
+    place = asks(remark)
+    wanted = header(place.opened.head, "last-event-id") if place else None
+    if place is None or not wanted or place.resumes or state.lossy or remark.session.partial:
+        return
+    if place.http["method"] == "GET" and len(remark.session.events) < REMEMBERED:
+        yield Fault(f"no event of the session has the id {wanted[:60]!r}")
+
+
+@rule(
+    "http/event-id-reused",
+    "error",
+    """Two events of a session have the same id: it must be unique across all of its streams, for a client names by it
+    where it wants a stream to go on. An event that is sent again after a resumption keeps its id. Said once a
+    session.""",
+    spec=_RESUMING,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 events
+        <- [id: 1] 2 = {"tools":[]}
+        >> 3 tools/list
+        << 200 events
+        <- [id: 1] 3 = {"tools":[]}
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 events
+        <- [id: 1] notifications/tools/list_changed
+        <- [id: 2] 2 = {"tools":[]}
+        >> GET [last-event-id: 1]
+        << 200 events
+        <- [id: 2] 2 = {"tools":[]}
+    """,
+    on=(*EVERY, Remark),
+)
+def event_id_reused(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Events with the id of another."""
+    before = event.place.repeated.get(event.n) if event.place else None
+    if before and event.place and not is_resumed(event.place) and state.once("event-id-reused"):
+        yield Fault(f"the event has the id of #{before.n}", related=(before.n,))
+
+
+@rule(
+    "http/replayed-elsewhere",
+    "error",
+    """A resumed stream repeats an event of another stream. A server sends again only what belongs to the stream that
+    was disconnected: the client has had the other event, or will have it there.""",
+    spec=_RESUMING,
+    about="http",
+    revisions=_WITH_SESSIONS,
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 events
+        <- [id: a1]
+        >> 3 prompts/list
+        << 200 events
+        <- [id: b1] 3 = {"prompts":[]}
+        >> GET [last-event-id: a1]
+        << 200 events
+        <- [id: b1] 3 = {"prompts":[]}
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 events
+        <- [id: a1]
+        <- [id: a2] 2 = {"tools":[]}
+        >> GET [last-event-id: a1]
+        << 200 events
+        <- [id: a2] 2 = {"tools":[]}
+    """,
+    on=(*EVERY, Remark),
+)
+def replayed_elsewhere(event: Message | Remark, state: State) -> Iterator[Fault]:
+    """Events that were those of another stream."""
+    place = event.place
+    before = place.repeated.get(event.n) if place else None
+    if before and place and place.resumes and before.stream != place.resumes.stream:
+        yield Fault(f"the event is #{before.n}, of another stream than that which is resumed", related=(before.n,))

@@ -1,0 +1,157 @@
+"""Rules about subscriptions (2026-07-28): what a server tells only those who have asked for it.
+
+A `subscriptions/listen` names in a filter what it asks for; the server acknowledges it, and each notification says by
+the request's id to which subscription it belongs. Over HTTP it comes on the stream that answers the request, by which
+clients with equal ids are told apart.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import RULES, Fault, rule
+from mcpspy.rules.state import Listen, State, is_about, subscription
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Id, Notification
+
+_SUBSCRIPTIONS = "basic/patterns/subscriptions"
+_MODERN = (Revision.R2026_07_28,)
+_FILTERS = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+    "notifications/resources/updated": "resourceSubscriptions",
+}
+"""By method: the member of the filter that asks for it."""
+_IN_OTHER_STREAMS = ("notifications/message",)
+
+
+@rule(
+    "subscription/unacknowledged",
+    "error",
+    "The first message of a subscription is its acknowledgement; nothing may come on it before.",
+    spec=_SUBSCRIPTIONS,
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
+        < notifications/tools/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}
+    """,
+    passes="""
+        > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
+        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":1},\
+"notifications":{"toolsListChanged":true}}
+        < notifications/tools/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}
+    """,
+    on=(Notification,),
+)
+def unacknowledged(message: Message, state: State) -> Iterator[Fault]:
+    """Events of a subscription that has not begun."""
+    if not state.listens or not isinstance(message.body, Notification):
+        return
+    if message.body.method in ("notifications/subscriptions/acknowledged", "notifications/cancelled"):
+        return
+    listen = _listen(message, state)
+    if listen and not listen.acknowledged:
+        yield Fault(f"the subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
+
+
+def _listen(message: Message, state: State) -> Listen | None:
+    """The subscription in flight that a notification belongs to, None where that is uncertain."""
+    listen = state.listens.get(Id.of(subscription(message)))
+    if listen is None or listen.ended or (state.lossy and not message.place):
+        return None
+    return listen if is_about(message, listen.request) else None
+
+
+@rule(
+    "subscription/unrequested",
+    "error",
+    """The notification comes on a subscription whose filter does not ask for it. A server must send only what was asked
+    for, and log messages only on the stream of the request that they are about.""",
+    spec=f"{_SUBSCRIPTIONS}#opening-a-stream",
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
+        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":1},\
+"notifications":{"toolsListChanged":true}}
+        < notifications/prompts/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}
+    """,
+    passes="""
+        > 1 subscriptions/listen {META "notifications":{"promptsListChanged":true}}
+        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":1},\
+"notifications":{"promptsListChanged":true}}
+        < notifications/prompts/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}
+    """,
+    on=(Notification,),
+    methods=(*_FILTERS, *_IN_OTHER_STREAMS),
+)
+def unrequested(message: Message, state: State) -> Iterator[Fault]:
+    """Notifications that nobody asked for there; which resource it is about is not looked at: it may be a part of one.
+
+    Where the request is not recorded yet nothing is said.
+    """
+    if not isinstance(message.body, Notification):
+        return
+    method, listen = message.body.method, _listen(message, state)
+    if listen and _FILTERS.get(method) not in listen.asked:
+        yield Fault(f"the subscription #{listen.request} does not ask for {method}", "/method", (listen.request,))
+
+
+@rule(
+    "subscription/missing-id",
+    "error",
+    """A change is told only on subscriptions, and the notification names the one that it belongs to by the id of its
+    request. Clients on stdio cannot tell otherwise whom it is for.""",
+    spec=f"{_SUBSCRIPTIONS}#receiving-notifications",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < notifications/tools/list_changed
+    """,
+    passes="""
+        > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
+        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":1},\
+"notifications":{"toolsListChanged":true}}
+        < notifications/tools/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}
+    """,
+    on=(Notification,),
+    methods=("notifications/subscriptions/acknowledged", *_FILTERS),
+)
+def missing_id(message: Message, state: State) -> Iterator[Fault]:
+    """Changes without a subscription; on stdio only where no session of another era can have been missed."""
+    if subscription(message) is None and (message.place or not state.lossy) and message.sender == "server":
+        yield Fault("the notification does not name its subscription", "/params")
+
+
+@rule(
+    "subscription/unknown-id",
+    "error",
+    "The notification names a subscription that the client never opened.",
+    spec=_SUBSCRIPTIONS,
+    about="meta",
+    revisions=_MODERN,
+    fails="""
+        > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
+        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":2},\
+"notifications":{"toolsListChanged":true}}
+    """,
+    passes="""
+        > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
+        < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":1},\
+"notifications":{"toolsListChanged":true}}
+    """,
+    on=(Notification,),
+)
+def unknown_subscription(message: Message, state: State) -> Iterator[Fault]:
+    """Ids of no subscription; asked again later, when the request may have been recorded."""
+    found = subscription(message)
+    if found is None or state.lossy or Id.of(found) in state.listens:
+        return
+
+    def question() -> Iterator[Fault]:
+        if Id.of(found) not in state.listens:
+            yield Fault(f"no subscription has the id {str(Id.of(found))[:60]}", "/params/_meta")
+
+    state.ask_later(RULES["subscription/unknown-id"], message, question)
+    yield from ()

@@ -1,0 +1,389 @@
+"""Rules about tools: what was announced, and whether calls and their results keep to it.
+
+A tool's schemas come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`). They are
+measured once, when they are listed; one that was too costly once is not tried again.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.session import Message
+from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.rules.state import State, Tool
+from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Request, Result
+
+_TOOLS = "server/tools"
+_MODERN = (Revision.R2026_07_28,)
+_WITH_DEFAULT = (Revision.R2025_11_25, Revision.R2026_07_28)  # in which a schema without a dialect is of 2020-12
+_STRUCTURED = tuple(
+    revision for revision in Revision if revision not in (Revision.R2024_11_05, Revision.R2025_03_26)
+)  # those in which a tool has an output schema
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")  # RFC 9110, 5.6.2
+
+_LISTED = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},\
+"required":["text"]},"outputSchema":{"type":"object","required":["length"]}}]}
+"""
+
+
+@rule(
+    "tools/unknown-tool",
+    "warning",
+    "The tool is in no page of the list that the server gave last, and the server has not said that it has changed.",
+    spec=f"{_TOOLS}#calling-tools",
+    fails=_LISTED + '        > 3 tools/call {"name":"ecko","arguments":{"text":"a"}}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}',
+    on=(Request,),
+    methods=("tools/call",),
+)
+def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
+    """Calls of what is not listed; only after a complete listing."""
+    name = message.exchange.name if message.exchange else None
+    listing = state.listing
+    known = listing.complete and listing.t <= message.t and not state.lossy
+    if name is not None and known and name not in listing.tools:
+        yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
+
+
+@rule(
+    "tools/arguments",
+    "error",
+    """The arguments do not satisfy the tool's `inputSchema`, as it was listed last. It is for the client, or its model,
+    to keep to it; a server should say so in a result with `isError`, from which a model can learn.""",
+    spec=f"{_TOOLS}#tool",
+    fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":5}}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"5"}}',
+    on=(Request,),
+    methods=("tools/call",),
+)
+def arguments(message: Message, state: State) -> Iterator[Fault]:
+    """Arguments that the tool did not ask for."""
+    tool = state.listing.now(message.exchange.name if message.exchange else None, message.t)
+    given = member(message.body.value, "params").get("arguments", {}) if tool else None
+    if tool is None or not isinstance(given, dict):
+        return  # what is no object is a matter of the message's shape
+    found = _judge(tool, "inputSchema", given, state)
+    if found and found.outcome is Outcome.INVALID:
+        why = found.message or "the arguments are refused"
+        sentence = f"{tool.definition['name'][:60]} was listed with another inputSchema: {why}"
+        yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/structured-content",
+    "error",
+    "The structured content does not satisfy the tool's `outputSchema`, as it was listed last.",
+    spec=f"{_TOOLS}#output-schema",
+    revisions=_STRUCTURED,
+    fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"size":1}}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"length":1}}',
+    on=(Result,),
+    methods=("tools/call",),
+)
+def structured_content(message: Message, state: State) -> Iterator[Fault]:
+    """Results that the tool did not promise."""
+    tool = _called(message, state)
+    if tool is None or "outputSchema" not in tool.definition:
+        return
+    result = member(message.body.value, "result")
+    if isinstance(result, dict) and "structuredContent" in result:
+        found = _judge(tool, "outputSchema", result["structuredContent"], state)
+        if found and found.outcome is Outcome.INVALID:
+            sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
+            yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/structured-missing",
+    "error",
+    "A tool with an `outputSchema` gives structured content that satisfies it, unless the call failed.",
+    spec=f"{_TOOLS}#output-schema",
+    revisions=_STRUCTURED,
+    fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n        < 3 = {"content":[]}',
+    passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"isError":true}',
+    on=(Result,),
+    methods=("tools/call",),
+)
+def structured_missing(message: Message, state: State) -> Iterator[Fault]:
+    """Results without what the tool promised."""
+    tool = _called(message, state)
+    if tool is None or "outputSchema" not in tool.definition:
+        return
+    result = member(message.body.value, "result")
+    if not isinstance(result, dict) or "structuredContent" in result or "task" in result:
+        return
+    if result.get("isError") is not True and result.get("resultType", "complete") == "complete":
+        yield Fault(f"{tool.definition['name'][:60]} has an outputSchema, and the result nothing structured", "/result",
+                    (tool.listed,))  # fmt: skip
+
+
+def _called(message: Message, state: State) -> Tool | None:
+    """The tool that a result comes from, as it was when it was called."""
+    request = message.exchange.request if message.exchange else message
+    return state.called.get((request.n, request.part))
+
+
+def _judge(tool: Tool, which: str, value: Any, state: State) -> Judgement | None:
+    """What a schema of a tool says; None where there is no schema."""
+    schema = tool.definition.get(which)
+    if not isinstance(schema, dict):
+        return None
+    known = tool.schemas.get(which)
+    if known is None:
+        known = tool.schemas[which] = Foreign(schema, state.budget)
+    return known.judge(value)
+
+
+def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
+    tools = member(message.body.value, "result", "tools")
+    for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+        if isinstance(tool, dict):
+            yield place, tool
+
+
+def _schemas(message: Message, state: State) -> Iterator[tuple[str, str, Judgement]]:
+    """The schemas of a listing that are new: pointer, the tool's name, and what checking them gave."""
+    for place, tool in _listed(message):
+        name = tool.get("name") if isinstance(tool.get("name"), str) else ""
+        known = state.listing.tools.get(str(name))
+        if known and known.definition == tool:
+            continue  # said when it was listed first
+        for which in ("inputSchema", "outputSchema"):
+            if isinstance(tool.get(which), dict):
+                yield f"/result/tools/{place}/{which}", str(name)[:60], _checked(tool[which], message, state)
+
+
+def _checked(schema: dict[str, Any], message: Message, state: State) -> Judgement:
+    """Several rules ask for the same schema: each is checked once."""
+    known = state.checked.get(id(schema))
+    if known is None or known[0] is not schema:
+        known = state.checked[id(schema)] = (schema, _check(schema, message, state))
+    return known[1]
+
+
+def _check(schema: dict[str, Any], message: Message, state: State) -> Judgement:
+    """What its dialect says of a schema; before there was a default, any dialect may be meant."""
+    found = Foreign(schema, state.budget).check()
+    if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in _WITH_DEFAULT:
+        others = (Foreign(schema | {"$schema": dialect}, state.budget).check() for dialect in DIALECTS)
+        return next((other for other in others if other.outcome is not Outcome.NO_SCHEMA), found)
+    return found
+
+
+@rule(
+    "tools/schema-not-object",
+    "error",
+    'The `inputSchema` of a tool is a JSON Schema of an object: it has "type": "object".',
+    spec=f"{_TOOLS}#tool",
+    about="shape",
+    fails="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"string"}}]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
+    """Schemas of something else, or none."""
+    for place, tool in _listed(message):
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            name = str(tool.get("name"))[:60]
+            yield Fault(f"the inputSchema of {name} is not that of an object", f"/result/tools/{place}/inputSchema")
+
+
+@rule(
+    "tools/schema-invalid",
+    "error",
+    """The schema is none: its own dialect refuses it, or it refers to what it does not hold. Clients that compile it
+    refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect.""",
+    spec="basic#json-schema-usage",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","required":"text"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","required":["text"]}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
+    """Schemas that nobody can use."""
+    for pointer, name, found in _schemas(message, state):
+        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED):
+            what = pointer.rpartition("/")[2]
+            yield Fault(f"the {what} of {name} cannot be used: {found.message}", pointer + found.pointer)
+
+
+@rule(
+    "tools/schema-dialect",
+    "warning",
+    "The schema names a dialect of JSON Schema that we do not know; peers need not know it either.",
+    spec="basic#json-schema-usage",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"$schema":"https://example.com/schema","type":"object"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#",\
+"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_dialect(message: Message, state: State) -> Iterator[Fault]:
+    """Dialects that are unknown."""
+    for pointer, name, found in _schemas(message, state):
+        if found.outcome is Outcome.UNKNOWN_DIALECT:
+            yield Fault(f"{name} has a schema of the unknown dialect {found.message}", f"{pointer}/$schema")
+
+
+@rule(
+    "tools/schema-too-costly",
+    "error",
+    """The schema is larger than 256 KiB, deeper than 64 levels, or takes more than a second to evaluate. Clients should
+    bound what they do with it, and so do we: calls of the tool are not judged.""",
+    spec="basic#json-schema-usage",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < |deep-schema 2
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_too_costly(message: Message, state: State) -> Iterator[Fault]:
+    """Schemas that are beyond our bounds."""
+    for pointer, name, found in _schemas(message, state):
+        if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
+            yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", pointer)
+        elif found.outcome is Outcome.NOT_JUDGED:
+            yield Fault(f"the schema of {name} was not evaluated: {found.message}", pointer, severity="info")
+
+
+@rule(
+    "tools/duplicate-name",
+    "warning",
+    "Two tools of one listing have the same name; which of them a call means is anybody's guess.",
+    spec=f"{_TOOLS}#tool-names",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"echo",\
+"inputSchema":{"type":"object"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"Echo",\
+"inputSchema":{"type":"object"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def duplicate_name(message: Message, state: State) -> Iterator[Fault]:
+    """Names that stand twice in a page."""
+    seen: dict[str, int] = {}
+    for place, tool in _listed(message):
+        name = tool.get("name")
+        if isinstance(name, str) and seen.setdefault(name, place) != place:
+            yield Fault(f"the name {name[:60]!r} is that of tool {seen[name]} too", f"/result/tools/{place}/name")
+
+
+@rule(
+    "tools/definition-changed",
+    "info",
+    "A tool is listed otherwise than before: its description, its schemas or its annotations have changed.",
+    spec=f"{_TOOLS}#list-changed-notification",
+    fails=_LISTED + "        < notifications/tools/list_changed\n        > 3 tools/list\n"
+    '        < 3 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}',
+    passes=_LISTED + "        < notifications/tools/list_changed\n        > 3 tools/list\n"
+    '        < 3 = {"tools":[{"name":"other","inputSchema":{"type":"object"}}]}',
+    on=(Result,),
+    methods=("tools/list",),
+)
+def definition_changed(message: Message, state: State) -> Iterator[Fault]:
+    """Tools that are no longer what they were."""
+    for place, tool in _listed(message):
+        name = tool.get("name")
+        known = state.listing.tools.get(name) if isinstance(name, str) else None
+        if known and known.definition != tool:
+            members = sorted(key for key in {*known.definition, *tool} if known.definition.get(key) != tool.get(key))
+            announced = "" if state.listing.changed else ", and nothing has announced it"
+            sentence = f"{str(name)[:60]} has another {', '.join(members)[:100]} than before{announced}"
+            yield Fault(sentence, f"/result/tools/{place}", (known.listed,))
+
+
+@rule(
+    "tools/header-annotation",
+    "error",
+    """`x-mcp-header` names an HTTP header that carries an argument (2026-07-28): not empty, a token of RFC 9110, only
+    once in a tool, and only on a string, an integer or a boolean. Clients on HTTP must leave out a tool that breaks
+    this.""",
+    spec=f"{_TOOLS}#x-mcp-header",
+    revisions=_MODERN,
+    fails="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"query","inputSchema":\
+{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"My Region"}}}}]}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"query","inputSchema":\
+{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def header_annotation(message: Message, state: State) -> Iterator[Fault]:
+    """Annotations that no header can be made of."""
+    for place, tool in _listed(message):
+        seen: set[str] = set()
+        for path, schema in _annotated(tool.get("inputSchema"), f"/result/tools/{place}/inputSchema"):
+            name = schema["x-mcp-header"]
+            if not isinstance(name, str) or not name or not _TOKEN.issuperset(name):
+                yield Fault(f"{str(name)[:60]!r} is no name of a header", f"{path}/x-mcp-header")
+            elif name.lower() in seen:
+                yield Fault(f"{name[:60]!r} is the header of two arguments", f"{path}/x-mcp-header")
+            elif schema.get("type") not in ("string", "integer", "boolean"):
+                yield Fault(f"{name[:60]!r} is on something else than a string, an integer or a boolean", path)
+            seen.add(str(name).lower())
+
+
+def _annotated(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The properties with `x-mcp-header`, those inside of properties too."""
+    stack = [(path, schema)]
+    while stack:
+        path, schema = stack.pop()
+        properties = member(schema, "properties")
+        for name, inner in properties.items() if isinstance(properties, dict) else ():
+            below = f"{path}/properties/{name[:100]}"[:2000]
+            if isinstance(inner, dict):
+                if "x-mcp-header" in inner:
+                    yield below, inner
+                stack.append((below, inner))

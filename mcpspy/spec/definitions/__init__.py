@@ -1,0 +1,63 @@
+"""The message shapes of all revisions of MCP, in the notation of `mcpspy.spec.shapes`, one module for each topic.
+
+They are our own writing, after the specification's text and its schema.ts; `tests/spec/test_definitions.py`
+compares what is built from them with the official schemas, definition by definition, where those are at hand.
+"""
+
+from functools import cache
+
+from mcpspy.spec.definitions import (
+    base,
+    content,
+    elicitation,
+    errors,
+    flow,
+    lifecycle,
+    messages,
+    prompts,
+    resources,
+    sampling,
+    stateless,
+    tasks,
+    tools,
+)
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.shapes import Definitions, Schema, build
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+TOPICS = {
+    "base": base.DEFINITIONS,
+    "lifecycle": lifecycle.DEFINITIONS,
+    "tools": tools.DEFINITIONS,
+    "resources": resources.DEFINITIONS,
+    "prompts": prompts.DEFINITIONS,
+    "content": content.DEFINITIONS,
+    "sampling": sampling.DEFINITIONS,
+    "elicitation": elicitation.DEFINITIONS,
+    "flow": flow.DEFINITIONS,
+    "tasks": tasks.DEFINITIONS,
+    "stateless": stateless.DEFINITIONS,
+    "errors": errors.DEFINITIONS,
+    "messages": messages.DEFINITIONS,
+}
+"""The definitions by topic; none stands in two."""
+
+DEFINITIONS: Definitions = {name: shape for topic in TOPICS.values() for name, shape in topic.items()}
+"""All definitions, by their official names."""
+
+
+@cache
+def definitions(revision: Revision) -> dict[str, Schema]:
+    """The definitions of a revision as JSON Schema, by their official names; not to be changed."""
+    return build(DEFINITIONS, revision)
+
+
+def schema(revision: Revision) -> Schema:
+    """The JSON Schema (2020-12) of a revision: `$defs` and nothing to validate by itself."""
+    return {"$schema": DIALECT, "$defs": definitions(revision)}
+
+
+def revisions_with(name: str) -> tuple[Revision, ...]:
+    """The revisions that have a definition, in the order of publication."""
+    return tuple(revision for revision in Revision if name in definitions(revision))

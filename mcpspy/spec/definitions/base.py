@@ -1,0 +1,161 @@
+"""Requests, notifications and results as such: what all of them have, and what JSON-RPC wraps them in.
+
+Until 2025-06-18 the definitions of requests and notifications left `jsonrpc` and `id` to JSONRPCRequest and
+JSONRPCNotification; since 2025-11-25 each has them itself. What the server asks for inside an InputRequiredResult
+(2026-07-28) is no JSON-RPC message, and has neither.
+"""
+
+from collections.abc import Callable
+
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.shapes import (
+    INTEGER,
+    OBJECT,
+    R2025_03_26,
+    R2025_06_18,
+    R2025_11_25,
+    R2026_07_28,
+    STRING,
+    Definitions,
+    Record,
+    Type,
+    Varying,
+    array,
+    changed,
+    const,
+    deprecated,
+    either,
+    enum,
+    mapping,
+    named_since,
+    only,
+    optional,
+    record,
+    since,
+    until,
+)
+
+JSONRPC = const("2.0")
+META = "io.modelcontextprotocol/"
+"""The prefix of the `_meta` keys that the protocol itself defines."""
+
+PAGE = changed(optional("PaginatedRequestParams"), {R2026_07_28: "PaginatedRequestParams"})
+"""The params of a request for a list."""
+
+
+def request(method: str, params: Type, *, envelope: Callable[[Revision, Type], Varying] = since) -> Record:
+    """A request; `envelope` says in which revisions it is a JSON-RPC message by itself, `since` or `only`."""
+    return record(
+        {
+            "jsonrpc": envelope(R2025_11_25, JSONRPC),
+            "id": envelope(R2025_11_25, "RequestId"),
+            "method": const(method),
+            "params": params,
+        }
+    )
+
+
+def input_request(method: str, params: Type) -> Record:
+    """A request of the server to the client, which 2026-07-28 puts into an InputRequiredResult."""
+    return request(method, params, envelope=only)
+
+
+def notification(method: str, params: Type) -> Record:
+    """A notification."""
+    return record({"jsonrpc": since(R2025_11_25, JSONRPC), "method": const(method), "params": params})
+
+
+def response(result: Type) -> Varying:
+    """The whole answer to a request; only 2026-07-28 has a definition of its own for each."""
+    return since(R2026_07_28, record({"jsonrpc": JSONRPC, "id": "RequestId", "result": result}))
+
+
+_ID: Type = {"type": ["string", "integer"]}
+_RESULT_RESPONSE = record({"jsonrpc": JSONRPC, "id": "RequestId", "result": "Result"})
+_BATCH_REQUEST = array(either("JSONRPCRequest", "JSONRPCNotification"))
+_BATCH_RESPONSE = array(either("JSONRPCResponse", "JSONRPCError"))
+
+_PARAMETERS: Definitions = {
+    "MetaObject": named_since(R2026_07_28, OBJECT),
+    "RequestMetaObject": named_since(
+        R2026_07_28,
+        record(
+            {
+                "progressToken?": "ProgressToken",
+                META + "protocolVersion": since(R2026_07_28, STRING),
+                META + "clientInfo?": since(R2026_07_28, "Implementation"),
+                META + "clientCapabilities": since(R2026_07_28, "ClientCapabilities"),
+                META + "logLevel?": since(R2026_07_28, deprecated(R2026_07_28, "LoggingLevel")),
+            }
+        ),
+    ),
+    "NotificationMetaObject": named_since(
+        R2026_07_28, record({META + "subscriptionId?": since(R2026_07_28, "RequestId")})
+    ),
+    "ResultMetaObject": named_since(R2026_07_28, record({META + "serverInfo?": since(R2026_07_28, "Implementation")})),
+    "RequestParams": named_since(
+        R2025_11_25,
+        record({"_meta": changed(optional("RequestMetaObject"), {R2026_07_28: "RequestMetaObject"})}),
+    ),
+    "NotificationParams": named_since(R2025_11_25, record({"_meta?": "NotificationMetaObject"})),
+    "PaginatedRequestParams": named_since(
+        R2025_11_25, record({"cursor?": STRING}, since(R2025_11_25, "RequestParams"))
+    ),
+    "ProgressToken": _ID,
+    "Cursor": STRING,
+    "Role": enum("user", "assistant"),
+}
+
+_JSON: Definitions = {
+    "JSONValue": since(
+        R2026_07_28,
+        either("JSONObject", array("JSONValue"), {"type": ["string", "number", "boolean", "null"]}),
+    ),
+    "JSONObject": named_since(R2026_07_28, changed(OBJECT, {R2026_07_28: mapping("JSONValue")})),
+    "JSONArray": since(R2026_07_28, array("JSONValue")),
+}
+
+_MESSAGES: Definitions = {
+    "Request": record({"method": STRING, "params?": changed("RequestParams", {R2025_11_25: OBJECT})}),
+    "Notification": record({"method": STRING, "params?": changed("NotificationParams", {R2025_11_25: OBJECT})}),
+    "Result": record({"_meta?": "ResultMetaObject", "resultType": since(R2026_07_28, STRING)}),
+    "ResultType": since(R2026_07_28, STRING),
+    "EmptyResult": "Result",
+    "PaginatedRequest": record(
+        {
+            "jsonrpc": since(R2025_11_25, JSONRPC),
+            "id": since(R2025_11_25, "RequestId"),
+            "method": STRING,
+            "params": PAGE,
+        }
+    ),
+    "PaginatedResult": record({"nextCursor?": STRING}, "Result"),
+    "CacheableResult": since(
+        R2026_07_28,
+        record({"ttlMs": INTEGER | {"minimum": 0}, "cacheScope": enum("public", "private")}, "Result"),
+    ),
+}
+
+_JSONRPC: Definitions = {
+    "RequestId": _ID,
+    "JSONRPCRequest": record({"jsonrpc": JSONRPC, "id": "RequestId"}, "Request"),
+    "JSONRPCNotification": record({"jsonrpc": JSONRPC}, "Notification"),
+    "JSONRPCResponse": changed(
+        _RESULT_RESPONSE, {R2025_11_25: either("JSONRPCResultResponse", "JSONRPCErrorResponse")}
+    ),
+    "JSONRPCResultResponse": since(R2025_11_25, _RESULT_RESPONSE),
+    "JSONRPCBatchRequest": only(R2025_03_26, _BATCH_REQUEST),
+    "JSONRPCBatchResponse": only(R2025_03_26, _BATCH_RESPONSE),
+    "JSONRPCMessage": either(
+        "JSONRPCRequest",
+        "JSONRPCNotification",
+        only(R2025_03_26, _BATCH_REQUEST),
+        until(R2025_06_18, "JSONRPCResponse"),
+        "JSONRPCResultResponse",
+        "JSONRPCError",
+        "JSONRPCErrorResponse",
+        only(R2025_03_26, _BATCH_RESPONSE),
+    ),
+}
+
+DEFINITIONS: Definitions = _PARAMETERS | _JSON | _MESSAGES | _JSONRPC

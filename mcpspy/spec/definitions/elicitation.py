@@ -1,0 +1,151 @@
+"""Elicitation: a server asks the user, by a form (since 2025-06-18) or a web page (since 2025-11-25).
+
+The questions of a form are a small part of JSON Schema: strings, numbers, booleans, and choices among titled or
+untitled values, of which one or several may be chosen.
+"""
+
+from mcpspy.spec.definitions.base import input_request, notification
+from mcpspy.spec.shapes import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    R2025_06_18,
+    R2025_11_25,
+    STRING,
+    URI,
+    Definitions,
+    array,
+    changed,
+    const,
+    either,
+    enum,
+    mapping,
+    named_since,
+    only,
+    record,
+    since,
+    until,
+)
+
+_TITLED = record({"title?": STRING, "description?": STRING})
+_DEFAULT = since(R2025_11_25, STRING)
+_CHOICES = array(record({"const": STRING, "title": STRING}))
+_SEVERAL = record(
+    {"type": const("array"), "minItems?": INTEGER, "maxItems?": INTEGER, "default?": array(STRING)}, _TITLED
+)
+_ENUM_NAMES = record(
+    {"type": const("string"), "enum": array(STRING), "enumNames?": array(STRING), "default?": _DEFAULT}, _TITLED
+)
+_ENUM_SCHEMAS = (
+    "UntitledSingleSelectEnumSchema",
+    "TitledSingleSelectEnumSchema",
+    "UntitledMultiSelectEnumSchema",
+    "TitledMultiSelectEnumSchema",
+    "LegacyTitledEnumSchema",
+)
+
+_REQUESTS: Definitions = {
+    "ElicitRequest": since(R2025_06_18, input_request("elicitation/create", "ElicitRequestParams")),
+    "ElicitRequestParams": since(
+        R2025_06_18, named_since(R2025_11_25, either("ElicitRequestFormParams", "ElicitRequestURLParams"))
+    ),
+    "ElicitRequestFormParams": since(
+        R2025_06_18,
+        named_since(
+            R2025_11_25,
+            record(
+                {
+                    "mode?": since(R2025_11_25, const("form")),
+                    "message": STRING,
+                    "requestedSchema": record(
+                        {
+                            "$schema?": since(R2025_11_25, STRING),
+                            "type": const("object"),
+                            "properties": mapping("PrimitiveSchemaDefinition"),
+                            "required?": array(STRING),
+                        }
+                    ),
+                },
+                "TaskAugmentedRequestParams",
+            ),
+        ),
+    ),
+    "ElicitRequestURLParams": since(
+        R2025_11_25,
+        record(
+            {
+                "mode": const("url"),
+                "message": STRING,
+                "elicitationId": only(R2025_11_25, STRING),
+                "url": URI,
+            },
+            "TaskAugmentedRequestParams",
+        ),
+    ),
+    "ElicitResult": since(
+        R2025_06_18,
+        record(
+            {
+                "action": enum("accept", "decline", "cancel"),
+                "content?": mapping(
+                    either({"type": ["string", "number", "boolean"]}, since(R2025_11_25, array(STRING))),
+                ),
+            },
+            until(R2025_11_25, "Result"),
+        ),
+    ),
+    "ElicitationCompleteNotification": only(
+        R2025_11_25, notification("notifications/elicitation/complete", record({"elicitationId": STRING}))
+    ),
+}
+
+_QUESTIONS: Definitions = {
+    "PrimitiveSchemaDefinition": since(
+        R2025_06_18,
+        either("StringSchema", "NumberSchema", "BooleanSchema", until(R2025_06_18, "EnumSchema"), *_ENUM_SCHEMAS),
+    ),
+    "StringSchema": since(
+        R2025_06_18,
+        record(
+            {
+                "type": const("string"),
+                "minLength?": INTEGER,
+                "maxLength?": INTEGER,
+                "format?": enum("email", "uri", "date", "date-time"),
+                "default?": _DEFAULT,
+            },
+            _TITLED,
+        ),
+    ),
+    "NumberSchema": since(
+        R2025_06_18,
+        record(
+            {
+                "type": enum("number", "integer"),
+                "minimum?": NUMBER,
+                "maximum?": NUMBER,
+                "default?": since(R2025_11_25, NUMBER),
+            },
+            _TITLED,
+        ),
+    ),
+    "BooleanSchema": since(R2025_06_18, record({"type": const("boolean"), "default?": BOOLEAN}, _TITLED)),
+    "EnumSchema": since(R2025_06_18, changed(_ENUM_NAMES, {R2025_11_25: either(*_ENUM_SCHEMAS)})),
+    "LegacyTitledEnumSchema": since(R2025_11_25, _ENUM_NAMES),
+    "SingleSelectEnumSchema": since(
+        R2025_11_25, either("UntitledSingleSelectEnumSchema", "TitledSingleSelectEnumSchema")
+    ),
+    "UntitledSingleSelectEnumSchema": since(
+        R2025_11_25, record({"type": const("string"), "enum": array(STRING), "default?": STRING}, _TITLED)
+    ),
+    "TitledSingleSelectEnumSchema": since(
+        R2025_11_25, record({"type": const("string"), "oneOf": _CHOICES, "default?": STRING}, _TITLED)
+    ),
+    "MultiSelectEnumSchema": since(R2025_11_25, either("UntitledMultiSelectEnumSchema", "TitledMultiSelectEnumSchema")),
+    "UntitledMultiSelectEnumSchema": since(
+        R2025_11_25, record({"items": record({"type": const("string"), "enum": array(STRING)})}, _SEVERAL)
+    ),
+    "TitledMultiSelectEnumSchema": since(R2025_11_25, record({"items": record({"anyOf": _CHOICES})}, _SEVERAL)),
+}
+
+DEFINITIONS: Definitions = _REQUESTS | _QUESTIONS

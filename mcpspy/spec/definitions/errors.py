@@ -1,0 +1,68 @@
+"""Errors: what a response carries instead of a result.
+
+`Error` is the object itself; the definitions with a code of MCP's own, unlike those of JSON-RPC's five codes, are of
+the whole response.
+"""
+
+from mcpspy.spec.definitions.base import JSONRPC
+from mcpspy.spec.shapes import (
+    ANY,
+    INTEGER,
+    R2025_06_18,
+    R2025_11_25,
+    R2026_07_28,
+    STRING,
+    Definitions,
+    Type,
+    Varying,
+    array,
+    both,
+    const,
+    named_since,
+    only,
+    record,
+    since,
+    until,
+)
+
+
+def _standard(code: int) -> Varying:
+    return since(R2026_07_28, record({"code": const(code)}, "Error"))
+
+
+def _with_code(error: Type) -> Type:
+    """A response whose error says more than that it is one."""
+    return record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": both("Error", error)})
+
+
+DEFINITIONS: Definitions = {
+    "Error": named_since(R2025_11_25, record({"code": INTEGER, "message": STRING, "data?": ANY})),
+    "JSONRPCError": until(R2025_06_18, record({"jsonrpc": JSONRPC, "id": "RequestId", "error": "Error"})),
+    "JSONRPCErrorResponse": since(R2025_11_25, record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": "Error"})),
+    "ParseError": _standard(-32700),
+    "InvalidRequestError": _standard(-32600),
+    "MethodNotFoundError": _standard(-32601),
+    "InvalidParamsError": _standard(-32602),
+    "InternalError": _standard(-32603),
+    "URLElicitationRequiredError": only(
+        R2025_11_25,
+        _with_code(
+            record({"code": const(-32042), "data": record({"elicitations": array("ElicitRequestURLParams")})}),
+        ),
+    ),
+    "HeaderMismatchError": since(R2026_07_28, _with_code(record({"code": const(-32020)}))),
+    "MissingRequiredClientCapabilityError": since(
+        R2026_07_28,
+        _with_code(
+            record({"code": const(-32021), "data": record({"requiredCapabilities": "ClientCapabilities"})}),
+        ),
+    ),
+    "UnsupportedProtocolVersionError": since(
+        R2026_07_28,
+        _with_code(
+            record(
+                {"code": const(-32022), "data": record({"supported": array(STRING), "requested": STRING})},
+            ),
+        ),
+    ),
+}

@@ -1,0 +1,48 @@
+"""Tasks: requests whose result is fetched later. Part of the protocol in 2025-11-25 only; an extension afterwards."""
+
+from mcpspy.spec.definitions.base import notification, request
+from mcpspy.spec.shapes import (
+    INTEGER,
+    R2025_11_25,
+    STRING,
+    Definitions,
+    array,
+    both,
+    enum,
+    only,
+    optional,
+    record,
+)
+
+_TASK_ID = record({"taskId": STRING})
+
+_TASKS: Definitions = {
+    "Task": record(
+        {
+            "status": "TaskStatus",
+            "statusMessage?": STRING,
+            "createdAt": STRING,
+            "lastUpdatedAt": STRING,
+            "ttl": {"type": ["integer", "null"]},
+            "pollInterval?": INTEGER,
+        },
+        _TASK_ID,
+    ),
+    "TaskStatus": enum("working", "input_required", "completed", "failed", "cancelled"),
+    "TaskMetadata": record({"ttl?": INTEGER}),
+    "RelatedTaskMetadata": _TASK_ID,
+    "TaskAugmentedRequestParams": record({"task?": "TaskMetadata"}, "RequestParams"),
+    "CreateTaskResult": record({"task": "Task"}, "Result"),
+    "GetTaskRequest": request("tasks/get", _TASK_ID),
+    "GetTaskResult": both("Result", "Task"),
+    "GetTaskPayloadRequest": request("tasks/result", _TASK_ID),
+    "GetTaskPayloadResult": record({}, "Result"),
+    "CancelTaskRequest": request("tasks/cancel", _TASK_ID),
+    "CancelTaskResult": both("Result", "Task"),
+    "ListTasksRequest": request("tasks/list", optional("PaginatedRequestParams")),
+    "ListTasksResult": record({"tasks": array("Task")}, "PaginatedResult"),
+    "TaskStatusNotification": notification("notifications/tasks/status", "TaskStatusNotificationParams"),
+    "TaskStatusNotificationParams": both("NotificationParams", "Task"),
+}
+
+DEFINITIONS: Definitions = {name: only(R2025_11_25, shape) for name, shape in _TASKS.items()}

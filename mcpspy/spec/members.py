@@ -1,0 +1,216 @@
+"""The members of a message beside its shape: which the revision does not have, which it advises against, and formats.
+
+The theory. A validator says yes or no; here a message is walked beside the definitions, each value with the shapes that
+it may have. Of a union, those alternatives count that the value's own constants do not rule out. A member that none of
+a value's shapes knows is allowed in MCP; it is worth a word where another revision knows it.
+
+The walk takes any message, right or wrong, of any depth, and never raises.
+"""
+
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcpspy.spec.definitions import definitions
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.schema import excerpt, pointer
+from mcpspy.spec.shapes import Schema
+
+Path = tuple[str | int, ...]
+_ENOUGH = 50  # members of other revisions in one message
+
+URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may have, `#` at most once
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
+    r"(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"
+)
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NOT_IN_URI = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class BadFormat:
+    """A string that is not what its definition says it is."""
+
+    pointer: str
+    format: str
+    """`uri` (RFC 3986), `iri` where only characters beyond ASCII are wrong in one, or `byte` (base64, RFC 4648)."""
+    found: str
+    why: str
+    """What it is not, and why: `URI: it has no scheme`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A member that the revision does not define, but others do."""
+
+    pointer: str
+    name: str
+    revisions: tuple[Revision, ...]
+    """Those that define it, in the order of publication."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """A part of a message that the revision advises against."""
+
+    pointer: str
+    """Of the message itself it is empty."""
+    name: str
+    """The member, or the definition where it is all of the message."""
+
+
+def bad_formats(revision: Revision, definition: str, message: Any) -> list[BadFormat]:
+    """The strings that should be URIs or base64 and are not; JSON Schema itself was not asked."""
+    found = []
+    for path, value, shapes in _walk(revision, definition, message):
+        for name in {shape["format"] for shape in shapes if "format" in shape} if isinstance(value, str) else ():
+            if name == "uri" and not URI.fullmatch(value):
+                is_iri = _SCHEME.match(value) and URI.fullmatch(_BEYOND_ASCII.sub("x", value))
+                why = f"URI: {_why_no_uri(value)}"
+                found.append(BadFormat(pointer(list(path)), "iri" if is_iri else "uri", excerpt(value), why))
+            elif name == "byte" and not _is_base64(value):
+                found.append(BadFormat(pointer(list(path)), "byte", excerpt(value), "base64"))
+    return found
+
+
+def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhere]:
+    """The members that only other revisions define."""
+    found = []
+    for path, value, shapes in _walk(revision, definition, message):
+        if not isinstance(value, dict) or not _has_members(shapes):
+            continue
+        known: set[str] = set().union(*(shape.get("properties", ()) for shape in shapes))
+        unknown = [name for name in value if name not in known]
+        if not unknown:
+            continue
+        names = {other: _names(other, definition, message, path) for other in Revision}
+        for name in unknown:
+            others = tuple(other for other in Revision if name in names[other])
+            if others:
+                found.append(Elsewhere(pointer([*path, name]), name, others))
+        if len(found) > _ENOUGH:
+            break
+    return found
+
+
+def outdated(revision: Revision, definition: str, message: Any) -> list[Outdated]:
+    """The outermost parts that are deprecated in the revision."""
+    found: list[Outdated] = []
+    covered: set[Path] = set()
+    for path, value, shapes in _walk(revision, definition, message):
+        if path and path[:-1] in covered:
+            covered.add(path)
+        elif any(shape.get("deprecated") for shape in shapes) and value != "none":  # includeContext: none is fine
+            covered.add(path)
+            name = next((str(step) for step in reversed(path) if isinstance(step, str)), definition)
+            found.append(Outdated(pointer(list(path)), name))
+    return found
+
+
+def _has_members(shapes: list[Schema]) -> bool:
+    """Whether the shapes name members, and are no maps."""
+    return any("properties" in shape for shape in shapes) and not any("additionalProperties" in it for it in shapes)
+
+
+def _why_no_uri(text: str) -> str:
+    """What is wrong with it first, in words."""
+    if not _SCHEME.match(text):
+        return "it has no scheme"
+    wrong = _NOT_IN_URI.search(text)
+    if wrong is None:
+        return "it has a % that no two hexadecimal digits follow, or a second #"
+    encoded = "".join(f"%{byte:02X}" for byte in wrong[0].encode("utf-8", "replace"))
+    return f"{excerpt(wrong[0])} has to be written as {encoded} (RFC 3986)"
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _names(revision: Revision, definition: str, message: Any, path: Path) -> set[str]:
+    """The members that a revision knows of what stands at `path`."""
+    shapes = _roots(revision, definition, message)
+    value = message
+    for step in path:
+        shapes, value = _below(revision, shapes, step, value[step]), value[step]
+    return set().union(*(shape.get("properties", ()) for shape in shapes))
+
+
+def _walk(revision: Revision, definition: str, message: Any) -> Iterator[tuple[Path, Any, list[Schema]]]:
+    """Each value that the definitions know something of, outside in, with the shapes that it may have."""
+    stack: list[tuple[Path, Any, list[Schema]]] = [((), message, _roots(revision, definition, message))]
+    while stack:
+        path, value, shapes = stack.pop()
+        yield path, value, shapes
+        for step, inner in reversed(_parts(value)):
+            known = _below(revision, shapes, step, inner)
+            if known:
+                stack.append(((*path, step), inner, known))
+
+
+def _parts(value: Any) -> list[tuple[str | int, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    return list(enumerate(value)) if isinstance(value, list) else []
+
+
+def _roots(revision: Revision, definition: str, message: Any) -> list[Schema]:
+    """The shapes of a whole message: its definition, and the envelope that some revisions leave to JSON-RPC."""
+    there = definitions(revision)
+    envelope = [f"JSONRPC{kind}" for kind in ("Request", "Notification") if definition.endswith(kind)]
+    names = [name for name in (definition, *envelope) if name in there]
+    return [shape for name in names for shape in _shapes(revision, there[name], message)]
+
+
+def _below(revision: Revision, shapes: list[Schema], step: str | int, value: Any) -> list[Schema]:
+    """The shapes of a member or an item of what has `shapes`."""
+    found = []
+    for shape in shapes:
+        if isinstance(step, int):
+            inner = shape.get("items")
+        else:
+            inner = shape.get("properties", {}).get(step) or shape.get("additionalProperties")
+        if inner:
+            found += _shapes(revision, inner, value)
+    return found
+
+
+def _shapes(revision: Revision, schema: Schema, value: Any) -> list[Schema]:
+    """A schema and those that it stands for: by reference, all at once, or one of which `value` may be."""
+    found = [schema]
+    if "$ref" in schema:
+        found += _shapes(revision, _target(revision, schema), value)
+    for part in schema.get("allOf", ()):
+        found += _shapes(revision, part, value)
+    for alternative in schema.get("anyOf", ()):
+        if _may_be(revision, alternative, value):
+            found += _shapes(revision, alternative, value)
+    return found
+
+
+def _target(revision: Revision, schema: Schema) -> Schema:
+    return definitions(revision)[schema["$ref"].removeprefix("#/$defs/")]
+
+
+def _may_be(revision: Revision, schema: Schema, value: Any) -> bool:
+    """Whether neither the kind of `value` nor one of its constants rules an alternative out."""
+    while "$ref" in schema:
+        schema = _target(revision, schema)
+    if schema.get("type") in ("object", "array"):
+        if not isinstance(value, dict if schema["type"] == "object" else list):
+            return False
+        if not set(schema.get("required", ())) <= set(value if isinstance(value, dict) else ()):
+            return False
+        members = schema.get("properties", {}).items()
+        return not any(
+            "const" in member and name in value and value[name] != member["const"] for name, member in members
+        )
+    return True

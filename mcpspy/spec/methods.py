@@ -1,0 +1,127 @@
+"""The methods of each revision: who may send them, and which definitions judge the message and its answer.
+
+The table is read out of the definitions. ClientRequest, ServerRequest, ClientNotification and ServerNotification say
+who sends what; a request's method is the constant of its definition; and the result of `XRequest` is `XResult` where
+there is one, else EmptyResult. What a union cannot say is in `result_definition`: which of two results an answer is.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from mcpspy.spec.definitions import definitions
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.shapes import R2025_11_25, Schema
+
+Side = Literal["client", "server"]
+Kind = Literal["request", "notification"]
+
+_UNIONS: tuple[tuple[str, Side, Kind], ...] = (
+    ("ClientRequest", "client", "request"),
+    ("ServerRequest", "server", "request"),
+    ("ClientNotification", "client", "notification"),
+    ("ServerNotification", "server", "notification"),
+)
+_FOR_TASKS = ("tools/call", "sampling/createMessage", "elicitation/create")  # 2025-11-25, tasks#capabilities
+_ERRORS = {
+    -32042: "URLElicitationRequiredError",
+    -32020: "HeaderMismatchError",
+    -32021: "MissingRequiredClientCapabilityError",
+    -32022: "UnsupportedProtocolVersionError",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method in one revision."""
+
+    name: str
+    kind: Kind
+    senders: tuple[Side, ...]
+    definition: str
+    """Of the request or notification."""
+    result: str | None
+    """Of a request: the definition of its ordinary result."""
+    as_task: bool
+    """Whether the request may ask for a task (2025-11-25)."""
+    asks_back: bool
+    """Whether the answer may be an InputRequiredResult (2026-07-28)."""
+
+
+@cache
+def methods(revision: Revision) -> dict[str, Method]:
+    """The methods of a revision, by name; not to be changed."""
+    found: dict[str, Method] = {}
+    for union, side, kind in _UNIONS:
+        for definition in _alternatives(revision, union):
+            name = definitions(revision)[definition]["properties"]["method"]["const"]
+            senders = (*found[name].senders, side) if name in found else (side,)
+            found[name] = _method(revision, name, kind, senders, definition)
+    return found
+
+
+def _alternatives(revision: Revision, union: str) -> list[str]:
+    schema = definitions(revision).get(union)
+    alternatives = [] if schema is None else schema.get("anyOf", [schema])
+    return [_target(alternative) for alternative in alternatives]
+
+
+def _target(reference: Schema) -> str:
+    return str(reference["$ref"].removeprefix("#/$defs/"))
+
+
+def _method(revision: Revision, name: str, kind: Kind, senders: tuple[Side, ...], definition: str) -> Method:
+    if kind == "notification":
+        return Method(name, kind, senders, definition, None, as_task=False, asks_back=False)
+    there = definitions(revision)
+    stem = definition.removesuffix("Request")
+    result = f"{stem}Result" if f"{stem}Result" in there else "EmptyResult"
+    response = there.get(f"{stem}ResultResponse", {})
+    return Method(
+        name,
+        kind,
+        senders,
+        definition,
+        result,
+        as_task=name in _FOR_TASKS and revision is R2025_11_25,
+        asks_back="anyOf" in response.get("properties", {}).get("result", {}),
+    )
+
+
+def revisions_with_method(name: str) -> tuple[Revision, ...]:
+    """The revisions that have a method, in the order of publication."""
+    return _revisions().get(name, ())
+
+
+@cache
+def _revisions() -> dict[str, tuple[Revision, ...]]:
+    names = {name for revision in Revision for name in methods(revision)}
+    return {name: tuple(revision for revision in Revision if name in methods(revision)) for name in names}
+
+
+def result_definition(method: Method, params: Any, result: Any) -> str:
+    """The definition that judges the result of a request, `params` being those of the request.
+
+    A request for a task may be answered by one (2025-11-25, tasks), or as usual by who knows no tasks. A `resultType`
+    that the revision does not know belongs to an extension (2026-07-28, basic): a Result, and more cannot be said.
+    """
+    if method.as_task and _has(params, "task") and _has(result, "task"):
+        return "CreateTaskResult"
+    result_type = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
+    if method.asks_back and result_type == "input_required":
+        return "InputRequiredResult"
+    known = result_type in ("complete", "input_required") or not isinstance(result_type, str)
+    return method.result if known and method.result else "Result"
+
+
+def error_definition(revision: Revision, code: Any) -> str:
+    """The definition that judges a response with an error of this code."""
+    there = definitions(revision)
+    special = _ERRORS.get(code) if type(code) is int else None
+    if special in there:
+        return str(special)
+    return "JSONRPCErrorResponse" if "JSONRPCErrorResponse" in there else "JSONRPCError"
+
+
+def _has(value: Any, key: str) -> bool:
+    return isinstance(value, dict) and key in value

@@ -1,0 +1,345 @@
+"""The schemas that peers send, and what they say of arguments and results: hostile until proved otherwise.
+
+The theory. A schema of a few hundred bytes can ask for a file of ours, for a web page, or for a year of computing. So
+nothing is ever fetched; patterns run on an engine that takes linear time; what is too large or too deep is not looked
+at; and what is more than so much work, or refers to itself, is judged by a process of its own, which is killed after a
+second; all of them together have a budget. `jsonschema` never sees these schemas: its patterns cannot be bounded.
+
+A judgement is a value, whatever the schema and the instance are.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from mcpspy.spec.definitions import DIALECT
+from mcpspy.spec.schema import DEPTH, plain, pointer, refuse
+
+SIZE = 256 * 1024
+"""Bytes of JSON that a schema may have."""
+LEVELS = 64
+"""How deeply a schema may be nested."""
+WEIGHT = 1000
+"""How many references, combinations and patterns, all expanded, are evaluated in this process."""
+WORK = 10_000_000
+"""The same, times the values of the instance: about a second."""
+SECONDS = 1.0
+"""What the process for anything heavier may take, its own start included."""
+BUDGET = 5.0
+"""Seconds that all those processes together may take, of one capture."""
+
+_CPU_SECONDS = 2  # for a process whose parent is gone, and kills it no more
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+_COMBINING = ("allOf", "anyOf", "oneOf", "prefixItems")
+_APPLYING = ("$ref", "not", "if", "contains", "dependentSchemas", "enum")
+_UNTOLD = ("$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems")
+"""Keywords whose cost only the library could tell: it may double at every level."""
+_RENAMING = ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
+"""Those that, below the root, change what a reference means."""
+_VALUES = ("const", "default", "examples")
+"""Keywords whose value is no schema."""
+_PATTERN = 20  # what a pattern weighs: compiling one takes up to a millisecond
+_DRAFTS = {
+    DIALECT: jsonschema_rs.Draft202012Validator,
+    "https://json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
+    "http://json-schema.org/draft-07/schema": jsonschema_rs.Draft7Validator,
+    "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
+    "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
+}
+DIALECTS = tuple(_DRAFTS)
+"""Those that are known, the latest first."""
+
+
+class Outcome(Enum):
+    """What came of judging."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    """The instance does not satisfy the schema."""
+    NO_SCHEMA = "no schema"
+    """The schema is not one: its own dialect refuses it."""
+    UNKNOWN_DIALECT = "unknown dialect"
+    UNRESOLVED = "unresolved"
+    """It refers to what is not in it; nothing is fetched."""
+    UNSUPPORTED = "unsupported"
+    """A pattern that the linear engine cannot run (look-around, back-references) or that is too large."""
+    TOO_LARGE = "too large"
+    TOO_COSTLY = "too costly"
+    """Judging it took more than SECONDS, or broke the process that did."""
+    NOT_JUDGED = "not judged"
+    """Nothing is known: BUDGET is spent, or what judges has failed, which is no fault of the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a schema says of an instance, or why it says nothing."""
+
+    outcome: Outcome
+    pointer: str = ""
+    """JSON Pointer: into the instance where that is invalid, into the schema where that is none."""
+    message: str = ""
+    """One sentence, clipped; empty where the outcome says all."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What the processes for the schemas of one capture may still take, in seconds."""
+
+    left: float = BUDGET
+
+
+class Foreign:
+    """A schema of a peer, measured once and compiled when it is first needed; what is heavy takes from `budget`."""
+
+    def __init__(self, schema: Any, budget: Budget | None = None) -> None:
+        self._raw = _raw(schema)
+        self._budget = budget or Budget()
+        self._weight = inf if self._raw is None else _weight(self._raw)
+        self._costly = False
+
+    def check(self) -> Judgement:
+        """Whether it is a schema that can be judged by: VALID, or why not."""
+        if self._raw is None:
+            return _TOO_LARGE
+        if self._weight <= WEIGHT:
+            return _compiled(self._raw)[1]
+        found = self._apart(None)
+        return Judgement(Outcome.VALID) if found.outcome is Outcome.INVALID else found  # of null it says what it likes
+
+    def judge(self, instance: Any) -> Judgement:
+        """What it says of an instance. A schema that was too costly once is not tried again."""
+        if self._raw is None:
+            return _TOO_LARGE
+        if self._weight and (self._weight > WEIGHT or self._weight * _values(instance) > WORK):
+            return self._apart(instance)
+        return _judged(self._raw, instance)
+
+    def _apart(self, instance: Any) -> Judgement:
+        assert self._raw is not None
+        if self._costly:
+            return _TOO_COSTLY
+        if self._budget.left <= 0:
+            return _NOT_JUDGED
+        begun = time.monotonic()
+        found = _apart(self._raw, instance)
+        self._budget.left -= time.monotonic() - begun
+        self._costly = found.outcome is Outcome.TOO_COSTLY
+        return found
+
+
+_TOO_LARGE = Judgement(Outcome.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")
+_TOO_COSTLY = Judgement(Outcome.TOO_COSTLY, "", f"not judged within {SECONDS:g} s")
+_NOT_JUDGED = Judgement(Outcome.NOT_JUDGED, "", f"the schemas before it took {BUDGET:g} s")
+_FAILED = Judgement(Outcome.NOT_JUDGED, "", "the process that evaluates schemas failed, which is a bug of mcpspy")
+
+
+def _raw(schema: Any) -> bytes | None:
+    """The schema as JSON; None where it is too large or too deep."""
+    if _depth(schema) > LEVELS:
+        return None
+    try:
+        raw = orjson.dumps(schema)
+    except orjson.JSONEncodeError:  # a lone surrogate, a long integer
+        raw = json.dumps(plain(schema)).encode()
+    return raw if len(raw) <= SIZE else None
+
+
+def _depth(value: Any) -> int:
+    """How deep a value goes, counted to LEVELS and a little further."""
+    level, levels = [value], 0
+    while level and levels <= DEPTH + 1:
+        levels += 1
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+        ]
+    return levels - 1
+
+
+def _values(instance: Any) -> int:
+    """How many values there are in an instance."""
+    count, stack = 0, [instance]
+    while stack:
+        value = stack.pop()
+        count += 1
+        if isinstance(value, dict | list):
+            stack += value.values() if isinstance(value, dict) else value
+    return count
+
+
+@lru_cache(maxsize=256)
+def _weight(raw: bytes) -> float:
+    """How much work a schema is for one value, every reference expanded; infinite where it refers to itself."""
+    try:
+        return _Weighing(json.loads(raw)).weight()
+    except RecursionError:
+        return inf
+
+
+class _Weighing:
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._known: dict[int, float] = {}
+
+    def weight(self) -> float:
+        return self._of(self._schema)
+
+    def _of(self, node: Any) -> float:
+        if not isinstance(node, dict | list):
+            return 0
+        if id(node) not in self._known:
+            self._known[id(node)] = inf  # what is met again on the way down refers to itself
+            self._known[id(node)] = self._sum(node)
+        return self._known[id(node)]
+
+    def _sum(self, node: Any) -> float:
+        if isinstance(node, list):
+            return sum(map(self._of, node))
+        own: float = 0
+        for keyword, value in node.items():
+            if keyword in _VALUES:
+                continue
+            renames = keyword in _RENAMING and isinstance(value, str | bool) and node is not self._schema
+            if keyword in _UNTOLD or renames:
+                return inf
+            own += keyword in _APPLYING
+            own += _PATTERN * (keyword == "pattern")
+            if isinstance(value, list) and keyword in (*_COMBINING, "enum"):
+                own += len(value)
+            elif isinstance(value, dict) and keyword == "patternProperties":
+                own += _PATTERN * len(value)
+            own += self._target(value) if keyword == "$ref" and isinstance(value, str) else self._of(value)
+        return own
+
+    def _target(self, reference: str) -> float:
+        """The weight of what a reference leads to; infinite where only the library could find it."""
+        if not reference.startswith("#/") and reference != "#":
+            return inf
+        node = self._schema
+        for step in reference.split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            node = node.get(key) if isinstance(node, dict) else None
+        return inf if node is None else self._of(node)
+
+
+@lru_cache(maxsize=256)
+def _compiled(raw: bytes) -> tuple[Any, Judgement]:
+    """The validator of a schema, and whether there is one."""
+    schema = json.loads(raw)
+    if isinstance(schema, str):  # the library would take it for JSON
+        return None, Judgement(Outcome.NO_SCHEMA, "", f"{_clipped(json.dumps(schema))} is not an object or a boolean")
+    dialect = schema.get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
+    draft = _DRAFTS.get(dialect.removesuffix("#")) if isinstance(dialect, str) else _DRAFTS[DIALECT]
+    if draft is None:
+        return None, Judgement(Outcome.UNKNOWN_DIALECT, "/$schema", json.dumps(dialect[:200]))
+    try:
+        patterns = jsonschema_rs.RegexOptions(size_limit=1 << 20)
+        validator = draft(schema, validate_formats=False, retriever=refuse, pattern_options=patterns)
+    except jsonschema_rs.ValidationError as error:
+        return None, _refusal(error)
+    except ValueError as error:  # of the library itself
+        return None, Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
+    return validator, Judgement(Outcome.VALID)
+
+
+def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:
+    """Why a schema could not be compiled."""
+    kind = error.kind.name
+    outcome = {"$ref": Outcome.UNRESOLVED, "format": Outcome.UNSUPPORTED}.get(kind, Outcome.NO_SCHEMA)
+    return Judgement(outcome, pointer(list(error.instance_path)), _clipped(error.message))
+
+
+def _judged(raw: bytes, instance: Any) -> Judgement:
+    validator, compiled = _compiled(raw)
+    if validator is None:
+        return compiled
+    try:
+        if validator.is_valid(instance):
+            return compiled
+    except ValueError:
+        instance = plain(instance)
+    try:
+        validator.validate(instance)
+    except jsonschema_rs.ValidationError as error:
+        return Judgement(Outcome.INVALID, pointer(list(error.instance_path)), _clipped(error.message))
+    except ValueError as error:  # too deep to be quoted, or to be judged
+        return _unquoted(validator, instance, error)
+    return compiled
+
+
+def _unquoted(validator: Any, instance: Any, error: ValueError) -> Judgement:
+    """The verdict alone, where the library cannot say what is wrong."""
+    try:
+        return Judgement(Outcome.VALID if validator.is_valid(instance) else Outcome.INVALID)
+    except ValueError:
+        return Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
+
+
+def _clipped(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= 200 else line[:199] + "…"
+
+
+_WORKER = """\
+import sys
+sys.path[:] = sys.argv[1:]
+from mcpspy.spec.peer_schemas import work
+work()
+"""
+
+
+def _apart(raw: bytes, instance: Any) -> Judgement:
+    """The judgement of a process of its own, which is killed when its time is over."""
+    if _depth(instance) > DEPTH:
+        return _TOO_COSTLY
+    return _answered(json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode())
+
+
+@lru_cache(maxsize=64)
+def _answered(question: bytes) -> Judgement:
+    """The same question is asked again and again: a call without arguments, a listing for each session."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _WORKER, *sys.path],
+            input=question,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        return _TOO_COSTLY
+    except subprocess.CalledProcessError as error:
+        return _TOO_COSTLY if error.returncode < 0 else _FAILED  # the kernel ended it, or Python did
+    outcome, where, message = json.loads(done.stdout)
+    return Judgement(Outcome(outcome), where, message)
+
+
+def work() -> None:
+    """What the process does: a question on stdin, a judgement on stdout. It must not outlive who asks."""
+    _bound()
+    question = json.loads(sys.stdin.buffer.read())
+    judgement = _judged(question["schema"].encode(), question["instance"])
+    print(json.dumps([judgement.outcome.value, judgement.pointer, judgement.message]))
+
+
+def _bound() -> None:
+    """Let the kernel end this process with its parent, where it can, and when it has computed for too long."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))

@@ -1,0 +1,121 @@
+"""The arguments of a tool call beside what the tool declares.
+
+The schema comes from a peer: nothing of it is taken for granted, and whether an argument fits is for
+`mcpspy.spec.peer_schemas` to say, which neither fetches nor hangs. Here it may not even start a process of its own: a
+person waits.
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from mcpspy.rules.rule import member
+from mcpspy.spec.peer_schemas import Budget, Foreign, Outcome
+from mcpspy.spec.schema import excerpt
+
+Mark = Literal["fits", "wrong", "missing", "undeclared", "absent", "unknown"]
+
+_MOST = 200  # arguments that are told of
+_CHOICES = 6  # values of an enumeration, and alternatives, that are told of
+_NAME = 40  # characters of a type's name
+_LEVELS = 4  # of arrays of arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument, given or declared or both."""
+
+    name: str
+    mark: Mark
+    """absent: declared, not required and not given; unknown: the schema is too heavy to be asked."""
+    type: str = ""
+    """As declared: `string`, `integer | null`, `"a" | "b"`, `string[]`."""
+    required: bool = False
+    value: str | None = None
+    """What was given, as JSON, clipped; None if nothing was."""
+    fault: str = ""
+    """Why it does not fit."""
+    description: str = ""
+
+
+def arguments(given: Any, schema: Any) -> list[Argument]:
+    """The declared arguments in their order, then the others; `given` is `params.arguments` of the call."""
+    given = given if isinstance(given, dict) else {}
+    declared = member(schema, "properties")
+    declared = declared if isinstance(declared, dict) else {}
+    required = member(schema, "required")
+    required = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    names = dict.fromkeys([*declared, *required, *given])
+    faults = _Faults(given, schema)
+    return [_argument(name, given, declared, name in required, faults) for name in islice(names, _MOST)]
+
+
+def _argument(
+    name: str, given: dict[str, Any], declared: dict[str, Any], required: bool, faults: "_Faults"
+) -> Argument:
+    about = declared.get(name)
+    value = excerpt(given[name]) if name in given else None
+    description = member(about, "description")
+    fault = faults.of(name) if name in given else ""
+    if name not in given:
+        mark: Mark = "missing" if required else "absent"
+    elif fault:
+        mark = "wrong"
+    elif name not in declared:
+        mark = "undeclared"
+    else:
+        mark = "fits" if faults.known else "unknown"
+    text = description if isinstance(description, str) else ""
+    return Argument(name, mark, type_text(about), required, value, fault, text)
+
+
+class _Faults:
+    """What the schema says against each argument."""
+
+    def __init__(self, given: dict[str, Any], schema: Any) -> None:
+        alone = schema | {"required": []} if isinstance(schema, dict) else {}
+        whole = _ask(schema, given) if isinstance(schema, dict) else None
+        self.known = whole is not None and whole.outcome in (Outcome.VALID, Outcome.INVALID)
+        self._given, self._schema = given, alone
+        self._wrong = whole is not None and whole.outcome is Outcome.INVALID
+
+    def of(self, name: str) -> str:
+        """Why an argument does not fit; empty where it does, or where nobody can tell."""
+        if not self._wrong:
+            return ""
+        found = _ask(self._schema, {name: self._given[name]})
+        here = found.pointer[1:].partition("/")[0] == name.replace("~", "~0").replace("/", "~1")
+        refused = not found.pointer and self._schema.get("additionalProperties") is False
+        return found.message or "refused" if found.outcome is Outcome.INVALID and (here or refused) else ""
+
+
+def _ask(schema: dict[str, Any], instance: Any) -> Any:
+    return Foreign(schema, Budget(0)).judge(instance)
+
+
+def type_text(schema: Any, levels: int = _LEVELS) -> str:
+    """What type a schema declares, in a few words; empty where it says none."""
+    if not isinstance(schema, dict):
+        return "never" if schema is False else ""
+    choices, kind, reference = schema.get("enum"), schema.get("type"), schema.get("$ref")
+    if isinstance(choices, list):
+        return _either([excerpt(choice, 20) for choice in choices[:_CHOICES]], len(choices))
+    if "const" in schema:
+        return excerpt(schema["const"], 20)
+    if kind == "array" and levels:
+        return f"{type_text(schema.get('items'), levels - 1) or 'any'}[]"
+    if isinstance(kind, list):
+        return _either([str(name)[:_NAME] for name in kind[:_CHOICES]], len(kind))
+    if isinstance(kind, str):
+        return kind[:_NAME]
+    if isinstance(reference, str):
+        return reference.rpartition("/")[2][:_NAME]
+    for word in ("anyOf", "oneOf"):
+        several = schema.get(word)
+        if isinstance(several, list) and levels:
+            return _either([type_text(one, levels - 1) or "any" for one in several[:_CHOICES]], len(several))
+    return ""
+
+
+def _either(texts: list[str], number: int) -> str:
+    return " | ".join([*texts, *(["…"] if number > len(texts) else [])])

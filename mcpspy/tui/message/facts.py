@@ -1,0 +1,180 @@
+"""What a pane says about a message before the message itself: a list of lines, some of which open others.
+
+What it is and how it went, what was found, the arguments beside the tool's schema, the HTTP heads. Every captured text
+goes through `printable`.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.capture.records import Frame, Header, Open
+from mcpspy.rules import RULES, Finding
+from mcpspy.rules.rule import member
+from mcpspy.text import duration_text, plural, printable, size_text
+from mcpspy.timeline import Row, wall_time
+from mcpspy.tui.message.arguments import Argument, arguments
+from mcpspy.tui.message.context import Around
+from mcpspy.tui.message.document import Entry
+from mcpspy.tui.message.pretty import Piece
+from mcpspy.wire.http_head import Head, title
+
+_TO = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}
+_BAD = ("error", "tool-error", "unanswered")
+_SEVERE = {"error": "warning", "warning": "number", "info": "label"}
+_FOUND = {"error": "✗", "warning": "!", "info": "·"}
+_MARKS = {"fits": "✓", "wrong": "✗", "missing": "✗", "undeclared": "?", "absent": "·", "unknown": " "}
+_COLOURS = {"fits": "string", "wrong": "warning", "missing": "warning", "undeclared": "number"}
+_NAME, _VALUE = 24, 40  # columns that the names and characters that the values of arguments take at most
+_LONG = 500  # characters of anything that a peer may make as long as it likes
+
+
+def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = False) -> list[Entry]:
+    """The lines about the messages of one frame; the last is blank. `brief`: only what they are and how they went."""
+    if brief:
+        return [_in_one(row) for row in rows]
+    found = [entry for row in rows for entry in _about(row, header)]
+    if around.changed:
+        found.append(_forwarded(around.changed))
+    if rows:
+        found += [*_arguments(rows[0], around), *_head(around.request, "request"), *_head(around.response, "response")]
+        found.append(Entry([]))
+    return found
+
+
+def _subject(row: Row) -> list[Piece]:
+    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind
+    part = f" part {row.part + 1}" if row.part else ""
+    return [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
+
+
+def _in_one(row: Row) -> Entry:
+    outcome = [row.kind, row.status, duration_text(row.latency) if row.latency is not None else None]
+    found = [("".join(_FOUND[finding.severity] for finding in row.findings), "warning")] if row.findings else []
+    said = f" · {' · '.join(filter(None, outcome))} "
+    return Entry([*_subject(row), (said, "warning" if row.status in _BAD else "label"), *found])
+
+
+def _about(row: Row, header: Header) -> Iterator[Entry]:
+    yield Entry(_subject(row))
+    facts = [row.kind, _TO[row.sender]]
+    if row.id is not None:
+        facts.append(f"id {printable(str(row.id), 100)}")
+    if row.size:
+        facts.append(size_text(row.size))
+    yield _plain(" · ".join(facts))
+    yield _plain(f"{row.t / 1e9:.6f} s · {wall_time(header, row.t)}")
+    outcome = [row.revision, row.status]
+    other = row.response if row.kind == "request" else row.request
+    if other:
+        outcome.append(f"{'answered by' if row.kind == 'request' else 'answers'} #{other}")
+    if row.latency is not None:
+        outcome.append(duration_text(row.latency))
+    text = " · ".join(filter(None, outcome))
+    if text:
+        yield _plain(text, "warning" if row.status in _BAD else "label")
+    for fault in (row.refused, row.text if row.kind == "invalid" else None):
+        if fault:
+            yield _plain(printable(fault, 300), "warning")
+    for finding in row.findings:
+        yield from _found(finding)
+
+
+def _forwarded(frame: Frame) -> Entry:
+    """What was forwarded in place of a frame."""
+    if frame.sent is not None:
+        text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
+    else:
+        text = "dropped" if frame.dropped else "held" if frame.held is not None else "sent by mcpspy"
+    return _plain(f"{text} · {printable(frame.by or '', _LONG)}", "number")
+
+
+def _found(finding: Finding) -> Iterator[Entry]:
+    """What is wrong, where, and whose fault it is; below it what the rule says, and where it says so."""
+    where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
+    related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
+    text = f"{_FOUND[finding.severity]} {printable(finding.message, _LONG)}{where}{related}"
+    pieces = [(text, _SEVERE[finding.severity]), (f" · {finding.blame} · {finding.rule}", "label")]
+    yield Entry(pieces, f"finding {finding.rule}", folded=True)
+    rule = RULES.get(finding.rule)
+    if rule:
+        yield Entry([(f"{finding.severity}: {rule.explanation}", "plain")], inside=True)
+    yield Entry([(finding.spec, "string")], inside=True)
+
+
+def _arguments(row: Row, around: Around) -> Iterator[Entry]:
+    """The arguments of a call, each with what the tool declares of it."""
+    if row.method != "tools/call" or row.kind != "request":
+        return
+    if around.tool is None:
+        if around.session and row.value is not None:
+            yield _plain(f"no listing of {printable(row.name or 'the tool', _NAME)} to compare the arguments with")
+        return
+    given = member(row.value, "params", "arguments")
+    found = arguments(given, around.tool.get("inputSchema"))
+    if not found:
+        return
+    bad = sum(it.mark in ("wrong", "missing") for it in found)
+    when = "listed later" if around.listed > row.n else "listed"
+    pieces: list[Piece] = [(plural(len(found), "argument"), "key"), (f" as {when} in #{around.listed}", "label")]
+    if bad:
+        pieces.append((f" · {bad} wrong or missing", "warning"))
+    yield Entry(pieces, "arguments")
+    names = max((len(printable(it.name, _NAME)) for it in found), default=0)
+    types = max((len(printable(it.type, _NAME)) for it in found), default=0)
+    for argument in found:
+        yield Entry(_argument(argument, names, types), inside=True)
+
+
+def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
+    colour = _COLOURS.get(argument.mark, "label")
+    pieces = [
+        (f"{_MARKS[argument.mark]} ", colour),
+        (f"{printable(argument.name, _NAME):{names}} ", "key"),
+        (f"{printable(argument.type, _NAME):{types}} {'required' if argument.required else '        '} ", "label"),
+    ]
+    if argument.value is not None:
+        pieces.append((f"{printable(argument.value, _VALUE)} ", "plain"))
+    if argument.fault:
+        pieces.append((f"{printable(argument.fault, _LONG)} ", "warning"))
+    elif argument.mark in ("missing", "undeclared"):
+        pieces.append((f"{argument.mark} ", colour))
+    if argument.description:
+        pieces.append((printable(argument.description, _LONG), "label"))
+    return pieces
+
+
+def _head(opened: Open | None, which: str) -> Iterator[Entry]:
+    """An HTTP head as it came, each line that was forwarded otherwise with what stands in its place."""
+    if opened is None or opened.head is None:
+        return
+    head, sent = opened.head, opened.sent or {}
+    pieces: list[Piece] = [(f"HTTP {which} ", "label"), (printable(title(head), _LONG), "key")]
+    if opened.by:
+        pieces.append((f" · changed: {printable(opened.by, _LONG)}", "number"))
+    yield Entry(pieces, f"head of the {which}", folded=True)
+    if "target" in sent:
+        yield _changed("target", sent["target"], opened.by)
+    changed = {str(name).lower(): value for name, value in _fields(sent)}
+    for name, value in _fields(head):
+        yield Entry([(f"{printable(name, _LONG)}: ", "key"), (printable(str(value), _LONG), "string")], inside=True)
+        if name.lower() in changed:
+            yield _changed(name, changed.pop(name.lower()), opened.by)
+    for name, value in changed.items():
+        yield _changed(name, value, opened.by)
+
+
+def _changed(name: str, value: object, by: str | None) -> Entry:
+    """What was forwarded in place of a line of a head; None: it was dropped."""
+    text = "dropped" if value is None else f"forwarded as {printable(str(value), _LONG)}"
+    return Entry([(f"  ↳ {printable(name, _LONG)} {text} · {printable(by or '', _LONG)}", "number")], inside=True)
+
+
+def _fields(head: Head) -> Iterator[tuple[str, object]]:
+    """The fields of a head out of a capture, which may hold anything."""
+    found = head.get("headers")
+    for field in found if isinstance(found, list) else ():
+        if isinstance(field, list) and len(field) == 2:
+            yield str(field[0]), field[1]
+
+
+def _plain(text: str, kind: str = "label") -> Entry:
+    return Entry([(text, kind)])

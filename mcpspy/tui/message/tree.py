@@ -1,0 +1,162 @@
+"""The JSON of a message as lines that fold, each with its place in the message.
+
+The theory. A line is where it stands in the text, how deep, and in which line its object or array was opened: a few
+integers, in columns, made as far as somebody looks. Its path and its JSON Pointer are told when they are asked for, by
+going up. What is folded belongs to the messages of one method, not to one of them: who has folded `_meta` once wants to
+see it folded in the next call too.
+"""
+
+import json
+import re
+from array import array
+from itertools import islice
+
+from mcpspy.text import plural
+from mcpspy.tui.message.pretty import Piece, json_pieces, spans
+
+Path = tuple[str | int, ...]
+"""Where a value stands: names of members and places in arrays, from the message inwards."""
+
+ALL = 1 << 30
+"""More levels than any message has."""
+
+_DEEPEST = 40  # levels that are indented
+_NAME = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
+_NO_LINE = -1
+
+
+class Folds:
+    """What is folded in the messages of one method."""
+
+    def __init__(self) -> None:
+        self.levels: int | None = None
+        """How many levels are unfolded; None where nobody has said so."""
+        self._said: dict[Path, bool] = {}
+
+    def folded(self, tree: "Tree", line: int, levels: int) -> bool:
+        """Whether the object or array that a line opens is folded; `levels` is for where nobody has said so."""
+        said = self._said.get(tree.path(line)) if self._said else None
+        if said is not None:
+            return said
+        return tree.depths[line] >= (levels if self.levels is None else self.levels)
+
+    def say(self, path: Path, *, folded: bool) -> None:
+        """Fold or unfold the value at a path."""
+        self._said[path] = folded
+
+    def say_all(self, levels: int) -> None:
+        """Unfold as many levels, whatever was said before."""
+        self.levels = levels
+        self._said.clear()
+
+
+class Tree:
+    """The lines of JSON text, counted from 0; `grow` until there are no more."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.depths = array("i")
+        self.ends_at: dict[int, int] = {}
+        """Of a line that opens an object or array: the line that closes it, once that has come."""
+        self._spans = spans(text)
+        self._starts, self._ends = array("I"), array("I")
+        self._heads = array("i")  # the line in which its value begins: its own, or of a closing line the opening one
+        self._parents = array("i")  # the line that opens what it stands in
+        self._places = array("I")  # among the members of that
+        self._members: dict[int, int] = {}  # how many a line that opens has, so far
+        self._open: list[int] = []
+
+    def __len__(self) -> int:
+        """How many lines there are so far."""
+        return len(self._starts)
+
+    def grow(self, lines: int) -> bool:
+        """Make so many lines more; tells whether there were any."""
+        before = len(self)
+        for start, end, depth, opens, closes in islice(self._spans, lines):
+            line = len(self._starts)
+            head = line
+            if closes and self._open:
+                head = self._open.pop()
+                self.ends_at[head] = line
+            parent = self._open[-1] if self._open else _NO_LINE
+            place = self._members.get(parent, 0)
+            if head == line and start < end and parent != _NO_LINE:
+                self._members[parent] = place + 1
+            self._starts.append(start)
+            self._ends.append(end)
+            self.depths.append(depth)
+            self._heads.append(head)
+            self._parents.append(parent)
+            self._places.append(place)
+            if opens:
+                self._open.append(line)
+                self._members[line] = 0
+        return len(self) > before
+
+    def opens(self, line: int) -> bool:
+        """Whether a line opens an object or array whose members follow."""
+        return line in self._members
+
+    def head(self, line: int) -> int:
+        """The line in which the value that a line belongs to begins."""
+        return self._heads[line]
+
+    def parent(self, line: int) -> int | None:
+        """The line that opens what the value on a line stands in."""
+        parent = self._parents[self._heads[line]]
+        return None if parent == _NO_LINE else parent
+
+    def path(self, line: int) -> Path:
+        """Where the value on a line stands."""
+        steps: list[str | int] = []
+        line = self._heads[line]
+        while self._parents[line] != _NO_LINE:
+            steps.append(self._step(line))
+            line = self._parents[line]
+        return tuple(reversed(steps))
+
+    def value(self, line: int) -> str:
+        """The value that a line belongs to, as it was written, without its name."""
+        head = self._heads[line]
+        end = self._ends[head]
+        if self.opens(head):
+            end = self._ends[self.ends_at[head]] if head in self.ends_at else len(self.text)
+        name = _NAME.match(self.text, self._starts[head], end) if self._parents[head] != _NO_LINE else None
+        return self.text[name.end() if name else self._starts[head] : end].strip().removesuffix(",")
+
+    def width(self, line: int) -> int | None:
+        """The columns that a line takes, at most, where that is told without making its pieces."""
+        start, end = self._starts[line], self._ends[line]
+        if end - start > 200:  # it will be wrapped
+            return None
+        text = self.text[start:end]
+        told = text.isascii() and text.isprintable()
+        return _indent(self.depths[line]) + len(text) + text.count(":") if told else None
+
+    def pieces(self, line: int, *, folded: bool) -> list[Piece]:
+        """What stands in a line; of a folded one also what is not seen."""
+        indent = " " * _indent(self.depths[line])
+        opens = self.opens(line)
+        if opens and indent:
+            indent = indent[:-2] + ("▸ " if folded else "▾ ")
+        found = [(indent, "fold"), *json_pieces(self.text[self._starts[line] : self._ends[line]])]
+        if opens and folded:
+            bracket = "}" if self.text[self._ends[line] - 1] == "{" else "]"
+            hidden = plural(self._members[line], "member" if bracket == "}" else "element")
+            found += [("…", "fold"), (bracket, "punctuation"), (f" {hidden}", "label")]
+        return found
+
+    def _step(self, line: int) -> str | int:
+        """The name of a member or the place of an element."""
+        name = _NAME.match(self.text, self._starts[line], self._ends[line])
+        if name is None or self.text[self._ends[self._parents[line]] - 1] != "{":
+            return self._places[line]
+        try:
+            return str(json.loads(name[1], strict=False))
+        except ValueError:
+            return name[1]
+
+
+def _indent(depth: int) -> int:
+    return 2 * max(0, min(depth, _DEEPEST))

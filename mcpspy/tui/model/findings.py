@@ -1,0 +1,155 @@
+"""What was found in a session, as people look through it: by rule and by who is to blame, the worst first.
+
+`Found` is filled by the fold. It knows what was found of a frame, and the same in groups; it counts everything, and
+keeps what a person can look at. `Outline` is the list of those groups, each folded or not: which line of it is what.
+A session that grows may change the order of groups, so a line is told by its group and its number in that, never by its
+place alone.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mcpspy.rules import RULES, SEVERITIES, Finding, Severity
+from mcpspy.text import printable
+
+_FRAMES, _OF_ONE = 100_000, 50  # frames with findings, and findings of one, that are kept
+
+
+@dataclass(slots=True)
+class Group:
+    """What one rule has found, with one side to blame for it."""
+
+    severity: Severity
+    rule: str
+    blame: str
+    count: int = 0
+    """How often it was found."""
+    findings: list[Finding] = field(default_factory=list)
+    """Those that are kept, in the order in which they were made."""
+
+    @property
+    def lines(self) -> int:
+        """How many lines it takes unfolded, below its own: one for all that are not kept."""
+        return len(self.findings) + (self.count > len(self.findings))
+
+
+class Found:
+    """The findings of one session, as far as the fold has come."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(SEVERITIES, 0)
+        """How often something was found, by severity."""
+        self.groups: dict[tuple[str, str, str], Group] = {}
+        """By severity, rule and blame."""
+        self._of: dict[int, list[Finding]] = {}  # by line number
+
+    def add(self, finding: Finding) -> None:
+        """Take one more."""
+        self.counts[finding.severity] += 1
+        key = (finding.severity, finding.rule, finding.blame)
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(*key)
+        group.count += 1
+        if len(self._of) < _FRAMES or finding.frame in self._of:
+            known = self._of.setdefault(finding.frame, [])
+            if len(known) < _OF_ONE:
+                known.append(finding)
+                group.findings.append(finding)
+
+    def of(self, n: int) -> tuple[Finding, ...]:
+        """What was found of the frame on line `n`."""
+        return tuple(self._of.get(n, ()))
+
+    def worst(self, n: int) -> Severity | None:
+        """The severity of the worst of that."""
+        known = self._of.get(n)
+        return min((finding.severity for finding in known), key=SEVERITIES.index) if known else None
+
+
+class Place(NamedTuple):
+    """What a line of the outline is: a group, or in it the finding of that number."""
+
+    group: Group
+    number: int | None = None
+
+    @property
+    def finding(self) -> Finding | None:
+        """The finding; None on the line of a group, and on that of those that are not kept."""
+        kept = self.number is not None and self.number < len(self.group.findings)
+        return self.group.findings[self.number or 0] if kept else None
+
+
+class Outline:
+    """The groups as lines, the worst and the most frequent first; `arrange` after the session has grown."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        """`groups` may be a view of what grows."""
+        self._known = groups
+        self._unfolded: set[tuple[str, str, str]] = set()
+        self._groups: list[Group] = []
+        self._starts: list[int] = []  # the line of each group
+        self._lines = 0
+        self.arrange()
+
+    def __len__(self) -> int:
+        """How many lines there are."""
+        return self._lines
+
+    def arrange(self) -> None:
+        """Put the groups in order and number the lines."""
+        self._groups = sorted(self._known, key=_order)
+        self._starts, self._lines = [], 0
+        for group in self._groups:
+            self._starts.append(self._lines)
+            self._lines += 1 + (group.lines if self.is_unfolded(group) else 0)
+
+    def at(self, line: int) -> Place:
+        """What stands on a line."""
+        place = bisect_right(self._starts, line) - 1
+        number = line - self._starts[place] - 1
+        return Place(self._groups[place], None if number < 0 else number)
+
+    def line_of(self, place: Place) -> int:
+        """The line on which something stands now; of what is folded away that of its group."""
+        start = self._starts[next(at for at, group in enumerate(self._groups) if group is place.group)]
+        shown = place.number is not None and self.is_unfolded(place.group)
+        return start + 1 + (place.number or 0) if shown else start
+
+    def is_unfolded(self, group: Group) -> bool:
+        """Whether the findings of a group are shown."""
+        return _key(group) in self._unfolded
+
+    def fold(self, group: Group, *, unfold: bool) -> None:
+        """Hide the findings of a group, or show them."""
+        (self._unfolded.add if unfold else self._unfolded.discard)(_key(group))
+        self.arrange()
+
+    def fold_all(self, *, unfold: bool) -> None:
+        """Hide all findings, or show them."""
+        self._unfolded = {_key(group) for group in self._groups} if unfold else set()
+        self.arrange()
+
+
+def about(place: Place) -> list[str]:
+    """What a person wants to know of a line: what was found, what the rule is about, and where it is written."""
+    finding, rule = place.finding, RULES.get(place.group.rule)
+    told = []
+    if finding:
+        related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
+        where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
+        told.append(f"#{finding.frame}: {printable(finding.message, 500)}{where}{related}")
+    told.append(f"{place.group.rule} · {place.group.severity} · {place.group.blame}")
+    if rule:
+        told += [rule.explanation, f"see {finding.spec if finding else rule.url(None)}"]
+    return told
+
+
+def _key(group: Group) -> tuple[str, str, str]:
+    return group.severity, group.rule, group.blame
+
+
+def _order(group: Group) -> tuple[int, int, str, str]:
+    return SEVERITIES.index(group.severity), -group.count, group.rule, group.blame

@@ -1,0 +1,204 @@
+"""The captures that the sessions list shows, without a screen.
+
+The theory. A directory may hold ten thousand captures, and is looked at again and again. So each file is opened as
+seldom as possible: its header only when it has changed, its records only while it grows, and only if it is small enough
+to be counted. All of that goes in slices, as long as the caller allows, the newest first; what is known is there at
+once, in order.
+"""
+
+import os
+import time
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.order import Window
+from mcpspy.capture.reader import Capture, Records
+from mcpspy.capture.records import Header, Record
+from mcpspy.errors import CaptureError
+from mcpspy.rules import SEVERITIES
+from mcpspy.timeline import Counts, Timeline
+
+COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
+_SLICE = 1 << 16  # bytes read at once
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One capture of the list."""
+
+    path: str
+    header: Header
+    started: float
+    """Seconds since the epoch."""
+    words: str
+    """What it can be found by, in lower case."""
+    size: int = 0
+    """Bytes."""
+    live: bool = False
+    counts: Counts = field(default_factory=Counts)
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SEVERITIES, 0))
+    """How often something was found, by severity."""
+    counted: int = 0
+    """Bytes of the file that are in those."""
+    finished: bool = False
+    """What the end of the file leaves open is in them too."""
+    stamp: tuple[int, ...] = ()
+    """What the file looked like: device, inode, size, time of change."""
+    fold: tuple[Records, Window, Timeline] | None = None
+    """What counts, while there is more to count."""
+
+
+class Library:
+    """The captures at `targets`, each a file or a directory. `look`, then `grow` while that has more to do."""
+
+    def __init__(self, targets: list[str]) -> None:
+        self.targets = targets
+        self.entries: list[Entry] = []
+        """Live ones first, then the newest."""
+        self.changes = 0
+        """How often an entry has come, gone, grown or changed its place."""
+        self._known: dict[str, Entry] = {}
+        self.refused: dict[str, str] = {}
+        """Files that are not shown, and why."""
+        self._stamps: dict[str, tuple[int, ...]] = {}  # what those looked like then
+        self._uncounted: deque[Entry] = deque()
+        self._round: Iterator[None] = iter(())
+
+    def look(self) -> None:
+        """Look at the targets anew, unless that is going on."""
+        if next(self._round, True):
+            self._round = self._look()
+
+    def grow(self, seconds: float) -> bool:
+        """Look and count for about that long; tells whether there is more to do now."""
+        deadline = time.perf_counter() + seconds
+        for _ in self._round:
+            if time.perf_counter() > deadline:
+                return True
+        while self._uncounted:
+            entry = self._uncounted[0]
+            if entry is not self._known.get(entry.path) or not _count(entry):
+                self._uncounted.popleft()
+            if time.perf_counter() > deadline:
+                break
+        return bool(self._uncounted)
+
+    def _look(self) -> Iterator[None]:
+        """Look at one file a step."""
+        seen = set()
+        for path in self._paths():
+            seen.add(path)
+            self._take(path)
+            yield
+        for path in (self._known.keys() | self.refused.keys()) - seen:
+            self._put(path, None)
+
+    def _paths(self) -> Iterator[str]:
+        for target in self.targets:
+            try:
+                names = os.listdir(target)
+            except NotADirectoryError:
+                yield target
+            except OSError:
+                continue  # not there yet
+            else:
+                names.sort(reverse=True)  # they begin with the time
+                yield from (os.path.join(target, name) for name in names if name.endswith(SUFFIX))
+
+    def _take(self, path: str) -> None:
+        """See what there is to say of a file, as far as possible what was said before."""
+        known = self._known.get(path)
+        try:
+            status = os.stat(path)
+        except OSError:
+            self._put(path, None)
+            return
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if (known and not known.live and known.stamp == stamp) or self._stamps.get(path) == stamp:
+            return
+        try:
+            capture = Capture(path)
+        except CaptureError as error:
+            self._put(path, None)
+            self.refused[path], self._stamps[path] = str(error), stamp
+            return
+        entry, live = known, capture.live
+        if not entry or entry.finished or entry.header.id != capture.header.id or status.st_size < entry.size:
+            entry = _entry(path, capture.header)
+        new, moved, grown = entry is not known, entry.live != live, entry.size != status.st_size
+        entry.size, entry.live, entry.stamp = status.st_size, live, stamp
+        if new or moved:
+            self._put(path, entry)
+        self.changes += grown
+        if entry.size <= COUNTED and (new or ((moved or grown) and entry not in self._uncounted)):
+            (self._uncounted.appendleft if live else self._uncounted.append)(entry)
+
+    def _put(self, path: str, entry: Entry | None) -> None:
+        """Let the entry stand for that file, in its place, or none."""
+        known = self._known.pop(path, None)
+        self.refused.pop(path, None)
+        self._stamps.pop(path, None)
+        if known:
+            self.entries.remove(known)
+        if entry:
+            self._known[path] = entry
+            insort(self.entries, entry, key=_order)
+        self.changes += known is not entry or entry is not None
+
+
+def chosen(entries: list[Entry], text: str) -> list[Entry]:
+    """Those that have every word of a text in their name, transport, command, URL or path, whatever the case."""
+    words = text.lower().split()
+    return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
+
+
+def _entry(path: str, header: Header) -> Entry:
+    words = " ".join((header.name, header.transport, *header.argv, header.url or "", path)).lower()
+    return Entry(path, header, datetime.fromisoformat(header.started).timestamp(), words)
+
+
+def _order(entry: Entry) -> tuple[bool, float, str]:
+    return not entry.live, -entry.started, entry.path
+
+
+def _count(entry: Entry) -> bool:
+    """Count the next slice, at the end of a file that nobody writes what was waiting for more; tells if it was more."""
+    if entry.finished:
+        return False
+    if entry.fold is None:
+        entry.fold = Records(), Window(), Timeline(rules=True)
+    records, window, timeline = entry.fold
+    try:
+        with open(entry.path, "rb") as file:
+            file.seek(entry.counted)
+            chunk = file.read(min(_SLICE, entry.size - entry.counted))
+        entry.counted += len(chunk)
+        for record in records.feed(chunk):
+            _add(entry, timeline, window.feed(record))
+    except (OSError, CaptureError):
+        return False
+    if not chunk and entry.live:  # the next look is later than anything is waited for
+        _add(entry, timeline, window.flush())
+    elif not chunk:
+        for record in records.end():
+            _add(entry, timeline, window.feed(record))
+        _add(entry, timeline, window.flush())
+        timeline.end()
+        _add(entry, timeline, ())
+        entry.finished, entry.fold = True, None
+    return bool(chunk)
+
+
+def _add(entry: Entry, timeline: Timeline, records: Iterable[Record]) -> None:
+    for record in records:
+        for row in timeline.feed(record):
+            entry.counts.add(row)
+            for finding in row.findings:
+                entry.found[finding.severity] += 1
+    for finding in timeline.late:
+        entry.found[finding.severity] += 1
+    timeline.late.clear()

@@ -1,0 +1,280 @@
+"""Several captures as one, by the clock: what a client said to all of its servers.
+
+The theory. Each session stays what it is; this knows only which of their rows comes when. A row has its number in the
+merge, from 1, and never gets another: rows are only ever added at the end, so what a person looks at stays where it is.
+For that a row waits until no session can have an earlier one. The sessions are read in step, the one that is furthest
+behind first, and while they are live a row waits a moment for what the relays of the others have yet to write. Within
+a session the order is its own, and a clock that seems to go back there is taken to stand still.
+"""
+
+import time
+from array import array
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from mcpspy.capture.records import Header, Record
+from mcpspy.timeline import Counts, Row
+from mcpspy.tui.model.timeline import Line, Session, Source
+
+_SLICE = 0.0005  # seconds that one session is read at a time
+_GRACE = 0.25  # seconds that a row waits for what the relays of live sessions may write late
+_NEVER = 1 << 63
+
+
+class _Waiting(NamedTuple):
+    """A row that is not in its place yet: when, in nanoseconds since the merge began, of which session, and where."""
+
+    t: int
+    which: int
+    place: int
+
+
+@dataclass(slots=True)
+class _Part:
+    """One session, and how far it is merged."""
+
+    session: Session
+    offset: int
+    """Nanoseconds from the start of the first session to the start of this one."""
+    newest: int
+    """When the newest row was that is known here."""
+    reached: int
+    """No row that is still to come was earlier, unless its relay wrote it late."""
+    seen: int = 0
+    """How many rows are known."""
+    waiting: deque[_Waiting] = field(default_factory=deque)
+    """Those of them that are not merged."""
+    numbers: "array[int]" = field(default_factory=lambda: array("I"))
+    """By line number of the session: the number in the merge, or 0."""
+    revised: int = 0
+    """How many of the session's revised rows are told of."""
+
+    def number(self, line: int) -> int:
+        """The number of a line of the session in the merge; 0 before its row is there."""
+        return self.numbers[line] if line < len(self.numbers) else 0
+
+
+class Rows:
+    """The rows of a merge, with the interface of a capture's index as far as it is used."""
+
+    def __init__(self, header: Header, parts: list[_Part]) -> None:
+        self.header = header
+        self._parts = parts
+        self._which, self._places = array("H"), array("I")  # by place: the session, and the place there
+
+    @property
+    def state(self) -> Literal["live", "ended", "deleted", "cut short"]:
+        """Live while any is; else that of the first that lost its file."""
+        states = [part.session.index.state for part in self._parts]
+        return "live" if "live" in states else next((state for state in states if state != "ended"), "ended")
+
+    @property
+    def lines(self) -> int:
+        """The highest number of a row."""
+        return len(self._which)
+
+    @property
+    def rows(self) -> range:
+        """The number of each row."""
+        return range(1, len(self._which) + 1)
+
+    def row_of(self, n: int) -> int | None:
+        """The place of row number `n`."""
+        return n - 1 if 0 < n <= len(self._which) else None
+
+    def of(self, place: int) -> tuple[int, int]:
+        """Which session a row is of, and its place there."""
+        return self._which[place], self._places[place]
+
+    def source(self, n: int) -> tuple[Session, int]:
+        """The session of row number `n`, and its line number there."""
+        which, place = self.of(n - 1)
+        session = self._parts[which].session
+        return session, session.index.rows[place]
+
+    def in_pieces(self, n: int) -> bool:
+        """Whether row number `n` is a frame that was written in pieces."""
+        session, line = self.source(n)
+        return session.index.in_pieces(line)
+
+    def line(self, n: int) -> bytes:
+        """The line of row number `n`, as it stands in its file."""
+        session, line = self.source(n)
+        return session.index.line(line)
+
+    def record(self, n: int, limit: int = 1 << 62) -> Record:
+        """The record of row number `n`, of a frame in pieces about its first `limit` bytes."""
+        session, line = self.source(n)
+        return session.index.record(line, limit)
+
+    def look(self) -> bool:
+        """Look at the files again; tells whether the state of one has changed."""
+        return any(part.session.index.look() for part in self._parts)
+
+    def add(self, row: _Waiting) -> int:
+        """Add a row at the end; returns its number."""
+        self._which.append(row.which)
+        self._places.append(row.place)
+        return len(self._which)
+
+
+class Merged:
+    """Several sessions, with the interface of one as far as the timeline uses it. Times count from the first start."""
+
+    def __init__(self, sessions: list[Session]) -> None:
+        starts = [_nanoseconds(session.header.started) for session in sessions]
+        offsets = [start - min(starts) for start in starts]
+        self._parts = [_Part(each, offset, offset, offset) for each, offset in zip(sessions, offsets, strict=True)]
+        self.header = _header([session.header for session in sessions])
+        self.index = Rows(self.header, self._parts)
+        self.complete = False
+        """All sessions have ended, and all their rows are here."""
+        self.revised = array("I")
+        """The numbers of rows that became others than they first were, in that order."""
+        self.moved = array("I")
+        """None ever is."""
+        self._newest = self._settled = 0  # when the newest row was at the last tick, and at the one before
+        self._tick = 0.0
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions, in the order in which they were given."""
+        return [part.session for part in self._parts]
+
+    def close(self) -> None:
+        """Give the files back."""
+        for session in self.sessions:
+            session.close()
+
+    def __len__(self) -> int:
+        """How many rows there are so far."""
+        return self.index.lines
+
+    @property
+    def state(self) -> str:
+        """As of its rows; killed, where all have ended and one without a word."""
+        killed = self.index.state == "ended" and any(session.state == "killed" for session in self.sessions)
+        return "killed" if killed else self.index.state
+
+    @property
+    def progress(self) -> float:
+        """The part of all bytes that is folded, 0 to 1."""
+        sizes = [session.index.size for session in self.sessions]
+        read = [session.progress * size for session, size in zip(self.sessions, sizes, strict=True)]
+        return sum(read) / max(sum(sizes), 1)
+
+    @property
+    def counts(self) -> Counts:
+        """The sums of what the sessions count."""
+        each = [session.counts for session in self.sessions]
+        return Counts(sum(it.frames for it in each), sum(it.exchanges for it in each), sum(it.errors for it in each))
+
+    @property
+    def found(self) -> dict[str, int]:
+        """How often something was found, by severity."""
+        each = [session.found for session in self.sessions]
+        return {severity: sum(found[severity] for found in each) for severity in each[0]}
+
+    def grow(self, seconds: float) -> bool:
+        """Read for about that long; tells whether there is more to do now."""
+        now = time.perf_counter()
+        if now > self._tick + _GRACE:
+            self._settled, self._newest = self._newest, max(part.newest for part in self._parts)
+            self._tick = now
+        busy = [part for part in self._parts if not part.session.complete]
+        while busy and time.perf_counter() < now + seconds:
+            part = min(busy, key=lambda part: part.reached)
+            if not part.session.grow(_SLICE):
+                busy.remove(part)
+                part.reached = max(part.reached, self._settled + 1)
+            self._see(part)
+        self._merge()
+        self.complete = all(part.session.complete and not part.waiting for part in self._parts)
+        return bool(busy)
+
+    def of(self, place: int) -> tuple[Session, int]:
+        """The session that the row at that place is of, and its place there."""
+        which, there = self.index.of(place)
+        return self._parts[which].session, there
+
+    def number(self, session: Session, line: int) -> int:
+        """The number here of a row of a session, by its line there; 0 before it is in its place."""
+        return next(part.number(line) for part in self._parts if part.session is session)
+
+    def line(self, place: int) -> Line:
+        """The line of the timeline at that place; `source` tells whose it is."""
+        which, there = self.index.of(place)
+        part = self._parts[which]
+        line = part.session.line(there)
+        source = Source(which, line.n, part.session.header.name)
+        return line._replace(n=place + 1, t=line.t + part.offset, source=source)
+
+    def partner(self, place: int) -> int | None:
+        """The place of the response to a request, or of the request that a response answers."""
+        which, there = self.index.of(place)
+        part = self._parts[which]
+        partner = part.session.partner(there)
+        number = part.number(part.session.index.rows[partner]) if partner is not None else 0
+        return number - 1 if number else None
+
+    def messages(self, place: int) -> list[Row]:
+        """The messages at that place, with the numbers of their own session."""
+        which, there = self.index.of(place)
+        part = self._parts[which]
+        return [_shifted(row, part.offset) for row in part.session.messages(there)]
+
+    def known(self, n: int) -> Row | None:
+        """Row number `n` as the fold knows it, without its text, with the numbers of its own session."""
+        which, there = self.index.of(n - 1)
+        part = self._parts[which]
+        row = part.session.known(part.session.index.rows[there])
+        return _shifted(row, part.offset) if row else None
+
+    def _see(self, part: _Part) -> None:
+        """Queue the rows that the fold has come to, which is in the order of rows."""
+        session, rows = part.session, part.session.index.rows
+        while part.seen < len(rows):
+            t = session.time_of(rows[part.seen])
+            if t is None and not session.complete:
+                break
+            part.newest = max(part.newest, part.offset + (t or 0))
+            part.waiting.append(_Waiting(part.newest, self._parts.index(part), part.seen))
+            part.seen += 1
+        part.reached = _NEVER if session.complete else max(part.reached, part.newest)
+
+    def _merge(self) -> None:
+        """Put those in their places that no other can come before."""
+        until = min(part.reached for part in self._parts)
+        ready = []
+        for part in self._parts:
+            while part.waiting and part.waiting[0].t < until:
+                ready.append(part.waiting.popleft())
+        for row in sorted(ready):
+            part = self._parts[row.which]
+            line = part.session.index.rows[row.place]
+            part.numbers.frombytes(bytes(max(line + 1 - len(part.numbers), 0) * part.numbers.itemsize))
+            part.numbers[line] = self.index.add(row)
+        for part in self._parts:
+            revised = part.session.revised[part.revised :]
+            part.revised += len(revised)
+            self.revised.extend(filter(None, map(part.number, revised)))
+
+
+def _shifted(row: Row, offset: int) -> Row:
+    row.t += offset
+    return row
+
+
+def _nanoseconds(started: str) -> int:
+    """Since the epoch."""
+    return round(datetime.fromisoformat(started).timestamp() * 1_000_000) * 1000
+
+
+def _header(headers: list[Header]) -> Header:
+    """What a merge says of itself."""
+    first = min(headers, key=lambda header: _nanoseconds(header.started))
+    other = next((header for header in headers if header.transport != "stdio"), first)
+    name = " + ".join(header.name for header in headers)
+    return replace(first, name=name, transport=other.transport, argv=(), url=None)

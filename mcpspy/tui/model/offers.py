@@ -1,0 +1,270 @@
+"""What the two sides said of themselves, what the server has to offer, and how its tools did.
+
+The fold adds each row as it comes, and a few kinds of rows tell something: a handshake, a listing, a call. Of each tool
+there are counters and, of its latencies, how often each occurred, to four digits: calls take no more room than there
+are values that differ, and a quantile is right to a part in a thousand. Peers send anything: what is not of the shape
+that the specification gives it counts for nothing here, the rules tell.
+"""
+
+import json
+import re
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from mcpspy.rules import Finding
+from mcpspy.rules.rule import member
+from mcpspy.spec.revisions import Revision
+from mcpspy.timeline import Row
+from mcpspy.wire.jsonrpc import Request
+
+CALL = "tools/call"
+OTHERS = "other tools"
+_TOOLS = 3000  # that are told apart
+_NAME = 500  # characters of a name that are kept
+_CAPABILITIES, _OPTIONS = 40, 10  # that are kept
+_AT_ONCE = 256  # latencies that are counted together
+_DIGITS = 4  # of a latency that are kept
+_SCALES = tuple(10 ** max(length - _DIGITS, 0) for length in range(21))  # by its length
+_STATELESS = Revision.R2026_07_28.value
+_META = "io.modelcontextprotocol/"
+_LISTED = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources",
+           "resources/templates/list": "resourceTemplates"}  # fmt: skip
+_POINTER = re.compile(r"/result/tools/(\d{1,9})(/|$)")
+
+
+@dataclass(slots=True)
+class Peer:
+    """What one side said of itself."""
+
+    n: int
+    """The line on which it did."""
+    name: str
+    version: str
+    revision: str
+    """The one that it asked for, or agreed to."""
+    capabilities: tuple[str, ...]
+    """Each with its options in brackets: `tools(listChanged)`."""
+    instructions: int = 0
+    """Of a server: the bytes of what it tells a model about itself."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """The newest listing of one kind, all of its pages so far."""
+
+    first: int
+    """The line of its first page."""
+    n: int
+    """The line of its last page."""
+    count: int = 0
+    size: int = 0
+    """Bytes of the definitions, as compact JSON."""
+
+
+@dataclass(slots=True)
+class Tool:
+    """What is known of one tool."""
+
+    name: str
+    size: int = 0
+    """Bytes of its definition, as compact JSON, when it was listed last."""
+    listed: int = 0
+    """The line of that listing; 0: it never was."""
+    called: int = 0
+    """The line of its first call."""
+    calls: int = 0
+    errors: int = 0
+    """Calls that were answered by an error or a tool's error."""
+    found: int = 0
+    """How often something was found in its calls, their answers and its definition."""
+    latest: "array[int]" = field(default_factory=lambda: array("Q"))
+    """The latencies of the calls that were answered last, in nanoseconds, until they are counted."""
+    _latencies: dict[int, int] = field(default_factory=dict)  # how often each occurred, to four digits
+    _longest: int = 0
+
+    @property
+    def longest(self) -> int:
+        """The longest latency, in nanoseconds."""
+        self.count()
+        return self._longest
+
+    def count(self) -> None:
+        """Count the latest latencies: many at once take a fraction of the time that each would alone."""
+        for latency in self.latest:
+            rounded = latency - latency % _SCALES[len(str(latency))]
+            self._latencies[rounded] = self._latencies.get(rounded, 0) + 1
+        self._longest = max(self._longest, *self.latest) if self.latest else self._longest
+        del self.latest[:]
+
+    def quantiles(self, *parts: float) -> list[int]:
+        """The latencies that these parts of the calls, smallest first, did not exceed; none without an answer."""
+        self.count()
+        total, so_far = sum(self._latencies.values()), 0
+        wanted, found = list(parts), []
+        for latency in sorted(self._latencies):
+            so_far += self._latencies[latency]
+            while wanted and so_far >= total * wanted[0]:
+                found.append(self._longest if so_far == total else latency)
+                wanted.pop(0)
+        return found
+
+
+class Announced:
+    """What one session has told so far; `add` each row."""
+
+    def __init__(self) -> None:
+        self.client: Peer | None = None
+        self.server: Peer | None = None
+        """What each said of itself last."""
+        self.listings: dict[str, Listing] = {}
+        """Of tools, prompts, resources and resourceTemplates."""
+        self.tools: dict[str, Tool] = {}
+        """By name, in the order in which they were first heard of; what is beyond a bound is called OTHERS."""
+        self._page: tuple[int, list[str]] = (0, [])  # the line of the last page of tools, and their names
+
+    def add(self, row: Row) -> None:
+        """Take the next row."""
+        if row.method == CALL:
+            self._add_call(row)
+        else:
+            learn = _LEARN.get(row.method)
+            if learn:
+                learn(self, row)
+
+    def find(self, finding: Finding, method: str | None, name: str | None) -> None:
+        """Take what was found of a row that was added, with the method and name of that."""
+        if method == CALL and name:
+            self._tool(name).found += 1
+        elif method == "tools/list" and finding.frame == self._page[0]:
+            match = _POINTER.match(finding.pointer)
+            if match and int(match[1]) < len(self._page[1]):
+                self._tool(self._page[1][int(match[1])]).found += 1
+
+    def is_current(self, tool: Tool) -> bool:
+        """Whether a tool stands in the newest listing."""
+        listing = self.listings.get("tools")
+        return listing is not None and tool.listed >= listing.first
+
+    def learn_listing(self, row: Row) -> None:
+        """Learn from the answer to a listing."""
+        self._meet(row)
+        if row.kind != "result" or row.exchange is None:
+            return
+        kind = _LISTED[row.exchange.method]
+        entries = member(row.value, "result", kind)
+        if not isinstance(entries, list):
+            return
+        request = row.exchange.request.body
+        listing = self.listings.get(kind)
+        if listing is None or not (isinstance(request, Request) and member(request.params, "cursor")):
+            listing = self.listings[kind] = Listing(row.n, row.n)
+        sizes = [_size(entry) for entry in entries]
+        listing.n = row.n
+        listing.count += len(sizes)
+        listing.size += sum(sizes)
+        if kind == "tools":
+            self._page = row.n, [_text(member(entry, "name")) for entry in entries]
+            for name, size in zip(self._page[1], sizes, strict=True):
+                tool = self._tool(name)
+                tool.size, tool.listed = size, row.n
+
+    def learn_handshake(self, row: Row) -> None:
+        """Learn from `initialize` (up to 2025-11-25) or its answer."""
+        told = member(row.value, "params" if row.kind == "request" else "result")
+        capabilities, revision = member(told, "capabilities"), member(told, "protocolVersion")
+        if row.kind == "request":
+            self.client = _peer(row.n, member(told, "clientInfo"), capabilities, revision)
+        elif row.kind == "result":
+            about = member(told, "serverInfo")
+            self.server = _peer(row.n, about, capabilities, revision, member(told, "instructions"))
+
+    def learn_discovery(self, row: Row) -> None:
+        """Learn from `server/discover` (since 2026-07-28) or its answer."""
+        self._meet(row)
+        if row.kind == "result":
+            told = member(row.value, "result")
+            about = member(told, "_meta", f"{_META}serverInfo")
+            capabilities = member(told, "capabilities")
+            self.server = _peer(row.n, about, capabilities, row.revision, member(told, "instructions"))
+
+    def _add_call(self, row: Row) -> None:
+        """Learn from a call or its answer: most rows are one, so this has to be quick."""
+        name = row.name or ""
+        tool = self.tools.get(name) or self._tool(name)
+        if row.kind == "request":
+            tool.calls += 1
+            tool.called = tool.called or row.n
+        elif row.latency is not None:
+            tool.errors += row.status in ("error", "tool-error")
+            tool.latest.append(abs(row.latency))  # a capture can be made up
+            if len(tool.latest) == _AT_ONCE:
+                tool.count()
+        if (self.client is None or self.server is None) and row.revision == _STATELESS:
+            self._meet(row)
+
+    def _meet(self, row: Row) -> None:
+        """Learn from the `_meta` of any request or answer (since 2026-07-28)."""
+        if row.revision != _STATELESS:
+            return
+        if row.kind == "request" and (self.client is None or self.client.revision != row.revision):
+            meta = member(row.value, "params", "_meta")
+            about, capabilities = member(meta, f"{_META}clientInfo"), member(meta, f"{_META}clientCapabilities")
+            self.client = _peer(row.n, about, capabilities, row.revision)
+        elif row.kind == "result" and self.server is None:
+            about = member(row.value, "result", "_meta", f"{_META}serverInfo")
+            self.server = _peer(row.n, about, None, row.revision)
+
+    def _tool(self, name: str) -> Tool:
+        """The tool of that name, known or new."""
+        full = len(self.tools) >= _TOOLS
+        name = name[:_NAME]
+        tool = self.tools.get(OTHERS if full and name not in self.tools else name)
+        if tool is None:
+            tool = Tool(OTHERS if full else name)
+            self.tools[tool.name] = tool
+        return tool
+
+
+_LEARN: dict[str | None, Callable[[Announced, Row], None]] = {
+    "initialize": Announced.learn_handshake,
+    "server/discover": Announced.learn_discovery,
+    **dict.fromkeys(_LISTED, Announced.learn_listing),
+}
+
+
+def _peer(n: int, about: Any, capabilities: Any, revision: Any, instructions: Any = None) -> Peer:
+    return Peer(
+        n,
+        _text(member(about, "name")),
+        _text(member(about, "version")),
+        _text(revision),
+        tuple(map(_capability, list(capabilities.items())[:_CAPABILITIES])) if isinstance(capabilities, dict) else (),
+        len(instructions.encode(errors="surrogatepass")) if isinstance(instructions, str) else 0,
+    )
+
+
+def _capability(declared: tuple[str, Any]) -> str:
+    name, options = declared
+    chosen = [option for option, value in options.items() if value is not False] if isinstance(options, dict) else []
+    return f"{name[:_NAME]}({', '.join(option[:_NAME] for option in chosen[:_OPTIONS])})" if chosen else name[:_NAME]
+
+
+def _size(value: Any) -> int:
+    """The bytes of a value as compact JSON; 0 where it cannot be written."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError:  # large integers, lone surrogates
+        pass
+    try:
+        return len(json.dumps(value, separators=(",", ":")))
+    except (ValueError, RecursionError):
+        return 0
+
+
+def _text(value: Any) -> str:
+    """A name that a peer gives; nothing if it is no string."""
+    return value[:_NAME] if isinstance(value, str) else ""

@@ -1,0 +1,149 @@
+"""The rows of a session that are shown: all of them, or those that a filter wants, without a screen.
+
+The theory. A filter is answered while its search still runs, and while the session grows. So a selection is a list that
+grows, by far the most at its end, and now and then loses a row. It is in the order of the session at any time, and the
+row that a person looks at is in it from the beginning, if it is wanted: what is found before that then comes above it.
+Rows are known by the line numbers of their frames, which never change; where a row stands does.
+"""
+
+import time
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator  # noqa: TC003
+
+from mcpspy.filters import Filter
+from mcpspy.tui.model.search import Searched, Step, search, verdict
+
+_NEAR = 32  # rows that one may stand from where its line number says
+
+
+class Selection:
+    """The rows that are shown; `choose` a filter, then `grow` while the session does or there is something to do."""
+
+    def __init__(self, capture: Searched) -> None:
+        self.wanted: Filter | None = None
+        """What is shown; None: all rows."""
+        self._index = capture.index
+        self._capture = capture
+        self._lines: array[int] = array("I")  # the line numbers of what is wanted, in the order of the session
+        self._steps: Iterator[Step] = iter(())
+        self._looked = 0  # rows of the session that are done with
+        self._kept = 0  # the line number of a row that is shown ahead of the search
+        self._moved = 0  # how many of those that were moved are put right
+
+    def choose(self, wanted: Filter | None, kept: int = 0) -> None:
+        """Show what a filter wants, or all; if it wants the row on line `kept`, that is there at once."""
+        self.wanted, self._lines, self._kept, self._looked = wanted, array("I"), 0, 0
+        if wanted is None:
+            return
+        self._steps, self._moved = search(self._capture, wanted), len(self._capture.moved)
+        place = self._index.row_of(kept)
+        if place is not None and verdict(self._capture, wanted, wanted.keys, place):
+            self._lines.append(kept)
+            self._kept = kept
+
+    def __len__(self) -> int:
+        """How many rows are shown so far."""
+        return len(self._lines if self.wanted else self._index.rows)
+
+    def line(self, at: int) -> int:
+        """The line number of the row that is shown at that place."""
+        return (self._lines if self.wanted else self._index.rows)[at]
+
+    def place(self, at: int) -> int:
+        """Where in the session the row stands that is shown at that place."""
+        return self._place(self._lines[at]) if self.wanted else at
+
+    def position(self, n: int) -> int | None:
+        """Where the row on line `n` is shown, if it is."""
+        if not self.wanted:
+            return self._index.row_of(n)
+        near = max(bisect_left(self._lines, n) - _NEAR, 0)  # they are nearly in the order of their lines
+        for first, last in ((near, near + 2 * _NEAR), (0, len(self._lines))):
+            try:
+                return self._lines.index(n, first, last)
+            except ValueError:
+                continue
+        return None
+
+    @property
+    def progress(self) -> float:
+        """The part of the rows that are looked at, 0 to 1."""
+        return self._looked / max(len(self._index.rows), 1) if self.wanted else 1.0
+
+    def grow(self, seconds: float) -> bool:
+        """Search for about that long; tells whether there is more to look at now."""
+        if not self.wanted:
+            return False
+        deadline = time.perf_counter() + seconds
+        for step in self._steps:
+            self._take(step)
+            if step.idle or time.perf_counter() > deadline:
+                break
+        moved = self._capture.moved[self._moved :]
+        self._moved += len(moved)
+        for n in [n for n in moved if self._remove(n)]:
+            self._insert(n)
+        return not step.idle
+
+    def _take(self, step: Step) -> None:
+        self._looked = step.place
+        for n in step.gone:
+            self._remove(n)
+        hits = step.hits
+        if self._kept in hits:
+            hits = [n for n in hits if n != self._kept]
+            self._kept = 0
+        elif self._kept and self._place(self._kept) < step.place:  # it has become another meanwhile
+            self._remove(self._kept)
+            self._kept = 0
+        self._add(hits)
+
+    def _add(self, lines: list[int]) -> None:
+        for n in lines:
+            if not self._lines or n > self._lines[-1]:
+                self._lines.append(n)
+            else:
+                self._insert(n)
+
+    def _insert(self, n: int) -> None:
+        self._lines.insert(bisect_left(self._lines, self._place(n), key=self._place), n)
+
+    def _remove(self, n: int) -> bool:
+        at = self.position(n)
+        if at is not None:
+            self._lines.pop(at)
+        return at is not None
+
+    def _place(self, n: int) -> int:
+        return self._index.row_of(n) or 0
+
+
+class Hunt:
+    """A walk through what is shown, row by row, to the first that is wanted, once round; `grow` until it tells."""
+
+    def __init__(self, selection: Selection, capture: Searched, wanted: Filter, at: int, step: int) -> None:
+        """Begin at the place `at`, forwards (`step` 1) or backwards (-1)."""
+        self._selection, self._capture = selection, capture
+        self._wanted, self._keys = wanted, wanted.keys
+        self._at, self._step, self._left = at, step, len(selection)
+        self.found: int | None = None
+        """Where that row is shown."""
+        self.round = False
+        """It went on from the other end."""
+
+    def grow(self, seconds: float) -> bool:
+        """Go on for about that long; tells whether it goes on after that."""
+        deadline = time.perf_counter() + seconds
+        while self._left > 0 and self._selection:
+            if not 0 <= self._at < len(self._selection):
+                self._at, self.round = (0 if self._step > 0 else len(self._selection) - 1), True
+            found = verdict(self._capture, self._wanted, self._keys, self._selection.place(self._at))
+            if found:
+                self.found = self._at
+                return False
+            if found is None or time.perf_counter() > deadline:  # None: the fold has to come first
+                return True
+            self._at += self._step
+            self._left -= 1
+        return False

@@ -1,0 +1,1 @@
+"""One session: its screen, and the views of it."""

@@ -1,0 +1,389 @@
+"""One session in its views, growing while it is live; filters, searches and commands go through here.
+
+The screen knows the model, the views and the prompt, and what goes on between them. What a view shows is its own
+affair: it is told when the model has grown, and says which frame a person wants to see in the timeline.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
+from textual.events import Resize
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from mcpspy.errors import CaptureError, FilterError, UsageError
+from mcpspy.filters import Filter, parse
+from mcpspy.text import printable
+from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.model import commands
+from mcpspy.tui.model.commands import VIEWS
+from mcpspy.tui.model.frame_number import destination
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.status import Status, title
+from mcpspy.tui.session.views.findings import FindingsView
+from mcpspy.tui.session.views.sequence import SequenceView
+from mcpspy.tui.session.views.stderr import StderrView
+from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
+from mcpspy.tui.session.views.tools import ToolsView
+from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.prompt import Prompt, common
+from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Rows, slice_now
+from mcpspy.tui.widgets.view import Told, View
+
+_LOOK = 0.04  # seconds from one look at a live capture to the next
+_PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
+_WIDE = 130  # columns from which the detail stands beside the timeline and not below it
+_LOW = 16  # lines below which the keys are not listed
+_TIMELINE, *_OTHERS = VIEWS
+_VIEWS: dict[str, Callable[[Session], View | Told]] = dict(
+    zip(_OTHERS, (FindingsView, ToolsView, SequenceView, StderrView), strict=True)
+)
+
+
+class SessionScreen(Screen[None]):
+    """The screen; it closes its model."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "back"),
+        Binding("q", "app.quit", "quit"),
+        *(Binding(str(key), f"view('{view}')", view, show=False) for key, view in enumerate(VIEWS, 1)),
+        Binding("slash", "prompt('filter')", "filter", priority=True),
+        Binding("ctrl+f", "prompt('find')", "find, without a filter", show=False, priority=True),
+        Binding("n", "find_again(1)", "next that was to be found", show=False),
+        Binding("N", "find_again(-1)", "the one before", show=False),
+        Binding("colon", "prompt('command')", "command line", show=False, priority=True),
+        Binding("enter", "enter", "do what was typed", priority=True),
+    ]
+
+    def __init__(self, session: Session | Merged) -> None:
+        """Show a model that is open."""
+        super().__init__()
+        self._session = session
+        self._view = _TIMELINE
+        self._timeline = TimelineView(session)
+        self._views: dict[str, View | Told] = {_TIMELINE: self._timeline}  # those that were shown
+        self._woken = asyncio.Event()  # there is something to search for
+        self._filter = ""  # that of the timeline, as it was typed
+        self._before: tuple[str, int] | None = None  # the filter and the selected row when typing began
+        self._sought = ""  # what `n` goes to
+        self._said = ""  # what came of the last key
+
+    def compose(self) -> ComposeResult:
+        """A title, the view, a line to type in, a line that tells, the keys."""
+        yield Static(id="title", markup=False)
+        yield self._timeline
+        yield Prompt()
+        yield Status()
+        yield Keys()
+
+    def on_mount(self) -> None:
+        """Show the first rows at once, then go on."""
+        self._session.grow(SLICE)
+        self._rows.follow = self._session.state == "live"
+        self.watch(self._rows, "cursor", self._moved, init=False)
+        self._focus_view()
+        self._grown()
+        self._grow()
+
+    def on_unmount(self) -> None:
+        """Give the file back."""
+        self._session.close()
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the message beside or below the timeline; leave out the keys where every line counts."""
+        self.set_class(event.size.width >= _WIDE, "wide")
+        self.set_class(event.size.height < _LOW, "low")
+
+    @property
+    def _rows(self) -> TimelineRows:
+        return self._timeline.rows
+
+    @property
+    def _list(self) -> Rows:
+        """That of the view that is shown."""
+        view = self._views[self._view]
+        return view if isinstance(view, Told) else view.query_one(Rows)
+
+    # What goes on by itself.
+
+    @work
+    async def _grow(self) -> None:
+        """Read and search for as long as the screen is there, and show a live capture some twenty times a second."""
+        shown, over = 0.0, False
+        with suppress(NoMatches):  # the screen is being taken down, widget by widget
+            while self.is_attached:
+                looked = time.monotonic()
+                more = self._go_on()
+                pause = _LOOK if self._session.index.state == "live" else _PROGRESS
+                if self._session.complete:
+                    self._session.index.look()  # it may still be deleted, or replaced
+                    if not over:
+                        self._grown()  # to the last row
+                        over, self._rows.follow = True, False
+                if not more or looked - shown > pause:
+                    shown = looked
+                    self._grown()
+                await self._rest(0 if more else looked + pause - time.monotonic())
+
+    async def _rest(self, seconds: float) -> None:
+        """Give way to keys and the screen, until there is something to search for."""
+        self._woken.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, BREATH)):
+                await self._woken.wait()
+
+    def _go_on(self) -> bool:
+        """Work for as long as keys can wait; tells whether there is more to do now."""
+        rows, session = self._rows, self._session
+        parts = (not session.complete) + (rows.selection.progress < 1) + bool(rows.hunt)
+        seconds = slice_now(self.app) / max(parts, 1)
+        more = session.grow(seconds)
+        return rows.search(seconds) or more
+
+    def _grown(self) -> None:
+        for name in {_TIMELINE, self._view}:  # the timeline also searches while it is not seen
+            self._views[name].grown()
+        self._tell()
+
+    # What is said.
+
+    def _tell(self) -> None:
+        """Say how the session is and how far everything has come."""
+        text = title(self._session, following=self._rows.follow)
+        shown = self.query_one("#title", Static)
+        if text != shown.content:
+            shown.update(text, layout=False)
+        self._tell_place()
+
+    @on(TimelineView.Said)
+    def _tell_what_came(self, event: TimelineView.Said) -> None:
+        self._say(event.text)
+        self._woken.set()
+
+    def _tell_place(self) -> None:
+        rows, shown = self._rows, self._list
+        parts = [f"{shown.cursor + 1:,}/{shown.count():,}" if shown.count() else "no rows"]
+        if shown is rows:
+            if rows.deltas:
+                parts.append("Δ")
+            if rows.marked:
+                parts.append(f"{len(rows.marked)} marked")
+        if rows.hunt:
+            parts.append("looking")
+        self.query_one(Status).show(self._view, " · ".join(parts), self._said)
+        progress = rows.selection.progress
+        done = f" · {progress:.0%}" if progress < 1 else ""
+        count = f"{rows.count():,} of {len(self._session):,}{done}"
+        self.query_one(Prompt).count(count if self._filter else "")
+
+    def _moved(self) -> None:
+        """Somebody has gone elsewhere: what was said is read."""
+        if not self._rows.follow:
+            self._said = ""
+        self._tell_place()
+
+    def _say(self, text: str) -> None:
+        self._said = text
+        self._tell_place()
+
+    # The filter, and what is looked for.
+
+    async def action_prompt(self, kind: str) -> None:
+        """Let a filter, a search or a command be typed; what is filtered and found is in the timeline."""
+        if kind != "command":
+            await self.action_view(_TIMELINE)
+        self._before = self._before or (self._filter, self._rows.selected)
+        prompt = self.query_one(Prompt)
+        prompt.show(kind, {"filter": self._filter, "find": self._sought}.get(kind, ""))
+        prompt.focus()
+
+    @on(Prompt.Typed)
+    def _typed(self) -> None:
+        """Filter while somebody types."""
+        prompt = self.query_one(Prompt)
+        self._before = self._before or (self._filter, self._rows.selected)
+        if prompt.kind == "filter":
+            self._apply(prompt.text, self._before[1])
+        elif prompt.kind == "find":
+            self._parse(prompt.text)
+        else:
+            prompt.tell("")
+
+    async def action_enter(self) -> None:
+        """Keep the filter, go to what is to be found, or do the command; keys that follow are no part of it."""
+        prompt = self.query_one(Prompt)
+        await prompt.settle()
+        text = prompt.text.strip()
+        try:
+            command = commands.parse(text) if prompt.kind == "command" else (prompt.kind, text)
+            done = self._do(*command)
+        except UsageError as error:
+            prompt.tell(str(error))
+            return
+        if done:
+            prompt.remember()
+            self._close_prompt()
+
+    @on(Prompt.Left)
+    def _left(self) -> None:
+        """Take the filter and the row of before."""
+        filtered, selected = self._before or ("", 0)
+        if filtered != self._filter:
+            self._apply(filtered, selected)
+        self._close_prompt()
+
+    def _close_prompt(self) -> None:
+        self._before = None
+        prompt = self.query_one(Prompt)
+        prompt.show("filter", self._filter)
+        prompt.display = bool(self._filter)
+        self._focus_view()
+        self._tell_place()
+
+    def _apply(self, text: str, selected: int) -> bool:
+        """Filter the timeline, with the row on line `selected` selected if it is there; tells whether that can be."""
+        wanted = self._parse(text)
+        if wanted is not None:
+            self._filter = text.strip()
+            self._rows.choose(wanted if self._filter else None, selected)
+            self._woken.set()
+            self._timeline.show_message()
+            self._tell_place()
+        return wanted is not None
+
+    def _parse(self, text: str) -> Filter | None:
+        """The filter that a text stands for; None where it is wrong, which the prompt then tells."""
+        prompt = self.query_one(Prompt)
+        try:
+            wanted = parse(text, self._session.header.started)
+        except FilterError as error:
+            prompt.tell(str(error), error.column + max(prompt.text.find(text), 0))
+            return None
+        prompt.tell("")
+        return wanted
+
+    async def action_find_again(self, step: int) -> None:
+        """Go to the next row that was to be found, or to the one before; ask where nothing was."""
+        if not self._sought:
+            await self.action_prompt("find")
+            return
+        await self.action_view(_TIMELINE)
+        self._timeline.action_find(self._sought, step)
+
+    # What keys and commands do.
+
+    def _do(self, command: str, argument: str) -> bool:
+        """Do a command; tells whether that was possible. Raises UsageError."""
+        match command:
+            case "filter":
+                return argument == self._filter or self._apply(argument, self._rows.selected)
+            case "find":
+                if self._parse(argument) is None:
+                    return False
+                self._sought = argument
+                if argument:
+                    self._timeline.action_find(argument, 1)
+            case "goto":
+                found = destination(self._session, self._rows.selected, argument)
+                self._jump(found.n)
+                if found.says:
+                    self._say(found.says)
+            case "save":
+                self.query_one(Detail).action_save()
+            case view if view in VIEWS:
+                self.call_later(self.action_view, view)
+            case _:
+                common(self, command, argument)
+        return True
+
+    @on(Jump)
+    def _jump_to(self, event: Jump) -> None:
+        """Show a frame that a view has chosen in the timeline."""
+        event.stop()
+        self._jump(event.n)
+
+    def _jump(self, n: int) -> None:
+        rows = self._rows
+        rows.follow = False
+        place = self._session.index.row_of(n)
+        if place is not None and rows.selection.position(n) is None:
+            self._apply("", n)
+            self._close_prompt()
+            own, there = self._session.of(place)
+            self._say(f"the filter hid #{own.index.rows[there]}: it is taken off")
+        at = rows.selection.position(n)
+        if at is not None:
+            rows.move_to(at)
+        self.call_later(self.action_view, _TIMELINE)
+
+    async def action_view(self, view: str) -> None:
+        """Show a view; those that were left stay as they were."""
+        if view not in self._views:
+            if isinstance(self._session, Merged):
+                await self._view_source(self._session, view)
+                return
+            self._views[view] = _VIEWS[view](self._session)
+            await self.mount(self._views[view], before=self.query_one(Prompt))
+            self._view = view
+            self.watch(self._list, "cursor", self._tell_place, init=False)
+        self._view = view
+        for name, widget in self._views.items():
+            widget.display = name == view
+        self._focus_view()
+        self._grown()
+
+    async def _view_source(self, merged: Merged, view: str) -> None:
+        """Show a view of the session that the selected frame is of, on a screen of its own."""
+        if not self._rows.count():
+            self._say("nothing was said so far")
+            return
+        try:
+            screen = SessionScreen(Session(merged.of(self._rows.place())[0].path))
+        except CaptureError as error:  # it was deleted meanwhile
+            self._say(str(error))
+            return
+        await self.app.push_screen(screen)
+        await screen.action_view(view)
+        screen.tell_alone()
+
+    def tell_alone(self) -> None:
+        """Say that only a part of what was shown before is shown here."""
+        self._say(f"of {printable(self._session.header.name, 40)} alone; escape twice goes back to all of them")
+
+    @on(Status.Clicked)
+    async def _show_clicked(self, event: Status.Clicked) -> None:
+        """Show the view that was clicked."""
+        await self.action_view(event.view)
+
+    def _focus_view(self) -> None:
+        """Give the focus to the list of the view: at once, for the next key may be on its way already."""
+        self.set_focus(self._list)
+
+    def action_back(self) -> None:
+        """Stop looking; from a view or the message to the timeline, there take the filter off; then to the sessions."""
+        if self._rows.hunt:
+            self._rows.hunt = None
+            self._say("")
+        elif self._view != _TIMELINE:
+            self.call_later(self.action_view, _TIMELINE)
+        elif not self._rows.has_focus:
+            self._rows.focus()
+        elif self._filter:
+            self._apply("", self._rows.selected)
+            self._close_prompt()
+        else:
+            self.dismiss()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What begins a line may also stand in one; without a line there is none to be done."""
+        typing = isinstance(self.focused, Input)
+        wrong = (action == "prompt" and typing) or (action == "enter" and not typing)
+        return False if wrong else super().check_action(action, parameters)

@@ -1,0 +1,1 @@
+"""The views of a session, a module for each."""

@@ -1,0 +1,140 @@
+"""The view of what was found: a list by rule and blame that folds, and below it what the selected line is about."""
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
+from textual.widgets import Static
+
+from mcpspy.rules import RULES
+from mcpspy.text import printable
+from mcpspy.tui.model.findings import Group, Outline, Place, about
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.widgets.rows import Cell, Jump
+from mcpspy.tui.widgets.view import MARKS, Told, View
+
+_WIDE = 100  # columns from which a group says what its rule is about
+
+
+class FindingsRows(Told):
+    """The list. It keeps the selected line where it is on the screen, wherever the order of groups takes it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "view--dim", "view--error", "view--warning", "view--info", "view--client", "view--server", "view--count",
+    }  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "fold(True)", "unfold", show=False),
+        Binding("left,h", "fold(False)", "fold", show=False),
+        Binding("plus", "fold_all(True)", "unfold all"),
+        Binding("minus", "fold_all(False)", "fold all"),
+    ]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self.outline = Outline(session.findings.groups.values())
+
+    @property
+    def selected(self) -> Place | None:
+        """What the cursor is on."""
+        return self.outline.at(self.cursor) if len(self.outline) else None
+
+    def count(self) -> int:
+        """How many lines are shown."""
+        return len(self.outline)
+
+    def nothing(self) -> str:
+        """That nothing was found."""
+        return "nothing was found" if self._session.complete else "nothing was found so far"
+
+    def grown(self) -> None:
+        """Show what was found meanwhile."""
+        self._rearrange(self.outline.arrange)
+
+    def face(self, place: int) -> Hashable:
+        """A line looks as what stands on it, and how often that was found."""
+        group, number = self.outline.at(place)
+        return group.severity, group.rule, group.blame, number, group.count, self.outline.is_unfolded(group)
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """A rule with its count, or one finding of it."""
+        at = self.outline.at(place)
+        if at.number is None:
+            return self._group(at.group, width)
+        finding = at.finding
+        if finding is None:
+            left = at.group.count - len(at.group.findings)
+            return [(f"      … {left:,} more, not kept", "view--dim")]
+        where = f"  {finding.pointer}" if finding.pointer else ""
+        return [
+            (f"    {'#' + str(finding.frame):>7}  ", "view--dim"),
+            (printable(finding.message, width), ""),
+            (printable(where, width), "view--dim"),
+        ]
+
+    def _group(self, group: Group, width: int) -> list[Cell]:
+        found = [
+            ("▾ " if self.outline.is_unfolded(group) else "▸ ", "view--dim"),
+            (f"{MARKS[group.severity]} ", f"view--{group.severity}"),
+            (f"{group.count:>7,}  ", "view--count"),
+            (f"{group.blame:<7}", f"view--{group.blame}"),
+            (f"{group.rule:<28}", ""),
+        ]
+        rule = RULES.get(group.rule)
+        return [*found, (f" {rule.summary}", "view--dim")] if rule and width >= _WIDE else found
+
+    def on_rows_chosen(self) -> None:
+        """Show the frame in the timeline, or what a rule has found."""
+        place = self.selected
+        if place and place.finding:
+            self.post_message(Jump(place.finding.frame))
+        elif place:
+            self.action_fold(not self.outline.is_unfolded(place.group))
+
+    def action_fold(self, unfold: bool) -> None:
+        """Hide what the rule of the selected line has found, or show it."""
+        place = self.selected
+        if place:
+            self._rearrange(lambda: self.outline.fold(place.group, unfold=unfold))
+
+    def action_fold_all(self, unfold: bool) -> None:
+        """Hide what was found, or show it all."""
+        self._rearrange(lambda: self.outline.fold_all(unfold=unfold))
+
+    def _rearrange(self, change: Callable[[], None]) -> None:
+        place, below = self.selected, self.cursor - self.scroll_offset.y
+        change()
+        Told.grown(self)
+        if place:
+            self.move_to(self.outline.line_of(place))
+            self.scroll_to(y=self.cursor - below, animate=False)
+
+
+class FindingsView(View):
+    """The list, and what the selected line is about."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """The list and the explanation."""
+        yield FindingsRows(self._session)
+        yield Static(id="explanation", markup=False)
+
+    def on_mount(self) -> None:
+        """Explain what is selected, whenever that changes."""
+        self.watch(self.query_one(FindingsRows), "cursor", self._explain)
+
+    def grown(self) -> None:
+        """Show what was found meanwhile."""
+        with suppress(NoMatches):  # before it is composed
+            self.query_one(FindingsRows).grown()
+            self._explain()
+
+    def _explain(self) -> None:
+        place = self.query_one(FindingsRows).selected
+        self.query_one("#explanation", Static).update("\n".join(about(place)) if place else "", layout=False)

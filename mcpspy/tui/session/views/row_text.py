@@ -1,0 +1,122 @@
+"""How a row of the timeline looks: a pure function from what is known of it to the texts that stand in it."""
+
+import math
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from mcpspy.text import duration_text, printable, size_text
+from mcpspy.tui.model.timeline import Line
+from mcpspy.tui.widgets.rows import Cell
+from mcpspy.tui.widgets.view import MARKS, fit
+
+_NARROW, _SIZED, _BARRED = 60, 70, 100  # columns from which there is a time, a size, a bar
+_ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
+_BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
+_COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
+            "http": "timeline--dim", "event": "timeline--dim", "signal": "timeline--dim"}  # fmt: skip
+_BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
+_SHORTEST = 100_000  # nanoseconds of a latency that has no bar
+_NAME = 12  # columns of the name of a session in a merge
+SOURCES = 6
+"""How many colours there are for such names."""
+SLOW = 1_000_000_000
+"""Nanoseconds from which a call is slow."""
+
+
+class Face(NamedTuple):
+    """All that decides how a row looks."""
+
+    line: Line
+    since: int | None
+    """Nanoseconds from the row above to it, where that is shown."""
+    waiting: str
+    """How long it has been waiting for its answer by now."""
+    marked: bool
+    tie: str
+    """Its part of the line from the selected row to the one that it answers or that answers it."""
+
+
+def cells(face: Face, width: int) -> list[Cell]:
+    """What was found, mark, number, time, direction, what it is about, and how it went."""
+    line = face.line
+    start = [
+        (MARKS[line.severity], f"timeline--{line.severity}" if line.severity else ""),
+        ("*" if face.marked else " ", "timeline--mark"),
+        *_address(line, width),
+        (f"{_time(face, width)} " if width >= _NARROW else "", "timeline--dim"),
+        (face.tie, "timeline--pending"),
+        (f"{_ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
+    ]
+    room = max(width - sum(cell_len(text) for text, _ in start), 0)
+    if not line.method and line.kind not in ("result", "error"):
+        colour = _COLOURS.get(line.kind, "")
+        return [*start, (f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}", colour)]
+    outcome = _outcome(face, width - _NAME if line.source else width)
+    room = max(room - sum(len(text) for text, _ in outcome), 8)
+    return [*start, *_subject(line, room), *outcome]
+
+
+def latency_bar(latency: int) -> str:
+    """A latency as a bar: two columns for each decade above 100 µs."""
+    return "▄" * min(round(2 * math.log10(max(latency, _SHORTEST) / _SHORTEST)), _BAR)
+
+
+def waiting_text(seconds: float) -> str:
+    """How long something has been going on, as precisely as anybody wants to know."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.0f} h"
+
+
+def _time(face: Face, width: int) -> str:
+    """Seconds, to the microsecond where there is room."""
+    columns, digits = (12, 6) if width >= _BARRED else (9, 3)
+    if face.since is None:
+        return f"{face.line.t / 1e9:>{columns}.{digits}f}"
+    return f"{face.since / 1e9:>+{columns}.{digits}f}"
+
+
+def _address(line: Line, width: int) -> list[Cell]:
+    """The number of the frame; in a merge that in its own session, behind the name of that."""
+    source = line.source
+    if source is None:
+        return [(f"{'#' + str(line.n):>7} ", "timeline--dim")]
+    room = _NAME if width >= _SIZED else _NAME // 2
+    colour = f"timeline--source{source.which % SOURCES}"
+    return [
+        (f"{set_cell_size(fit(source.name, room), room)} ", colour),
+        (f"{'#' + str(source.n):>7} ", "timeline--dim"),
+    ]
+
+
+def _subject(line: Line, room: int) -> list[Cell]:
+    """Method, name and id in `room` columns of the screen, the id only if it fits beside the others."""
+    number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
+    method = printable(line.method or "(no request seen)", room)
+    name = printable(f" {line.name}", room) if line.name else ""
+    if cell_len(method) + cell_len(name) + cell_len(number) > room:
+        number = ""
+    left = room - cell_len(number)
+    method = fit(method, left)
+    name = set_cell_size(fit(name, left - cell_len(method)), left - cell_len(method))
+    colour = "timeline--dim" if line.kind == "notification" else ""
+    return [(method, colour), (name, "timeline--client"), (number, "timeline--dim")]
+
+
+def _outcome(face: Face, width: int) -> list[Cell]:
+    """Status, latency and size; of a request only what its response will not say."""
+    line = face.line
+    status = line.status or ("error" if line.kind == "error" else "")  # one that answers no request has none
+    if line.kind == "request" and status not in ("pending", "unanswered", "cancelled"):
+        status = ""
+    colour = _BAD.get(status, "timeline--pending" if line.kind == "request" else "timeline--ok")
+    answered = line.latency is not None and line.kind != "request"
+    latency = duration_text(line.latency or 0) if answered else face.waiting
+    slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
+    if width < _NARROW:
+        return [(f" {latency or status:>10}", _BAD.get(status, slow) if latency else colour)]
+    cells = [(f" {status:>10}", colour), (f" {latency:>9}", slow)]
+    if width >= _BARRED:
+        cells.append((f" {latency_bar(line.latency or 0) if answered else '':<{_BAR}}", slow))
+    return [*cells, (f" {size_text(line.size):>8}", "timeline--dim")] if width >= _SIZED else cells

@@ -1,0 +1,204 @@
+"""The view of who said what to whom, and who was waited for: a row for each frame between the lanes of both sides."""
+
+import asyncio
+from contextlib import suppress
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from textual import work
+from textual.app import ComposeResult
+from textual.css.query import NoMatches
+from textual.widgets import Static
+
+from mcpspy.text import duration_text, printable
+from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
+from mcpspy.tui.model.timeline import Line, Session
+from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
+from mcpspy.tui.widgets.rows import BREATH, Cell, Jump, slice_now
+from mcpspy.tui.widgets.view import MARKS, Following, View, fit
+
+_SIDE = (1 << DEEPEST) - 1
+_FAR = 100  # columns between the lanes at most: an arrow that is longer is hard to follow
+_ANSWERS = ("result", "error")
+_BAD = ("error", "tool-error", "unanswered")
+
+
+class Layout(NamedTuple):
+    """How many columns each part of a row has, in a view of some width; 0 for what is left out."""
+
+    number: int
+    time: int
+    pause: int
+    waited: int
+    bar: int
+    left: int
+    """For the brackets of the server's requests."""
+    field: int
+    """Between the lanes."""
+    right: int
+    """For the brackets of the client's requests."""
+
+    @classmethod
+    def of(cls, width: int) -> "Layout":
+        """The layout for a width."""
+        if width >= 110:
+            known = cls(8, 10, 9, 8, 6, 4, 0, 6)
+        elif width >= 66:
+            known = cls(0, 10, 9, 8, 0, 3, 0, 4)
+        else:
+            known = cls(0, 0, 9, 0, 0, 2, 0, 3)
+        return known._replace(field=min(max(width - 4 - sum(known), 0), _FAR))  # a mark and two lanes
+
+
+class SequenceRows(Following):
+    """One row for each frame."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "view--dim", "view--error", "view--warning", "view--info", "view--client", "view--server", "view--person",
+        "view--ok", "view--lane",
+    }  # fmt: skip
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._lanes = Lanes(session)
+        self._behind = False  # a worker is going through rows
+
+    def on_mount(self) -> None:
+        """Follow what is still said."""
+        self.follow = self._session.state == "live"
+
+    def on_show(self) -> None:
+        """Go through the rows that came while nobody looked."""
+        self.grown()
+
+    def count(self) -> int:
+        """How many rows there are so far."""
+        return len(self._session)
+
+    def nothing(self) -> str:
+        """That nobody has said anything."""
+        return "nothing was said" if self._session.complete else "nothing was said so far"
+
+    def grown(self) -> None:
+        """Show what has come, and go through it."""
+        if not self._behind and self._lanes.grow(slice_now(self.app)):
+            self._behind = True
+            self._catch_up()
+        super().grown()
+
+    @work(exclusive=True)
+    async def _catch_up(self) -> None:
+        """Go through many rows, giving way to keys."""
+        more = True
+        while more and self.is_attached:
+            await asyncio.sleep(BREATH)
+            before = len(self._lanes)
+            more = self._lanes.grow(slice_now(self.app))
+            if before < self.scroll_offset.y + self.size.height:
+                self.rows_changed()
+        self._behind = False
+
+    def face(self, place: int) -> tuple[Line, Lane, int]:
+        """A row looks as its line and its lane say, and how long after the one above it came."""
+        line = self._session.line(place)
+        above = self._session.line(place - 1).t if place else line.t
+        return line, self._lanes.at(place), max(line.t - above, 0)
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """What was found, when, the wait before it, and the message on its way between the lanes."""
+        line, lane, pause = self.face(place)
+        layout = Layout.of(width)
+        waited = f"view--{lane.waited}" if lane.waited else "view--dim"
+        word = lane.waited if pause_text(pause, layout.pause).strip() else ""
+        left = brackets(lane.before >> DEEPEST, lane.after >> DEEPEST, layout.left, mirrored=True)
+        right = brackets(lane.before & _SIDE, lane.after & _SIDE, layout.right, mirrored=False)
+        is_open = lane.before | lane.after
+        return [
+            (f"{MARKS[line.severity]} ", f"view--{line.severity}" if line.severity else ""),
+            (set_cell_size(f"{'#' + str(line.n):>7}", layout.number), "view--dim"),
+            (set_cell_size(f"{line.t / 1e9:>9.3f}", layout.time), "view--dim"),
+            (pause_text(pause, layout.pause), waited),
+            (f" {word:<{layout.waited}}"[: layout.waited], waited),
+            (set_cell_size(pause_bar(pause), layout.bar), waited),
+            (left, "view--server"),
+            ("┃" if is_open >> DEEPEST else "│", "view--lane"),
+            *_field(line, layout.field),
+            ("┃" if is_open & _SIDE else "│", "view--lane"),
+            (right, "view--client"),
+        ]
+
+    def on_rows_chosen(self) -> None:
+        """Show the frame in the timeline."""
+        self.post_message(Jump(self._session.line(self.cursor).n))
+
+
+def _field(line: Line, columns: int) -> list[Cell]:
+    """What stands between the lanes."""
+    if line.sender == "mcpspy":
+        text = fit(line.text, columns)
+        centred = set_cell_size(" " * ((columns - cell_len(text)) // 2) + text, columns)
+        return [(centred, "view--warning" if line.kind == "gap" else "")]
+    if line.kind == "stderr":  # said beside the conversation, by the server
+        text = fit(line.text, columns - 2)
+        return [(" " * (columns - cell_len(text) - 1), ""), (text, "view--dim"), (" "[:columns], "")]
+    label, colour = _label(line, columns)
+    before, text, after = arrow(label, columns, to_right=line.sender == "client", dashed=line.kind in _ANSWERS)
+    way = f"view--{line.sender}"
+    return [(before, way), (text, colour), (after, way)]
+
+
+def _label(line: Line, columns: int) -> Cell:
+    """What a message is, and how it went."""
+    subject = printable(" ".join(filter(None, (line.method, line.name))), columns)
+    if line.kind in _ANSWERS:
+        took = duration_text(line.latency) if line.latency is not None else ""
+        status = line.status or line.kind
+        outcome = " ".join(filter(None, (status, took)))
+        return f"{outcome}  {subject or '(no request seen)'}", "view--error" if status in _BAD else "view--ok"
+    if line.kind == "request":
+        number = printable(f"id {line.id}", 20)
+        lacking = f"  {line.status}" if line.status in ("pending", "unanswered", "cancelled") else ""
+        return f"{subject}  {number}{lacking}", "view--error" if line.status == "unanswered" else ""
+    if line.kind == "notification":
+        return subject, "view--dim"
+    return f"{line.kind}: {printable(line.text, columns)}", "view--warning" if line.kind == "invalid" else "view--dim"
+
+
+class SequenceView(View):
+    """The lanes, and above them whose they are."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """A heading and the rows."""
+        yield Static(id="lanes", markup=False)
+        yield SequenceRows(self._session)
+
+    def on_resize(self) -> None:
+        """Put the names above their lanes."""
+        self._put_names()
+
+    def grown(self) -> None:
+        """Show what has come."""
+        with suppress(NoMatches):  # before it is composed
+            self.query_one(SequenceRows).grown()
+            self._put_names()
+
+    def _put_names(self) -> None:
+        client, server = self._session.announced.client, self._session.announced.server
+        width = self.query_one(SequenceRows).scrollable_content_region.width
+        text = heading(width, client.name if client else "", server.name if server else "")
+        self.query_one("#lanes", Static).update(text, layout=False)
+
+
+def heading(width: int, client: str, server: str) -> str:
+    """The names of both sides above their lanes, in a view of that width."""
+    layout = Layout.of(width)
+    before = 2 + sum(layout) - layout.field - layout.right
+    half = (layout.field + 2) // 2
+    left = set_cell_size(fit(f"client {client}".strip(), half - 1), half)
+    right = fit(f"server {server}".strip(), half)
+    return " " * before + left + " " * (layout.field + 2 - half - cell_len(right)) + right

@@ -1,0 +1,306 @@
+"""The timeline of a session: a row for each frame, of which a filter may leave some, and the message of one of them."""
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.reactive import reactive
+
+from mcpspy.filters import Filter, parse
+from mcpspy.tui.message.context import around
+from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.selection import Hunt, Selection
+from mcpspy.tui.model.timeline import Line, Session
+from mcpspy.tui.session.views.row_text import SLOW, SOURCES, Face, cells, waiting_text
+from mcpspy.tui.widgets.rows import Cell
+from mcpspy.tui.widgets.view import Following, View
+
+_TOLD = 0.25  # seconds that a message stands at least while rows stream in
+_FOUND, _SLOW = "severity:>=info", f"latency:>={SLOW / 1e9:.0f}s -kind:request"
+
+
+class TimelineRows(Following):
+    """The rows; one of them may be tied to the selected one, and any may be marked."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
+        "timeline--server", "timeline--pending", "timeline--partner", "timeline--warning", "timeline--info",
+        "timeline--mark", *(f"timeline--source{number}" for number in range(SOURCES)),
+    }  # fmt: skip
+
+    deltas = reactive(False)
+    """Whether the time of a row is that since the one above it."""
+
+    def __init__(self, session: Session | Merged) -> None:
+        super().__init__()
+        self._session = session
+        self._started = datetime.fromisoformat(session.header.started).timestamp()
+        self._now = 0  # nanoseconds since the start
+        self.selection = Selection(session)
+        self.hunt: Hunt | None = None
+        """What is looked for, while it is."""
+        self.selected = 0
+        """The line number of the selected row, also where the filter has not come to any yet."""
+        self._tied: tuple[int, int] | None = None  # the selected row and its partner, in order
+        self.marked: set[int] = set()
+        """The line numbers of marked rows."""
+
+    class Hunted(Message):
+        """A row was looked for; `hunt` is over."""
+
+        def __init__(self, hunt: Hunt) -> None:
+            super().__init__()
+            self.hunt = hunt
+
+    def count(self) -> int:
+        """How many rows are shown so far."""
+        return len(self.selection)
+
+    def nothing(self) -> str:
+        """Why no row is there."""
+        if not self.selection.wanted:
+            return "nothing was said so far"
+        return "no row is as the filter wants it" if self.selection.progress == 1 else "searching"
+
+    def place(self) -> int:
+        """Where in the session the selected row stands."""
+        return self.selection.place(self.cursor)
+
+    def choose(self, wanted: Filter | None, selected: int) -> None:
+        """Show what a filter wants, or all, with the row on line `selected` selected if that is among it."""
+        self.selection.choose(wanted, selected)
+        self.selected = selected
+        self.hunt = None
+        self._tied = None
+        self.grown()
+        self._keep_in_view()
+        self.refresh()
+
+    def find(self, wanted: Filter, step: int) -> None:
+        """Go to the next row that a filter wants, or to the one before (`step` -1), as soon as it is found."""
+        self.hunt = Hunt(self.selection, self._session, wanted, self.cursor + step, step)
+
+    def search(self, seconds: float) -> bool:
+        """Look for what is to be shown and for what is to be found; tells whether there is more to do now."""
+        busy, before = self.selection.progress < 1, self.count()
+        more = self.selection.grow(seconds)
+        if busy and self.count() and not before:
+            self.grown()  # the first hits
+        if self.hunt is None or self.hunt.grow(seconds):
+            return more or self.hunt is not None
+        hunt, self.hunt = self.hunt, None
+        if hunt.found is not None:
+            self.move_to(hunt.found)
+        self.post_message(self.Hunted(hunt))
+        return more
+
+    def grown(self) -> None:
+        """Show what has come; the row that is looked at stays where it is, unless following."""
+        self._now = round((time.time() - self._started) * 1e9)
+        at = self.selection.position(self.selected)
+        if at is not None and at != self.cursor:
+            self.shift(at - self.cursor)
+        super().grown()
+        if self.count():
+            self._select(self.cursor)
+
+    def face(self, place: int) -> Face:
+        """A row looks as its line says, and as it stands to the others."""
+        line = self._session.line(self.selection.place(place))
+        since = None
+        if self.deltas and place:
+            since = line.t - self._session.line(self.selection.place(place - 1)).t
+        live = line.status == "pending" and line.kind == "request" and self._session.state == "live"
+        waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place))
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """What stands in a row."""
+        return cells(self.face(place), width)
+
+    def mark(self, place: int) -> str:
+        """The selected row, and the one that it answers or that answers it."""
+        partner = self._tied is not None and place in self._tied and place != self.cursor
+        return "timeline--partner" if partner else super().mark(place)
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Tie the row to its partner."""
+        if self.count():
+            self._select(now)
+        super().watch_cursor(before, now)
+
+    def watch_deltas(self) -> None:
+        """Show the other times."""
+        self.refresh()
+
+    def action_last(self) -> None:
+        """Go to the newest row, and follow while there may be newer ones."""
+        super().action_last()
+        self.follow = not self._session.complete
+
+    def action_choose(self) -> None:
+        """Read the selected message: at once, for the next key may be on its way already."""
+        if self.count():
+            self.screen.set_focus(self.screen.query_one(Detail).pane)
+
+    def partner(self) -> int | None:
+        """Where the request or the response to the selected row is shown, if it is."""
+        partner = self._session.partner(self.place()) if self.count() else None
+        return None if partner is None else self.selection.position(self._session.index.rows[partner])
+
+    def toggle_mark(self) -> None:
+        """Mark the selected row, or no longer."""
+        if self.count():
+            self.marked ^= {self.selected}
+            self.repaint(self.cursor)
+
+    def next_marked(self) -> int | None:
+        """Where the next marked row is shown; after the last the first."""
+        shown = sorted(at for n in self.marked if (at := self.selection.position(n)) is not None)
+        return next((at for at in shown if at > self.cursor), shown[0] if shown else None)
+
+    def _select(self, at: int) -> None:
+        """The row at that place is the selected one: draw what that changes."""
+        self.selected = self.selection.line(at)
+        partner = self.partner()
+        before, self._tied = self._tied, None if partner is None else (min(at, partner), max(at, partner))
+        if before != self._tied:
+            for first, last in filter(None, (before, self._tied)):
+                top = self.scroll_offset.y
+                for place in range(max(first, top), min(last, top + self.size.height) + 1):
+                    self.repaint(place)
+
+    def _tie(self, place: int) -> str:
+        if self._tied is None or not self._tied[0] <= place <= self._tied[1]:
+            return " "
+        return "┌" if place == self._tied[0] else "└" if place == self._tied[1] else "│"
+
+
+class TimelineView(View):
+    """The rows, and the message of the selected one; it says in a word what came of a key."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "partner", "request/response"),
+        Binding("e", f"find('{_FOUND}', 1)", "next finding", show=False),
+        Binding("E", f"find('{_FOUND}', -1)", "finding before", show=False),
+        Binding("L", f"find('{_SLOW}', 1)", f"next call that took {SLOW / 1e9:.0f} s or more", show=False),
+        Binding("m", "mark", "mark, or no longer", show=False),
+        Binding("apostrophe", "next_mark", "next marked frame", show=False),
+        Binding("t", "deltas", "time: since the start, or since the row above", show=False),
+        *(
+            replace(it, action=f"message('{it.action}')", show=False, system=True)
+            for it in Detail.BINDINGS
+            if isinstance(it, Binding)
+        ),
+    ]
+
+    def __init__(self, session: Session | Merged) -> None:
+        super().__init__(id="panes")
+        self._session = session
+        self._shown: Line | None = None  # the selected row as it was when its message was shown
+        self._told = 0.0  # when that was
+
+    class Said(Message):
+        """What came of a key, or of the search that it began; it may be nothing."""
+
+        def __init__(self, text: str = "") -> None:
+            super().__init__()
+            self.text = text
+
+    def compose(self) -> ComposeResult:
+        """The rows and the message."""
+        yield TimelineRows(self._session)
+        yield Detail()
+
+    def on_mount(self) -> None:
+        """Show the message of whatever row is selected: at once, for one of textual's would cost one more drawing."""
+        self.watch(self.rows, "cursor", self._moved, init=False)
+
+    def on_show(self) -> None:
+        """Show what was selected while nobody looked."""
+        self.show_message()
+
+    @property
+    def rows(self) -> TimelineRows:
+        """The rows."""
+        return self.query_one(TimelineRows)
+
+    def grown(self) -> None:
+        """Show what has come, also of the selected message."""
+        rows = self.rows
+        rows.grown()
+        line = self._session.line(rows.place()) if rows.count() else None
+        news = line != self._shown  # its answer, or what the fold found
+        if news and (self._session.complete or self._may_tell()):
+            self.show_message()
+
+    def show_message(self) -> None:
+        """Show the message of the selected row."""
+        self._told = time.monotonic()
+        rows, session = self.rows, self._session
+        if not rows.count() and rows.selection.progress == 1:
+            self._shown = None
+            self.query_one(Detail).show([], session.header)
+        elif rows.count() and self.display:
+            place = rows.place()
+            self._shown = session.line(place)
+            own, there = session.of(place)
+            self.query_one(Detail).show(own.messages(there), own.header, around(own, there))
+
+    def _moved(self) -> None:
+        if not self.rows.follow or self._may_tell():
+            self.show_message()
+
+    def _may_tell(self) -> bool:
+        """Whether the message may change of itself: while rows stream in nobody can read each."""
+        return time.monotonic() - self._told > _TOLD
+
+    @on(TimelineRows.Hunted)
+    def _tell_found(self, event: TimelineRows.Hunted) -> None:
+        if event.hunt.found is None:
+            self.app.bell()
+            self.post_message(self.Said("there is no such row"))
+        elif event.hunt.round:
+            self.post_message(self.Said("went on from the other end"))
+
+    def action_find(self, text: str, step: int) -> None:
+        """Go to the next row that a filter wants, or to the one before (`step` -1)."""
+        self.rows.find(parse(text, self._session.header.started), step)
+        self.post_message(self.Said())
+
+    def action_partner(self) -> None:
+        """Go from a request to its response, or back."""
+        at = self.rows.partner()
+        if at is None:
+            self.app.bell()
+            self.post_message(self.Said("no request or response to this is shown"))
+        else:
+            self.rows.move_to(at)
+
+    def action_mark(self) -> None:
+        """Mark the selected row, or no longer."""
+        self.rows.toggle_mark()
+        self.post_message(self.Said())
+
+    def action_next_mark(self) -> None:
+        """Go to the next marked row."""
+        at = self.rows.next_marked()
+        if at is None:
+            self.post_message(self.Said("no row is marked; m marks one"))
+        else:
+            self.rows.move_to(at)
+
+    def action_deltas(self) -> None:
+        """Show times since the start, or since the row above."""
+        self.rows.deltas = not self.rows.deltas
+        self.post_message(self.Said())
+
+    async def action_message(self, action: str) -> None:
+        """Do what a key does in the message, which is seen without having the focus."""
+        await self.query_one(Detail).run_action(action)

@@ -1,0 +1,141 @@
+"""The view of what both sides announced, and of the server's tools: what each costs a model, and how it did."""
+
+from collections.abc import Hashable, Iterator
+from itertools import islice
+from typing import ClassVar, NamedTuple
+
+from rich.cells import set_cell_size
+
+from mcpspy.text import duration_text, plural, size_text
+from mcpspy.tui.model.offers import Announced, Peer, Tool
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.widgets.rows import Cell, Jump
+from mcpspy.tui.widgets.view import Told, fit
+
+_LEAST = 12  # columns that the name of a tool has at least
+_TITLE = 13  # columns of what stands before a sentence
+_HEADING = "tool"
+_COLUMNS = (("definition", 11), ("calls", 7), ("errors", 7), ("found", 7), ("p50", 10), ("p95", 10), ("max", 10))
+"""Of the table, after the name; the last ones are left out where they do not fit."""
+_LISTINGS = (("tools", "tool"), ("prompts", "prompt"), ("resources", "resource"), ("resourceTemplates", "template"))
+
+
+class Said(NamedTuple):
+    """What one side said, in a sentence."""
+
+    title: str
+    text: str = ""
+    n: int = 0
+    """The line of the frame that tells it; 0 for none."""
+
+
+def sayings(announced: Announced) -> Iterator[Said]:
+    """What stands above the tools: both sides, what the server lists, and the heading of the table."""
+    for title, peer in (("client", announced.client), ("server", announced.server)):
+        yield Said(title, _peer_text(peer), peer.n) if peer else Said(title, "has not said who it is")
+    server = announced.server
+    if server and server.instructions:
+        yield Said("instructions", size_text(server.instructions), server.n)
+    for kind, noun in _LISTINGS:
+        listing = announced.listings.get(kind)
+        if listing:
+            text = f"{plural(listing.count, noun)}, {size_text(listing.size)} of definitions"
+            yield Said(f"{noun}s", text, listing.n)
+    yield Said("")
+    yield Said(_HEADING)
+
+
+def _peer_text(peer: Peer) -> str:
+    name = " ".join(filter(None, (peer.name or "without a name", peer.version)))
+    return " · ".join(filter(None, (name, peer.revision, " ".join(peer.capabilities) or "no capabilities")))
+
+
+class ToolsView(Told):
+    """The rows; each leads to the frame that tells it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--error", "view--warning", "view--heading"}
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._said = list(sayings(session.announced))
+        self._tools = list(session.announced.tools.values())
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._said) + len(self._tools)
+
+    def nothing(self) -> str:
+        """Never needed: both sides have a row from the beginning."""
+        return ""
+
+    def grown(self) -> None:
+        """Show what was learned meanwhile; the selected row stays where it is on the screen."""
+        announced, selected, below = self._session.announced, self._at(self.cursor), self.cursor - self.scroll_offset.y
+        self._tools += islice(announced.tools.values(), len(self._tools), None)
+        more, self._said = len(self._said), list(sayings(announced))
+        more = len(self._said) - more
+        super().grown()
+        if more:
+            titles = [said.title for said in self._said]
+            self.move_to(self.cursor + more if isinstance(selected, Tool) else titles.index(selected.title))
+            self.scroll_to(y=self.cursor - below, animate=False)
+
+    def _at(self, place: int) -> Said | Tool:
+        said = len(self._said)
+        return self._said[place] if place < said else self._tools[place - said]
+
+    def face(self, place: int) -> Hashable:
+        """A tool looks as its counts say."""
+        at = self._at(place)
+        if isinstance(at, Said):
+            return at
+        return at.name, at.size, at.calls, at.errors, at.found, at.longest, self._session.announced.is_current(at)
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """A sentence, the heading, or a tool."""
+        at = self._at(place)
+        columns = _fitting(width)
+        room = width - sum(columns.values())
+        if isinstance(at, Tool):
+            return [(set_cell_size(fit(at.name or "(no name)", room), room), ""), *self._figures(at, columns)]
+        if at.title == _HEADING:
+            names = "".join(f"{name:>{columns[name]}}" for name in columns)
+            return [(set_cell_size(_HEADING, room) + names, "view--heading")]
+        return [(f"{at.title:<{_TITLE}}", "view--dim"), (fit(at.text, width - _TITLE), "")]
+
+    def _figures(self, tool: Tool, columns: dict[str, int]) -> Iterator[Cell]:
+        """What stands in each column; the latencies are those of the calls that were answered."""
+        current = self._session.announced.is_current(tool)
+        figures = [
+            (
+                size_text(tool.size) if current else "gone" if tool.listed else "not listed",
+                "" if current else "view--dim",
+            ),
+            (f"{tool.calls:,}" if tool.calls else "", ""),
+            (f"{tool.errors:,}" if tool.errors else "", "view--error"),
+            (f"{tool.found:,}" if tool.found else "", "view--warning"),
+            *((duration_text(latency), "") for latency in tool.quantiles(0.5, 0.95, 1)),
+        ]
+        for (text, colour), room in zip(figures, columns.values(), strict=False):
+            yield f"{text:>{room}}", colour
+
+    def on_rows_chosen(self) -> None:
+        """Show the newest listing of a tool, else its first call; or where something was said."""
+        at = self._at(self.cursor)
+        n = at.n if isinstance(at, Said) else at.listed or at.called
+        if n:
+            self.post_message(Jump(n))
+        else:
+            self.app.bell()
+
+
+def _fitting(width: int) -> dict[str, int]:
+    """The columns of the table that there is room for, with their widths."""
+    found, room = {}, width - _LEAST
+    for name, columns in _COLUMNS:
+        room -= columns
+        if room < 0:
+            break
+        found[name] = columns
+    return found

@@ -1,0 +1,1 @@
+"""Parts of the screen that several screens use."""

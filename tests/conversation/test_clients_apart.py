@@ -1,0 +1,61 @@
+"""Two equal SDK clients at once over one `mcpspy proxy`: both count their requests alike, and are told apart."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.session import Message
+from mcpspy.report.checked import check
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Request
+from tests.peers import prepare
+from tests.peers.serving import LIMIT, running, serving
+
+ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}  # what a client's program does wrong
+
+
+def session(client, url):
+    command = prepare.client(client, "--scenario", "features", "--http", url)
+    return subprocess.run(command, capture_output=True, timeout=2 * LIMIT, check=False)
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "revision"),
+    [
+        ("python2", "python2", Revision.R2026_07_28),  # without a session: both are the same to all appearances
+        ("python1", "python1", Revision.R2025_11_25),
+    ],
+)
+def test_two_clients_that_count_alike_have_each_the_answers_to_its_own_requests(tmp_path, client, server, revision):
+    for name in {client, server}:
+        if not prepare.ready(name):
+            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py")
+    capture = tmp_path / "capture.jsonl"
+    with serving(server, "http") as url:
+        proxy = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "-o", str(capture), url]
+        with running(proxy) as process, ThreadPoolExecutor(2) as both:
+            ours = process.stdout.readline().strip()
+            for done in both.map(lambda _: session(client, ours), range(2)):
+                assert done.returncode == 0, done.stderr.decode()
+            process.send_signal(signal.SIGINT)
+            process.wait(LIMIT)
+    asked = Counter()
+    for message in messages(capture):
+        if isinstance(message.body, Request) and message.sender == "client" and message.revision is revision:
+            asked[message.body.id] += 1
+            answer = message.exchange.response
+            assert answer is None or answer.place.answers == message.ch
+    assert len([number for number, count in asked.items() if count == 2]) >= 10
+    assert {it.rule for it in check(str(capture)).findings if it.severity != "info"} <= ON_PURPOSE
+
+
+def messages(path):
+    conversation = Conversation()
+    events = [event for record in Capture(str(path)).records() for event in conversation.feed(record)]
+    return [event for event in events if isinstance(event, Message)]

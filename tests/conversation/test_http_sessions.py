@@ -1,0 +1,457 @@
+"""MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
+
+from collections import Counter
+
+import pytest
+
+from mcpspy.capture.records import Gap
+from mcpspy.conversation import recent
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.http_sessions import Remark
+from mcpspy.conversation.session import Message, Session
+from mcpspy.wire.jsonrpc import Invalid
+from tests.conversation.http import JSON, SSE, Exchange, request, result
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def told(http):
+    """Each event: a message by method, id and status of its exchange; a remark by its text."""
+    return [_told(event) for event in http.events()]
+
+
+def _told(event):
+    if isinstance(event, Remark):
+        return f"{event.kind} {event.text}"
+    if event.exchange:
+        kind = type(event.body).__name__.lower()
+        return f"{kind} {event.exchange.method} {event.exchange.request.body.id} {event.exchange.status}"
+    return f"{type(event.body).__name__.lower()} {getattr(event.body, 'method', '')}".strip()
+
+
+def initialize(http, name, number=0, **headers):
+    asked = http.ask(request(number, "initialize", protocolVersion="2025-06-18"), **headers)
+    given = {"mcp_session_id": name} if name else {}
+    http.answer(asked, result(number, protocolVersion="2025-06-18"), **given)
+
+
+def messages(http):
+    return [event for event in http.events() if isinstance(event, Message)]
+
+
+def test_a_session_is_told_by_the_id_that_its_initialize_was_given():
+    http = Exchange()
+    initialize(http, "one")
+    http.answer(
+        http.ask({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id="one"),
+        status=202,
+        kind=None,
+    )
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="one", peer="127.0.0.1:5001")
+    http.answer(asked, result(1, tools=[]))
+    assert told(http) == [
+        "request initialize 0 ok",
+        "result initialize 0 ok",
+        "notification notifications/initialized",
+        "http 202",
+        "request tools/list 1 ok",
+        "result tools/list 1 ok",
+    ]
+    found = messages(http)
+    assert {message.session.name for message in found} == {"one"}
+    assert {message.revision.value for message in found} == {"2025-06-18"}
+    assert found[-1].http == {"method": "POST", "target": "/mcp", "status": 200}
+
+
+def test_two_clients_that_both_use_id_1_are_told_apart():
+    http = Exchange()
+    initialize(http, "one")
+    initialize(http, "two")
+    first = http.ask(request(1, "tools/list"), mcp_session_id="one")
+    second = http.ask(request(1, "prompts/list"), mcp_session_id="two")
+    http.answer(second, result(1, prompts=[]))
+    http.answer(first, result(1, tools=[]))
+    assert told(http)[-2:] == ["result prompts/list 1 ok", "result tools/list 1 ok"]
+    assert [message.session.name for message in messages(http)[-2:]] == ["two", "one"]
+
+
+def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answer_to():
+    """2026-07-28: two requests of one client with one id, at once."""
+    http = Exchange()
+    first = http.ask(request(1, "tools/list", _meta=META))
+    second = http.ask(request(1, "prompts/list", _meta=META), peer="127.0.0.1:5001")
+    http.answer(second, result(1, prompts=[]))
+    http.answer(first, result(1, tools=[]))
+    assert told(http)[-2:] == ["result prompts/list 1 ok", "result tools/list 1 ok"]
+    found = messages(http)
+    assert {message.revision.value for message in found} == {"2026-07-28"}
+    assert len({message.session for message in found}) == 1
+    assert found[0].session.partial
+
+
+def test_where_a_server_gives_no_ids_the_sessions_of_equal_clients_are_in_doubt_from_the_second_on():
+    """2025-11-25: what the first says then cannot be told from what the second says."""
+    http = Exchange()
+    initialize(http, None)
+    http.ask(request(1, "tools/list"))
+    initialize(http, None, peer="127.0.0.1:5001")
+    http.ask(request(1, "tools/list"), peer="127.0.0.1:5001")
+    initialize(http, "named", peer="127.0.0.1:5002")
+    assert [message.session.partial for message in messages(http)] == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def test_two_clients_that_begin_at_once_are_in_no_doubt_when_they_have_their_ids():
+    http = Exchange()
+    asked = [http.ask(request(0, "initialize"), peer=f"127.0.0.1:{port}") for port in (5001, 5002)]
+    http.answer(asked[0], result(0), mcp_session_id="one")
+    http.answer(asked[1], result(0), mcp_session_id="two")
+    sessions = {message.session for message in messages(http)}
+    assert {(session.name, session.partial) for session in sessions} == {("one", False), ("two", False)}
+
+
+def test_a_client_that_initializes_again_because_it_was_refused_is_in_no_doubt():
+    http = Exchange()
+    http.answer(http.ask(request(0, "initialize", protocolVersion="2025-06-18")), status=401, kind=None)
+    initialize(http, None)
+    assert not any(message.session.partial for message in messages(http))
+
+
+def test_messages_come_as_events_and_other_events_are_remarks():
+    """H-12: priming events, comments, retry."""
+    http = Exchange()
+    initialize(http, "one")
+    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
+    http.event(stream, raw=b"id: 1\ndata: \n")
+    http.event(stream, {"jsonrpc": "2.0", "method": "notifications/progress"})
+    http.event(stream, request(7, "elicitation/create"))
+    http.answer(http.ask(result(7, action="accept"), mcp_session_id="one"), status=202, kind=None)
+    http.event(stream, raw=b": ping\n")
+    http.event(stream, raw=b"data: {not json}\n")
+    http.event(stream, result(1, content=[]))
+    assert told(http)[2:] == [
+        "request tools/call 1 ok",
+        "event an event without data",
+        "notification notifications/progress",
+        "request elicitation/create 7 ok",
+        "result elicitation/create 7 ok",
+        "http 202",
+        "event : ping",
+        "invalid",
+        "result tools/call 1 ok",
+    ]
+
+
+def test_an_answer_may_come_over_another_stream():
+    """H-12: the client resumes by GET, and the answer comes there."""
+    http = Exchange()
+    initialize(http, "one")
+    http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE)
+    stream = http.answer(http.ask(method="GET", mcp_session_id="one", last_event_id="4"), kind=SSE, end=False)
+    http.event(stream, result(1, content=[]))
+    assert told(http)[2:] == [
+        "request tools/call 1 ok",
+        "http GET /mcp",
+        "http 200 text/event-stream",
+        "result tools/call 1 ok",
+    ]
+
+
+def test_the_session_of_legacy_sse_is_the_one_that_its_endpoint_names():
+    """H-08; the mem0 session of the field."""
+    http = Exchange()
+    asked = http.ask(method="GET", target="/sse")
+    stream = http.answer(asked, kind=SSE, end=False)
+    http.event(stream, raw=b"event: endpoint\r\ndata: /messages/?session_id=abc\r\n")
+    posted = http.ask(
+        request(0, "initialize", protocolVersion="2024-11-05"), target="/messages/?session_id=abc", peer="127.0.0.1:9"
+    )
+    http.answer(posted, b"Accepted", status=202, kind="text/plain")
+    http.event(stream, result(0, protocolVersion="2024-11-05"))
+    http.event(stream, raw=b": ping - 2025-03-12 08:16:23.071429+00:00\r\n")
+    http.ask(request(1, "tools/list"), target="/messages/?session_id=abc")
+    assert told(http) == [
+        "http GET /sse",
+        "http 200 text/event-stream",
+        "event endpoint: /messages/?session_id=abc",
+        "request initialize 0 ok",
+        "http 202 text/plain",
+        "http 202 text/plain: Accepted",
+        "result initialize 0 ok",
+        "event : ping - 2025-03-12 08:16:23.071429+00:00",
+        "request tools/list 1 pending",
+    ]
+    assert {message.session.name for message in messages(http)} == {"abc"}
+    assert messages(http)[-1].revision.value == "2024-11-05"
+
+
+def test_the_revision_comes_from_the_header_or_from_having_a_session_where_nothing_else_tells():
+    http = Exchange()
+    http.ask(request(1, "tools/list"), mcp_session_id="old")
+    http.ask(request(2, "tools/list"), mcp_session_id="old", mcp_protocol_version="2025-11-25")
+    http.ask(request(3, "tools/list"), mcp_protocol_version="2025-11-25")
+    http.ask(request(4, "tools/list"), target="/messages?sessionId=x")
+    http.ask(request(5, "tools/list"))
+    found = [message.revision and message.revision.value for message in messages(http)]
+    assert found == ["2025-03-26", "2025-11-25", "2025-11-25", "2024-11-05", None]
+    assert all(message.session.partial for message in messages(http))
+
+
+def test_a_client_that_leaves_its_response_has_cancelled_the_request():
+    """H-13."""
+    http = Exchange()
+    stream = http.answer(http.ask(request(1, "tools/call", _meta=META)), kind=SSE, end=False)
+    http.close(stream, "abort")
+    assert told(http) == ["request tools/call 1 cancelled"]
+
+
+def test_a_client_of_an_earlier_revision_that_leaves_has_cancelled_nothing():
+    """2025-03-26, transports: a disconnect is no cancellation; legacy clients leave as soon as they are accepted."""
+    http = Exchange()
+    initialize(http, "one")
+    posted = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), status=202, kind=None, end=False)
+    http.close(posted, "abort")
+    assert told(http)[-2:] == ["request tools/list 1 pending", "http 202"]
+
+
+def test_what_is_not_mcp_is_a_remark():
+    http = Exchange()
+    http.answer(http.ask(method="GET", target="/health"), b"ok", kind="text/plain")
+    token = http.ask(b"grant_type=refresh_token", target="/token", content_type="application/x-www-form-urlencoded",
+                     accept="application/json")  # fmt: skip
+    http.answer(token, b'{"access_token":"x"}')
+    page = http.answer(http.ask(request(1, "tools/list")), b'{"error":"invalid_token"}', status=401)
+    assert page
+    http.ask(method="DELETE", mcp_session_id="gone")
+    assert told(http) == [
+        "http GET /health",
+        "http 200 text/plain",
+        "http 200 text/plain: ok",
+        "http POST /token: grant_type=refresh_token",
+        'http 200 application/json: {"access_token":"x"}',
+        "request tools/list 1 error",
+        'http 401 application/json: {"error":"invalid_token"}',
+        "http DELETE /mcp",
+    ]
+
+
+def test_what_was_asked_for_as_a_message_and_is_none_is_judged_as_one():
+    http = Exchange()
+    http.answer(http.ask(request(1, "tools/list")), b'{"tools":[]}')
+    http.ask(b"{not json}")
+    assert [type(message.body) for message in messages(http)][1:] == [Invalid, Invalid]
+
+
+def test_a_request_that_a_status_refuses_waits_for_no_answer_and_may_be_asked_again():
+    """What a client does when it has to log in: the same request again, with a token."""
+    http = Exchange()
+    initialize(http, "one")
+    for _ in range(2):
+        refused = http.ask(request(1, "tools/list"), mcp_session_id="one")
+        http.answer(refused, b'{"error":"invalid_token"}', status=401)
+    http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), result(1, tools=[]))
+    assert [text for text in told(http)[2:] if text.startswith("re")] == [
+        "request tools/list 1 error",
+        "request tools/list 1 error",
+        "request tools/list 1 ok",
+        "result tools/list 1 ok",
+    ]
+    conversation = Conversation()
+    for record in http.records:
+        list(conversation.feed(record))
+    assert [exchange.refused for exchange in conversation.pending()] == [True, True]
+
+
+@pytest.mark.parametrize("number", [None, "server-error"])
+def test_an_error_that_refuses_a_request_answers_it_whatever_id_it_has(number):
+    """What SDK servers send with 400: `"id": null`, or an id that nobody has asked with."""
+    http = Exchange()
+    initialize(http, "one")
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
+    error = {"jsonrpc": "2.0", "id": number, "error": {"code": -32600, "message": "no"}}
+    http.answer(asked, error, status=400)
+    assert told(http)[2:] == ["request tools/list 1 error", "error tools/list 1 error"]
+
+
+def test_an_error_with_another_id_that_refuses_nothing_answers_nothing():
+    http = Exchange()
+    initialize(http, "one")
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
+    http.answer(asked, {"jsonrpc": "2.0", "id": "x", "error": {"code": -32600, "message": "no"}})
+    assert told(http)[2:] == ["request tools/list 1 pending", "error"]
+
+
+def test_an_event_that_is_sent_again_after_a_resumption_is_no_second_message():
+    """H-12."""
+    http = Exchange()
+    initialize(http, "one")
+    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
+    http.event(stream, raw=b"id: 1\ndata: \n")
+    http.event(stream, raw=b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n')
+    http.close(stream, "abort")
+    again = http.answer(http.ask(method="GET", mcp_session_id="one", last_event_id="1"), kind=SSE, end=False)
+    http.event(again, raw=b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n')
+    http.event(again, raw=b'id: 3\ndata: {"jsonrpc":"2.0","method":"notifications/progress"}\n')
+    found = told(http)[-2:]
+    assert found == [
+        'event #13 again: {"jsonrpc":"2.0","id":1,"result":{}}',
+        "notification notifications/progress",
+    ]
+
+
+def test_an_endpoint_without_a_session_id_is_known_by_its_path():
+    http = Exchange()
+    streams = []
+    for number in (1, 2):
+        streams.append(http.answer(http.ask(method="GET", target="/sse"), kind=SSE, end=False))
+        http.event(streams[-1], raw=b"event: endpoint\ndata: /messages/%d\n" % number)
+    for number in (1, 2):
+        posted = http.ask(request(0, "initialize"), target=f"/api/messages/{number}", accept="*/*")
+        http.answer(posted, b"Accepted", status=202, kind="text/plain")
+    for stream in streams:
+        http.event(stream, result(0, protocolVersion="2024-11-05"))
+    assert [message.session.name for message in messages(http)] == [
+        "/messages/1", "/messages/2", "/messages/1", "/messages/2",
+    ]  # fmt: skip
+    assert [message.exchange.status for message in messages(http)] == ["ok"] * 4
+
+
+def test_a_body_that_could_not_be_decoded_says_so_at_its_end():
+    """H-11."""
+    http = Exchange()
+    initialize(http, "one")
+    answer = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), b"\x1f\x8b", end=False)
+    http.close(answer, reason="the coded body ends too early")
+    remark = [event for event in http.events() if isinstance(event, Remark)][-1]
+    assert (remark.n, remark.text) == (http.records[-1].n, "not decoded: the coded body ends too early")
+    assert remark.damage == "the coded body ends too early"
+
+
+def test_a_websocket_is_a_session_in_both_directions():
+    http = Exchange()
+    first, second = http.websocket(), http.websocket("127.0.0.1:6001")
+    http.say(first[0], request(1, "ping"))
+    http.say(second[0], request(1, "tools/list"))
+    http.say(second[1], b"", op="ping")
+    http.say(second[1], result(1, tools=[]))
+    http.say(first[1], result(1))
+    assert [text for text in told(http) if not text.startswith("http")] == [
+        "request ping 1 ok",
+        "request tools/list 1 ok",
+        "event ping",
+        "result tools/list 1 ok",
+        "result ping 1 ok",
+    ]
+
+
+def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
+    """A-02."""
+    monkeypatch.setattr(recent, "FULL", 2)
+    monkeypatch.setattr(recent, "MOST", 3)
+    http = Exchange()
+    for number in range(10):
+        http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
+    conversation = Conversation()
+    assert len([event for record in http.records for event in conversation.feed(record)]) == 10
+    assert [session.name for session in conversation._web.sessions()] == ["s7", "s8", "s9"]
+    assert len(conversation._web._names) == len(conversation._asked) == 3
+
+
+def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
+    """A-02: the pairs of the oldest session are known, although many were begun after it."""
+    monkeypatch.setattr(recent, "FULL", 4)
+    monkeypatch.setattr(recent, "MOST", 5)
+    http = Exchange()
+    initialize(http, "old")
+    for number in range(1, 10):
+        asked = http.ask(request(number, "tools/list"), mcp_session_id="old")
+        initialize(http, f"s{number}")
+        http.answer(asked, result(number, tools=[]))
+    assert not any(message.session.partial for message in messages(http) if message.session.name == "old")
+    assert told(http).count("request tools/list 9 ok") == 1
+    assert not [line for line in told(http) if line.endswith("pending")]
+
+
+def test_the_stream_of_a_session_that_was_forgotten_goes_on(monkeypatch):
+    """A-02."""
+    monkeypatch.setattr(recent, "FULL", 1)
+    monkeypatch.setattr(recent, "MOST", 2)
+    http = Exchange()
+    initialize(http, "old")
+    asked = http.ask(request(1, "tools/call"), mcp_session_id="old")
+    stream = http.answer(asked, kind=SSE, end=False)
+    for number in range(5):
+        initialize(http, f"s{number}")
+    http.event(stream, result(1, content=[]))
+    assert told(http)[-1] == "result tools/call 1 ok"
+
+
+def test_no_record_visits_the_sessions_before_it(monkeypatch):
+    """A-02: the visits to a session are as many as its own records need, in a capture of 300 of them."""
+    visits = Counter()
+    monkeypatch.setattr(Session, "exchanges", counted(Session.exchanges, visits))
+    http = Exchange()
+    for number in range(300):
+        name, peer = f"s{number}", f"127.0.{number}.1:5000"
+        initialize(http, name)
+        http.answer(http.ask(request(1, "tools/list"), mcp_session_id=name, peer=peer), result(1, tools=[]))
+        http.ask(result(77), mcp_session_id=name)
+        lost = http.answer(http.ask(request(2, "tools/list"), mcp_session_id=name), kind=None, end=False)
+        http.close(lost, "abort")
+        http.answer(http.ask(method="DELETE", mcp_session_id=name), kind=None)
+        http.records.append(Gap(len(http.records) + 2, http.records[-1].t, 1, "no space left on device"))
+    http.events()
+    assert max(visits.values()) <= 8
+
+
+def counted(method, visits):
+    def visit(session, *args):
+        visits[session] += 1
+        return method(session, *args)
+
+    return visit
+
+
+def test_a_server_that_gives_a_new_id_each_time_names_a_session_only_so_often():
+    """A-02."""
+    http = Exchange()
+    conversation = Conversation()
+    for number in range(200):
+        asked = http.ask(request(number, "tools/list"))
+        http.answer(asked, result(number, tools=[]), mcp_session_id=f"s{number}")
+    for record in http.records:
+        list(conversation.feed(record))
+    assert len(conversation._web._names) <= 20
+
+
+def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
+    """A-02."""
+    monkeypatch.setattr("mcpspy.conversation.http_sessions._UNANSWERED", 10)
+    http = Exchange()
+    for number in range(50):
+        http.ask(request(number, "ping"), mcp_session_id="one")
+    conversation = Conversation()
+    for record in http.records:
+        list(conversation.feed(record))
+    assert len(conversation._web._places) == 10
+
+
+def test_a_body_of_several_messages_is_a_batch():
+    """F-09."""
+    http = Exchange()
+    asked = http.ask([request(1, "ping"), request(2, "ping")], mcp_session_id="one")
+    http.answer(asked, [result(2), result(1)], kind=JSON)
+    assert told(http) == ["request ping 1 ok", "request ping 2 ok", "result ping 2 ok", "result ping 1 ok"]
+
+
+def test_nothing_is_kept_of_channels_that_were_answered():
+    http = Exchange()
+    for number in range(50):
+        http.answer(http.ask(request(number, "ping"), mcp_session_id="one"), result(number))
+    conversation = Conversation()
+    for record in http.records:
+        list(conversation.feed(record))
+    assert not conversation._web._places

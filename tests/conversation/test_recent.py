@@ -1,0 +1,49 @@
+"""A-02: what was used last is kept."""
+
+import pytest
+
+from mcpspy.conversation import recent
+from mcpspy.conversation.recent import Recent
+
+
+@pytest.fixture
+def table(monkeypatch):
+    monkeypatch.setattr(recent, "FULL", 2)
+    monkeypatch.setattr(recent, "MOST", 4)
+    return Recent(lambda key, value: value.append("rests"), lambda key, value: value.append("gone"))
+
+
+def test_entries_rest_and_then_go_in_the_order_of_their_use(table):
+    values = {key: [key] for key in "abcde"}
+    for key in "abc":
+        table.add(key, values[key])
+    assert list(table) == ["a", "b", "c"]
+    assert values["a"] == ["a", "rests"]
+    assert table.use("a") is values["a"]
+    assert list(table) == ["b", "c", "a"]
+    assert values["b"] == ["b", "rests"]
+    for key in "de":
+        table.add(key, values[key])
+    assert list(table) == ["c", "a", "d", "e"]
+    assert values["b"] == ["b", "rests", "gone"]
+    assert len(table) == 4
+
+
+def test_looking_is_not_use(table):
+    for key in "abcde":
+        table.add(key, [key])
+        table.get("b")
+    assert table.get("a") is None
+    assert table.get("b")[0] == "b"
+    assert table.use("nothing") is None
+    assert [value[0] for value in table.values()] == list(table) == ["b", "c", "d", "e"]
+
+
+def test_what_is_finished_rests_next(table):
+    for key in "ab":
+        table.add(key, [key])
+    table.finish("b")
+    table.finish("nothing")
+    table.add("c", ["c"])
+    assert table.get("b") == ["b", "rests"]
+    assert table.get("a") == ["a"]

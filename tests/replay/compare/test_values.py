@@ -1,0 +1,143 @@
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mcpspy.replay.compare.values import ABSENT, differences, excerpt
+
+TEXTS = st.text(max_size=6) | st.sampled_from(['{"a":1}', "[1,2]", "{", "[", '{"a":{}}'])
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(width=16) | TEXTS
+NAMES = st.sampled_from("result error params tools name content isError nextCursor a b".split())
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+def told(recorded, observed, **options):
+    return [(it.pointer, it.recorded, it.observed) for it in differences(recorded, observed, **options)]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed", "expected"),
+    [
+        ({"a": 1}, {"a": 1.0}, []),
+        ({"a": 1}, {"a": True}, [("/a", 1, True)]),
+        ({"a": 0}, {"a": False}, [("/a", 0, False)]),
+        ({"a": None}, {}, [("/a", None, ABSENT)]),
+        ({}, {"a": None}, [("/a", ABSENT, None)]),
+        ({"a": [1, 2]}, {"a": [1]}, [("/a/1", 2, ABSENT)]),
+        ({"a": {}}, {"a": []}, [("/a", {}, [])]),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"c": 3, "d": 4}}, [("/a/b", 1, ABSENT), ("/a/c", 2, 3), ("/a/d", ABSENT, 4)]),
+        ({"a/b": 1}, {"a/b": 2}, [("/a~1b", 1, 2)]),
+    ],
+)
+def test_differences_are_named_by_pointer_with_both_values(recorded, observed, expected):
+    assert told(recorded, observed) == expected
+
+
+def test_json_inside_text_is_compared_as_json():
+    assert told({"text": '{"a": 1, "b": 2}'}, {"text": '{"b":2,"a":1}'}) == []
+    assert told({"text": '{"a":1}'}, {"text": '{"a":2}'}) == [("/text/a", 1, 2)]
+    assert told({"text": '{"a":1}'}, {"text": "none"}) == [("/text", '{"a":1}', "none")]
+    assert told({"text": "12"}, {"text": "12.0"}) == [("/text", "12", "12.0")], "a bare number is a text"
+
+
+def listing(*tools):
+    return {"result": {"tools": [{"name": name, "description": about} for name, about in tools]}}
+
+
+def test_listings_are_compared_by_name():
+    before, now = listing(("a", "A"), ("b", "B")), listing(("new", "N"), ("b", "B"), ("a", "changed"))
+    assert told(before, now) == [
+        ("/result/tools/a/description", "A", "changed"),
+        ("/result/tools/new", ABSENT, {"name": "new", "description": "N"}),
+    ]
+
+
+def test_a_listing_with_a_name_twice_is_compared_by_place():
+    before, now = listing(("a", "A"), ("a", "B")), listing(("a", "A"), ("a", "C"))
+    assert told(before, now) == [("/result/tools/1/description", "B", "C")]
+
+
+def test_issued_values_are_compared_by_their_presence_alone():
+    assert told({"result": {"nextCursor": "1"}}, {"result": {"nextCursor": "2"}}) == []
+    assert told({"result": {"nextCursor": "1"}}, {"result": {}}) == [("/result/nextCursor", "1", ABSENT)]
+    assert told({"result": {"task": {"taskId": "1", "createdAt": "a"}}}, {"result": {"task": {"taskId": "2"}}}) == []
+    assert told({"params": {"taskId": "1"}}, {"params": {"taskId": "2"}}) == []
+    assert told({"result": {"deep": {"taskId": "1"}}}, {"result": {"deep": {"taskId": "2"}}}) != []
+
+
+def test_the_number_of_the_server_is_not_compared_but_its_name_is():
+    before, now = ({"result": {"serverInfo": {"name": "a", "version": version}}} for version in ("1", "2"))
+    assert told(before, now) == []
+    now["result"]["serverInfo"]["name"] = "b"
+    assert told(before, now) == [("/result/serverInfo/name", "a", "b")]
+
+
+def test_a_tool_that_does_not_say_that_it_failed_has_not_failed():
+    assert told({"result": {"isError": False}}, {"result": {}}) == []
+    assert told({"result": {}}, {"result": {"isError": True}}) == [("/result/isError", False, True)]
+    assert told({"result": {}}, {"result": {"isError": True}}, shape=True) == [("/result/isError", False, True)]
+
+
+def test_inputs_with_other_names_are_compared_in_their_order():
+    before = {"result": {"inputRequests": {"one": {"method": "roots/list"}}}}
+    assert told(before, {"result": {"inputRequests": {"x7": {"method": "roots/list"}}}}) == []
+    now = {"result": {"inputRequests": {"x7": {"method": "sampling/createMessage"}}}}
+    assert [it.pointer for it in differences(before, now)] == ["/result/inputRequests/one/method"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed", "pointers"),
+    [
+        ({"a": 1}, {"a": 2.5}, []),
+        ({"a": "x"}, {"a": 1}, ["/a"]),
+        ({"a": None}, {"a": 1}, ["/a"]),
+        ({"a": [1, 2, 3]}, {"a": [4]}, []),
+        ({"a": []}, {"a": [{"b": 1}]}, []),
+        ({"a": [{"b": 1}]}, {"a": [{"b": 2}, {"b": 3}]}, []),
+        ({"a": [{"b": 1}]}, {"a": [{"b": "x"}]}, ["/a/0/b"]),
+        ({"a": [1, "x"]}, {"a": ["y", 2]}, []),
+        ({"text": '{"a":1}'}, {"text": '{"a":2}'}, []),
+        ({"text": '{"a":1}'}, {"text": '{"b":2}'}, ["/text/a", "/text/b"]),
+    ],
+)
+def test_of_a_shape_only_the_structure_counts(recorded, observed, pointers):
+    assert [it.pointer for it in differences(recorded, observed, shape=True)] == pointers
+
+
+@given(JSON, st.booleans())
+@example(float("nan"), False)
+@example({"result": {"tools": [{"name": "a"}, {"name": "a"}]}}, False)
+def test_nothing_differs_from_itself(value, shape):
+    assert differences(value, value, shape=shape) == []
+    copy = json.loads(json.dumps(value))
+    assert differences(value, copy, shape=shape) == []
+
+
+@given(JSON, JSON, st.booleans())
+def test_what_differs_one_way_differs_the_other_way(one, other, shape):
+    there = differences(one, other, shape=shape)
+    back = differences(other, one, shape=shape)
+    assert {it.pointer for it in there} == {it.pointer for it in back}
+
+
+@given(JSON, JSON)
+def test_what_has_another_structure_is_another_value(one, other):
+    if differences(one, other, shape=True):
+        assert differences(one, other)
+
+
+def test_a_depth_that_nobody_means_is_one_difference():
+    deep = json.loads('{"a":' * 600 + "1" + "}" * 600)
+    assert [it.pointer for it in differences({"a": deep}, {"b": deep, "a": deep})] == [""]
+
+
+def test_an_excerpt_is_one_short_line():
+    assert excerpt({"a": "é\n"}) == '{"a":"é\\n"}'
+    assert excerpt("x" * 100, 10) == '"xxxxxxxx…'
+    assert excerpt(ABSENT) == "nothing"
+    assert excerpt("\u202e") == '"\\u202e"'

@@ -1,0 +1,155 @@
+import json
+
+from mcpspy.capture.records import Close, Frame, Open
+from mcpspy.replay.script.turns import progress_token, read
+from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
+
+NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+ROOTS = '{"jsonrpc":"2.0","id":0,"method":"roots/list"}'
+HERE = '{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}'
+
+
+def progress(token):
+    return f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}'
+
+
+def said(turn):
+    """The lines of a turn: number, those that its gates stand on, that of the turn it names."""
+    return [(it.message.n, [gate.n for gate in it.gates], it.link and it.link.cause.n) for it in turn.said]
+
+
+def test_an_answer_belongs_to_its_request_in_whatever_order_they_come():
+    found = script(f"> {call(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}\n< {result(1, 'a')}")
+    assert [(turn.name, said(turn)) for turn in found.turns] == [("a", [(4, [], None)]), ("b", [(3, [], None)])]
+
+
+def test_what_comes_meanwhile_belongs_to_the_newest_request_without_an_answer():
+    found = script(f"> {call(1, 'a')}\n> {call(2, 'b')}\n< {NOTE}\n< {result(2, 'b')}\n< {NOTE}\n< {result(1, 'a')}")
+    assert [said(turn) for turn in found.turns] == [[(5, [], None), (6, [], None)], [(3, [], None), (4, [], None)]]
+
+
+def test_what_comes_when_nothing_was_asked_belongs_to_the_last_thing_that_the_client_said():
+    found = script(f"> {call(1, 'a')}\n< {result(1, 'a')}\n< {NOTE}\n> {NOTE}\n< {ROOTS}\n> {HERE}")
+    assert [(turn.method, said(turn)) for turn in found.turns] == [
+        ("tools/call", [(2, [], None), (3, [], None)]),
+        ("notifications/tools/list_changed", [(5, [], None)]),
+    ]
+    assert [message.n for message in found.asked] == [5]
+
+
+def test_what_comes_before_the_client_is_the_opening():
+    found = script(f"< {NOTE}\n> {INITIALIZE}\n< {INITIALIZED}")
+    assert [line.message.n for line in found.opening] == [1]
+    assert [line.message.n for line in found.lines] == [1, 3]
+    assert [message.n for message in found.unasked] == [1]
+
+
+def test_progress_belongs_to_the_request_whose_token_it_has():
+    found = script(
+        f"""
+        > {call(1, "a", meta='{"progressToken":"t"}')}
+        > {call(2, "b")}
+        < {progress('"t"')}
+        < {progress(7)}
+        < {result(2, "b")}
+        < {result(1, "a")}
+        """
+    )
+    first, second = found.turns
+    assert said(first) == [(3, [], 1), (6, [], None)]
+    assert said(second) == [(4, [], None), (5, [], None)], "a token that nobody gave names nothing"
+    assert [message.n for message in first.linked] == [3]
+    assert [message.n for message in found.unasked] == [4]
+
+
+def test_what_a_subscription_brings_is_caused_by_what_the_client_does_besides():
+    listen = '{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{}}'
+    meta = '{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}'
+    note = f'{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{meta}}}'
+    found = script(f"> {listen}\n< {note}\n> {call(1, 'grow')}\n< {note}\n< {result(1, 'grown')}\n< {note}")
+    listening, calling = found.turns
+    assert said(listening) == [(2, [], 1)]
+    assert said(calling) == [(4, [], 1), (5, [], None), (6, [], 1)]
+    assert [message.n for message in listening.linked] == [2, 4, 6]
+    assert not listening.unanswered
+
+
+def test_a_line_waits_for_what_the_client_had_answered_before_it():
+    ask = ROOTS.replace('"id":0', '"id":1')
+    here = HERE.replace('"id":0', '"id":1')
+    found = script(f"> {call(1, 'a')}\n< {ROOTS}\n< {ask}\n> {here}\n> {HERE}\n< {NOTE}\n< {result(1, 'a')}")
+    assert said(found.turns[0]) == [(2, [], None), (3, [], None), (6, [4, 5], None), (7, [], None)]
+
+
+def test_an_answer_to_a_cancelled_request_waits_for_the_cancellation():
+    cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+    found = script(f"> {call(1, 'a')}\n> {cancel}\n< {NOTE}\n< {result(1, 'a')}")
+    cancelled, cancelling = found.turns
+    assert said(cancelled) == [(4, [2], None)]
+    assert said(cancelling) == [(3, [], None)], "what is cancelled is no longer asked"
+    assert cancelled.exchange.cancelled
+
+
+def test_a_request_that_the_client_has_left_is_asked_no_longer_than_it_says_nothing_else():
+    """Over HTTP it leaves without a word (2026-07-28)."""
+    head = {"method": "POST", "target": "/mcp", "headers": [["accept", "application/json, text/event-stream"]]}
+    events = {"status": 200, "headers": [["content-type", "text/event-stream"]]}
+    meta = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'
+    found = read(
+        None,
+        [
+            Open(0, 1, 1, "client", "request", "body", peer="a:1", head=head),
+            Frame(1, 1, 1, call(1, "hang", meta=meta).encode()),
+            Open(0, 2, 2, "server", "response", "sse", answers=1, head=events),
+            Close(0, 2, 3, "abort"),
+            Open(0, 3, 4, "client", "request", "body", peer="a:1", head=head),
+            Frame(4, 3, 4, NOTE.encode()),
+            Open(0, 4, 5, "client", "request", "body", peer="a:1", head=head | {"method": "GET"}),
+            Open(0, 5, 5, "server", "response", "sse", answers=4, head=events),
+            Frame(5, 5, 5, f"data: {NOTE}\n".encode()),
+        ],
+    )
+    assert [said(turn) for turn in found.turns] == [[], [(5, [], None)]]
+    assert found.turns[0].abandoned
+
+
+def test_the_order_is_that_of_time_not_of_the_file():
+    found = script(f"@0.2 < {result(1, 'a')}\n@0.1 > {call(1, 'a')}\n@0.3 > {call(2, 'b')}\n@0.4 < {result(2, 'b')}")
+    assert [message.n for message in found.messages] == [2, 1, 3, 4]
+    assert [turn.response.n for turn in found.turns] == [1, 4]
+
+
+def test_what_is_no_message_is_kept_on_both_sides():
+    found = script(f"> not json\n< neither\n> {call(1, 'a')}\n< {result(1, 'a')}\n< {result(9, 'nobody asked')}")
+    assert [turn.method for turn in found.turns] == [None, "tools/call"]
+    assert [message.n for message in found.unasked] == [2, 5]
+
+
+def test_a_stream_of_http_belongs_to_the_request_that_it_answers():
+    def request(ch, raw):
+        head = {"method": "POST", "target": "/mcp", "headers": [["accept", "application/json, text/event-stream"]]}
+        return [Open(0, ch, ch, "client", "request", "body", peer="a:1", head=head), Frame(ch, ch, ch, raw.encode())]
+
+    def answer(ch, answers, *events):
+        head = {"status": 200, "headers": [["content-type", "text/event-stream"]]}
+        yield Open(0, ch, ch, "server", "response", "sse", answers=answers, head=head)
+        for n, event in enumerate(events):
+            yield Frame(ch + n, ch, ch + n, f"data: {event}\n".encode())
+
+    found = read(None, [*request(10, call(1, "a")), *request(20, call(2, "b")), *answer(30, 10, NOTE, result(1, "a"))])
+    assert [said(turn) for turn in found.turns] == [[(30, [], None), (31, [], None)], []]
+
+
+def test_an_ended_session_is_complete_and_a_gap_is_told():
+    text = f"> {call(1, 'a')}\n< {result(1, 'a')}"
+    assert script(text).complete
+    assert not script(text, ended=False).complete
+    assert script(f"{text}\n~ 3").lost == "no space left on device"
+    assert script(f"> {call(1, 'a')}").turns[0].unanswered
+
+
+def test_peers_may_say_anything_where_tokens_are():
+    for params in (None, [], {"_meta": 1}, {"_meta": {"progressToken": None}}):
+        assert progress_token(params) is None
+    odd = json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": [1]})
+    assert [message.n for message in script(f"> {call(1, 'a')}\n< {odd}").unasked] == [2]

@@ -1,0 +1,48 @@
+"""The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
+
+from mcpspy.capture.records import Frame
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.session import Message
+from mcpspy.rules import Finding
+from mcpspy.rules.judge import Judge
+from tests.rules import web
+from tests.rules.notation import frame, handshake
+from tests.transcript import CHANNELS, OPENS, WEB, lines
+
+
+def findings(text):
+    """What is found in an example."""
+    return judged(records(text))
+
+
+def judged(found):
+    """What is found in some records."""
+    judge = Judge()
+    events = [event for record in found for event in judge.feed(record)]
+    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
+
+
+def told(text, *groups):
+    """The same as `#frame rule`, of some groups or rules only; a handshake has the first three frames."""
+    found = [finding for finding in findings(text) if not groups or finding.rule.startswith(groups)]
+    return [f"#{finding.frame} {finding.rule}" for finding in sorted(found, key=lambda finding: finding.frame)]
+
+
+def messages(text):
+    """The messages of an example, as the rules see them."""
+    conversation = Conversation()
+    return [event for record in records(text) for event in conversation.feed(record) if isinstance(event, Message)]
+
+
+def records(text):
+    """The records of an example."""
+    if any(mark in WEB or rest.endswith(" http") for mark, _, rest in lines(text)):
+        return web.records(text)
+    frames = []
+    for mark, t, rest in lines(text):
+        if mark == "=":
+            frames += [(sender, t, message, False) for sender, message in handshake(rest)]
+        else:
+            raw, cut = frame(rest) if mark != "!" else (rest.encode(), False)
+            frames.append((mark, t, raw, cut))
+    return [*OPENS, *(Frame(n, CHANNELS[mark], t + n, raw, cut) for n, (mark, t, raw, cut) in enumerate(frames, 1))]

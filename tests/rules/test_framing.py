@@ -1,0 +1,112 @@
+"""Frames that are no message: which of the faults it is, and which lines belong together."""
+
+import pytest
+
+from mcpspy.capture.records import Frame
+from mcpspy.rules.judge import Judge
+from tests.rules.examples import findings, told
+from tests.transcript import OPENS
+
+SPREAD = """
+    = 2025-06-18
+    > 2 ping
+    < | {
+    < |   "jsonrpc": "2.0", "id": 2,
+    < |   "result": {}
+    < | }
+"""
+
+
+def test_a_message_over_several_lines_is_one_finding_with_its_lines():
+    (finding,) = [it for it in findings(SPREAD) if it.rule.startswith(("framing/", "jsonrpc/"))]
+    assert (finding.rule, finding.frame, finding.related) == ("framing/multiline-json", 5, (6, 7, 8))
+
+
+def test_what_else_is_written_between_the_lines_of_the_other_side_does_not_matter():
+    text = SPREAD.replace('<|   "result"', "").replace('< |   "result": {}', '> 3 ping\n    < |   "result": {}')
+    assert told(text, "framing/") == ["#5 framing/multiline-json"]
+
+
+def test_lines_that_never_become_a_message_are_told_each_by_itself():
+    text = """
+        < | { this is
+        < | no JSON
+        < | at all }
+    """
+    assert told(text) == ["#1 framing/not-json", "#2 framing/not-json", "#3 framing/not-json"]
+
+
+def test_a_message_among_lines_that_were_thought_to_be_one_is_judged_by_itself():
+    text = """
+        < | {
+        < notifications/tools/list_changed
+        < | still no JSON
+    """
+    assert told(text, "framing/") == ["#1 framing/not-json", "#3 framing/not-json"]
+
+
+def test_a_bracket_that_stays_open_is_told_at_the_end():
+    assert told("< | [", "framing/") == ["#1 framing/not-json"]
+
+
+def test_an_array_may_be_spread_too():
+    text = """
+        = 2025-03-26
+        > | [
+        > | {"jsonrpc":"2.0","id":2,"method":"ping"}
+        > | ]
+    """
+    assert "#4 framing/multiline-json" not in told(text)  # a message of its own stands in it
+    assert "#4 framing/not-json" in told(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("", ["framing/blank-line"]),
+        ("\\r", ["framing/blank-line", "framing/crlf"]),
+        ("hello", ["framing/not-json"]),
+        ("\\x00\\x00", ["framing/null-byte"]),
+        ("\\xff", ["framing/invalid-utf8", "framing/not-json"]),
+        ("\\xef\\xbb\\xbf", ["framing/blank-line", "framing/bom"]),
+        ("null", ["jsonrpc/not-an-object"]),
+        ("[]", ["jsonrpc/not-an-object"]),
+        ("NaN", ["jsonrpc/not-an-object"]),
+        ("{}", ["jsonrpc/neither-result-nor-error", "jsonrpc/version-missing"]),
+    ],
+)
+def test_a_line_that_is_no_message_is_called_what_it_is(line, rules):
+    assert sorted(finding.rule for finding in findings(f"< | {line}")) == rules
+
+
+def test_what_is_said_once_is_said_once_for_each_side():
+    text = "\n".join(['> | {"jsonrpc":"2.0","method":"x"}\\r', '< | {"jsonrpc":"2.0","method":"x"}\\r'] * 3)
+    assert told(text, "framing/") == ["#1 framing/crlf", "#2 framing/crlf"]
+
+
+def test_lines_are_not_collected_for_ever():
+    frames = [Frame(n, 2, n, b"{" if n == 1 else b"") for n in range(1, 40_000)]
+    judge = Judge()
+    [list(judge.feed(record)) for record in (*OPENS, *frames)]
+    (state,) = judge._states.values()
+    assert state.spreads == {}
+
+
+def test_a_line_that_was_cut_is_called_unterminated_alone():
+    assert told('= 2025-06-18\n< |… {"jsonrpc":"2.0","id":2,"re') == ["#4 framing/unterminated"]
+
+
+def test_the_closing_line_of_a_spread_message_may_close_several_brackets():
+    text = """
+        = 2025-06-18
+        > 2 ping
+        < | {
+        < |   "jsonrpc": "2.0", "id": 2, "result": {"a": {
+        < |   "b": 1}}}
+    """
+    assert told(text, "framing/") == ["#5 framing/multiline-json"]
+    assert told(text + "< | nonsense", "framing/") == ["#5 framing/multiline-json", "#8 framing/not-json"]
+
+
+def test_a_bracket_that_closes_nothing_is_not_json():
+    assert told("< | }") == ["#1 framing/not-json"]

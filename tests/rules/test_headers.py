@@ -1,0 +1,133 @@
+"""Headers that repeat what a request says: what the examples of the rules leave open."""
+
+import pytest
+
+from mcpspy.rules.headers import decoded
+from tests.rules.examples import findings, told
+
+LISTED = """
+    >> 1 tools/list {META}
+    << 200 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"q","inputSchema":\
+{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"at":{"type":"object",\
+"properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}}]}
+"""
+
+
+def calls(arguments, headers=""):
+    return f'{LISTED}\n>> {headers} 2 tools/call {{META "name":"q","arguments":{arguments}}}'
+
+
+def of(text, *rules):
+    return [(it.severity, it.pointer, it.message) for it in findings(text) if it.rule in rules]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("us-west1", "us-west1"),
+        ("=?base64?SGVsbG8sIOS4lueVjA==?=", "Hello, 世界"),
+        ("=?base64?IHBhZGRlZCA=?=", " padded "),
+        ("=?base64?bGluZTEKbGluZTI=?=", "line1\nline2"),
+        ("=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", "=?base64?literal?="),
+        ("=?base64??=", ""),
+        ("=?BASE64?SGk=?=", "=?BASE64?SGk=?="),
+        ("=?base64?SGk?=", None),
+        ("=?base64?/w==?=", None),
+        ("=?base64?=", "=?base64?="),
+    ],
+)
+def test_a_value_that_no_header_can_have_goes_in_base64(value, text):
+    """H-13; the encoding examples of 2026-07-28."""
+    assert decoded(value) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "told_of"),
+    [
+        (">> [mcp-method: Tools/list] 1 tools/list {META}", "Mcp-Method says 'Tools/list' and the body 'tools/list'"),
+        (">> [mcp-protocol-version: 2025-11-25] 1 tools/list {META}",
+         "MCP-Protocol-Version says '2025-11-25' and the body '2026-07-28'"),
+        ('>> [mcp-name: =?base64?SGk?=] 1 prompts/get {META "name":"Hi"}', "the base64 of Mcp-Name cannot be decoded"),
+        ('>> [mcp-name: écho] 1 prompts/get {META "name":"écho"}', "Mcp-Name has characters that go in base64 only"),
+        ('>> [mcp-name: a:b] 1 resources/read {META "uri":"a:c"}', "Mcp-Name says 'a:b' and the body 'a:c'"),
+        (">> [mcp-name: other] 1 tools/list {META}", None),
+        ('>> [mcp-name: «redacted:01234567»] 1 prompts/get {META "name":"a"}', None),
+    ],
+)  # fmt: skip
+def test_a_header_is_compared_with_what_it_repeats(line, told_of):
+    assert [message for *_, message in of(line, "http/header-mismatch")] == ([told_of] if told_of else [])
+
+
+def test_every_header_that_is_missing_is_named():
+    text = '>> [mcp-protocol-version:] [mcp-method:] [mcp-name:] 1 resources/read {META "uri":"a:b"}'
+    assert of(text, "http/header-missing") == [
+        ("error", "", "the request has no MCP-Protocol-Version and no Mcp-Method and no Mcp-Name")
+    ]
+
+
+def test_a_notification_needs_no_headers():
+    """2026-07-28: "header requirements for notification POSTs are not defined by this revision"."""
+    text = '>> [mcp-protocol-version: 2026-07-28] [mcp-method: x] notifications/cancelled {"requestId":1}\n<< 202'
+    assert told(text, "http/") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headers"),
+    [
+        ('{"region":"eu","at":{"n":42,"b":true}}', "[mcp-param-region: eu] [mcp-param-n: 42.0] [mcp-param-b: true]"),
+        ('{"region":null,"at":{"n":-7}}', "[mcp-param-n: -7]"),
+        ("{}", "[mcp-param-other: 5]"),
+        ('{"region":["no","string"]}', ""),
+    ],
+)
+def test_arguments_stand_in_headers_as_the_listing_has_it(arguments, headers):
+    assert told(calls(arguments, headers), "http/") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headers", "told_of"),
+    [
+        ('{"region":"eu"}', "[mcp-param-region: us]", "Mcp-Param-Region says 'us' and the body 'eu'"),
+        ('{"at":{"n":42}}', "[mcp-param-n: 43]", "Mcp-Param-N says '43' and the body '42'"),
+        ('{"at":{"b":true}}', "[mcp-param-b: True]", "Mcp-Param-B says 'True' and the body 'true'"),
+        ('{"at":{"n":1}}', "[mcp-param-n: one]", "Mcp-Param-N says 'one' and the body '1'"),
+        ('{"region":null}', "[mcp-param-region: eu]", "Mcp-Param-Region stands for an argument that the body does not"),
+    ],
+)
+def test_an_argument_is_compared_with_its_header(arguments, headers, told_of):
+    ((severity, pointer, message),) = of(calls(arguments, headers), "http/header-mismatch")
+    assert (severity, message[: len(told_of)]) == ("error", told_of)
+    assert pointer.startswith("/params/arguments/")
+
+
+def test_an_argument_without_its_header_is_a_warning_for_it_may_be_a_client_that_listed_nothing():
+    assert of(calls('{"at":{"n":0}}'), "http/header-missing") == [
+        ("warning", "/params/arguments/at/n", "the request has no Mcp-Param-N, by which the tool was listed")
+    ]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "<< 200 events\n<- notifications/tools/list_changed",
+        "",
+    ],
+)
+def test_nothing_is_told_of_a_tool_whose_listing_is_not_known(between):
+    listed = LISTED if between else LISTED.replace('"resultType"', '"nextCursor":"2","resultType"')
+    text = f"{listed}\n{'>> 9 prompts/list {META}' if between else ''}\n{between}\n" + calls('{"region":"eu"}').replace(
+        LISTED, ""
+    )
+    assert [it for it in told(text, "http/") if "header" in it] == []
+
+
+def test_a_tool_that_a_client_must_leave_out_has_no_headers():
+    text = calls('{"region":"eu"}').replace('"x-mcp-header":"N"', '"x-mcp-header":"region"')
+    assert told(text, "http/") == []
+
+
+def test_a_server_that_answers_what_it_had_to_refuse_is_to_blame():
+    text = '>> [mcp-method: tools/call] 1 tools/list {META}\n<< 200 1 = {"resultType":"complete","tools":[]}'
+    (found,) = (it for it in findings(text) if it.rule == "http/mismatch-accepted")
+    assert (found.blame, found.related) == ("server", (3,)) or found.related
+    assert found.message == ("the request is answered although Mcp-Method says 'tools/call' and the body 'tools/list'")

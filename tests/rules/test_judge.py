@@ -1,0 +1,380 @@
+"""The judge as a whole: another revision, gaps, races of the recording, and captures of any kind of nonsense."""
+
+import json
+import random
+import time
+from dataclasses import replace
+
+import pytest
+
+from mcpspy.capture.order import ordered
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame, Gap
+from mcpspy.conversation import recent
+from mcpspy.conversation.session import Message
+from mcpspy.rules import RULES, Finding
+from mcpspy.rules.judge import Judge
+from mcpspy.rules.state import REMEMBERED
+from mcpspy.spec import peer_schemas
+from mcpspy.spec.peer_schemas import Judgement, Outcome
+from mcpspy.spec.revisions import Revision
+from tests.conversation.http import Exchange, request, result
+from tests.findings import CAPTURES
+from tests.rules.examples import records
+from tests.rules.notation import message
+from tests.spec.test_peer_schemas import TREE, deep, doubled
+from tests.transcript import OPENS
+
+EXAMPLES = {f"{rule.id} {which}": getattr(rule, which) for rule in RULES.values() for which in ("fails", "passes")}
+PASSING = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+
+
+def judged(found, as_revision=None):
+    judge = Judge(as_revision)
+    events = [event for record in found for event in judge.feed(record)]
+    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
+
+
+def above_info(findings):
+    return {(finding.frame, finding.rule) for finding in findings if finding.severity != "info"}
+
+
+# Another revision
+
+
+def test_every_message_stands_under_the_revision_that_is_put_in_place():
+    judge = Judge(Revision.R2025_03_26)
+    text = """
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+        < | nonsense
+        > 3 tools/list {META}
+    """
+    events = [event for record in records(text) for event in judge.feed(record)]
+    assert {event.revision for event in events if isinstance(event, Message)} == {Revision.R2025_03_26}
+
+
+def test_what_was_agreed_on_counts_for_nothing_under_another_revision():
+    for rule in ("lifecycle/era-mixed", "lifecycle/revision-mismatch"):
+        found = records(RULES[rule].fails)
+        assert rule in {finding.rule for finding in judged(found)}
+        for revision in Revision:
+            assert rule not in {finding.rule for finding in judged(found, revision)}
+
+
+@pytest.mark.parametrize("revision", Revision)
+def test_every_example_can_be_judged_by_every_revision(revision):
+    for text in EXAMPLES.values():
+        for finding in judged(records(text), revision):
+            assert finding.revision == revision.value
+
+
+# Memory
+
+
+def test_what_is_remembered_of_a_session_is_bounded():
+    """A client that goes on for ever without a handshake, with cursors, tokens, tools and subscriptions of its own."""
+    judge = Judge()
+    [list(judge.feed(record)) for record in OPENS]
+    for n in range(1, 3 * REMEMBERED, 3):
+        meta = {"progressToken": f"t{n}", "io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+        call = message(id=n, method="tools/list", params={"_meta": meta} if n % 2 else {"cursor": str(n)})
+        answer = message(id=n, result={"tools": [{"name": f"tool {n}", "inputSchema": {}}], "nextCursor": str(n)})
+        listen = message(id=f"l{n}", method="subscriptions/listen", params={})
+        for place, (ch, raw) in enumerate(((1, call), (2, answer), (1, listen))):
+            list(judge.feed(Frame(n + place, ch, n * 1_000_000, raw)))
+    (state,) = judge._states.values()
+    for table in (state.progress, state.listens, state.rounds, state.listing.tools, *state.cursors.values()):
+        assert len(table) <= REMEMBERED
+    assert len(state.early) <= 100
+    assert len(state.later) <= 3000  # the questions of one second
+
+
+# Gaps: nothing is called missing
+
+
+MISSING = (
+    "pairing/orphan-response",
+    "pairing/unanswered",
+    "pairing/id-in-flight",
+    "pairing/id-loose-match",
+    "pairing/duplicate-response",
+    "progress/unknown-token",
+    "progress/token-reused",
+    "cancel/unknown-request",
+    "paging/unknown-cursor",
+    "subscription/unknown-id",
+    "subscription/unacknowledged",
+    "tools/unknown-tool",
+    "lifecycle/initialized-missing",
+    "lifecycle/before-initialize",
+    "lifecycle/capability-missing",
+    "lifecycle/logging-without-level",
+    "framing/unterminated",
+    *(rule for rule in RULES if rule.startswith("http/")),
+)
+
+
+@PASSING
+def test_a_gap_anywhere_in_what_is_right_makes_nothing_missing(rule):
+    """With a record of the example lost in it, and without."""
+    whole = records(rule.passes)
+    expected = above_info(judged(whole))
+    for place in range(len(OPENS), len(whole)):
+        for lost in (0, 1):
+            gap = Gap(whole[place].n, whole[place].t, 1, "no space left on device")
+            rest = [replace(record, n=record.n + 1) for record in whole[place + lost :]]
+            found = above_info(judged([*whole[:place], gap, *rest]))
+            assert {rule for _, rule in found} & set(MISSING) <= {rule for _, rule in expected} & set(MISSING)
+
+
+# Races: two threads record, so what was sent later may be recorded first, its time being right
+
+
+def swapped(found):
+    """The same records with each pair of neighbours of two channels exchanged, one pair at a time."""
+    for place in range(len(OPENS), len(found) - 1):
+        first, second = found[place], found[place + 1]
+        if first.ch != second.ch and {first.ch, second.ch} == {1, 2}:
+            again = replace(second, n=first.n), replace(first, n=second.n)
+            yield [*found[:place], *again, *found[place + 2 :]], {first.n: second.n, second.n: first.n}
+
+
+@PASSING
+def test_a_race_of_the_recording_is_no_finding(rule):
+    whole = records(rule.passes)
+    expected = above_info(judged(whole))
+    for found, moved in swapped(whole):
+        assert {(moved.get(n, n), rule) for n, rule in above_info(judged(ordered(found)))} <= expected
+
+
+def test_a_race_of_the_recording_is_no_finding_in_a_whole_session():
+    for name in ("features-python1-2025-11-25", "features-python2-2026-07-28"):
+        whole = list(Capture(str(CAPTURES / f"{name}.jsonl")).records())
+        expected = {rule for _, rule in above_info(judged(whole))}
+        frames = [place for place, record in enumerate(whole) if isinstance(record, Frame)]
+        for place in frames[:-1:7]:
+            first, second = whole[place], whole[place + 1]
+            if isinstance(second, Frame) and {first.ch, second.ch} == {1, 2}:
+                again = replace(second, n=first.n), replace(first, n=second.n)
+                found = [*whole[:place], *again, *whole[place + 2 :]]
+                assert {rule for _, rule in above_info(judged(ordered(found)))} <= expected
+
+
+# Nonsense: nothing raises, nothing hangs
+
+
+CASES = 50_000
+VALUES = (
+    None,
+    True,
+    0,
+    -1,
+    2**53 + 1,
+    10**40,
+    1.5,
+    1e400,
+    "",
+    "x",
+    "2.0",
+    "\ud800",
+    "\U000e0041",
+    [],
+    {},
+    [[]],
+    {"a": 1},
+)
+MEMBERS = ("jsonrpc", "id", "method", "params", "result", "error", "_meta", "name", "arguments", "tools", "cursor")
+SCHEMAS = (
+    {"$ref": "#"}, {"$ref": "http://127.0.0.1:9/x"}, {"pattern": "(a+)+$"}, {"type": "objet"}, {"$schema": 5}, TREE,
+    deep(300), doubled(28), {"required": "a"}, {"x-mcp-header": []}, {"properties": {"a": {"x-mcp-header": 5}}},
+)  # fmt: skip
+
+
+def flipped(raw, chance):
+    mutated = bytearray(raw)
+    for _ in range(chance.randint(1, 3)):
+        if mutated:
+            mutated[chance.randrange(len(mutated))] ^= 1 << chance.randrange(8)
+    return bytes(mutated)
+
+
+def truncated(raw, chance):
+    return raw[: chance.randrange(len(raw) + 1)]
+
+
+def spliced(raw, chance):
+    place = chance.randrange(len(raw) + 1)
+    return (
+        raw[:place]
+        + chance.choice((b'"', b"\0", b"\xff", b"{", b"]", b",", b"\\ud800", b"1e999", b"\r", raw))
+        + raw[place:]
+    )
+
+
+def changed(raw, chance):
+    """Another value somewhere in a message, or another member."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return truncated(raw, chance)
+    holder = value
+    while isinstance(holder, dict) and holder:
+        key = chance.choice(list(holder))
+        if not isinstance(holder[key], dict) or chance.random() < 0.4:
+            holder[key] = chance.choice(VALUES)
+            break
+        holder = holder[key]
+    if isinstance(value, dict) and chance.random() < 0.3:
+        value[chance.choice(MEMBERS)] = chance.choice(VALUES)
+    return json.dumps(value).encode()
+
+
+def schemed(raw, chance):
+    """A listing with a schema that was made to do harm, or two of them."""
+    tools = [{"name": chance.choice(("echo", "a", 5)), "inputSchema": chance.choice(SCHEMAS),
+              "outputSchema": chance.choice(SCHEMAS)} for _ in range(2)]  # fmt: skip
+    return message(id=2, result={"tools": tools})
+
+
+def random_json(chance, depth=0):
+    kind = chance.randrange(8 if depth < 4 else 6)
+    if kind == 6:
+        return [random_json(chance, depth + 1) for _ in range(chance.randrange(4))]
+    if kind == 7:
+        return {chance.choice((*MEMBERS, "a")): random_json(chance, depth + 1) for _ in range(chance.randrange(5))}
+    return chance.choice(VALUES)
+
+
+def invented(raw, chance):
+    return json.dumps(random_json(chance)).encode()
+
+
+MUTATIONS = {flipped: 14, truncated: 8, spliced: 10, changed: 14, invented: 6, schemed: 1}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
+    """Small sessions with a frame or two changed; what a schema costs is judged elsewhere (test_foreign)."""
+    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: Judgement(Outcome.TOO_COSTLY))
+    chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be had again)
+    sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|x" not in text]
+    mutations, weights = list(MUTATIONS), list(MUTATIONS.values())
+    for case in range(CASES // 10):
+        found = list(chance.choice(sessions))
+        for _ in range(chance.choice((1, 1, 2))):
+            place = chance.choice([place for place, record in enumerate(found) if isinstance(record, Frame)])
+            (mutate,) = chance.choices(mutations, weights)
+            found[place] = replace(found[place], raw=mutate(found[place].raw, chance), cut=chance.random() < 0.1)
+        revision = chance.choice((None, None, None, *Revision))
+        try:
+            for finding in judged(found, revision):
+                assert finding.message
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, case {case}: {found[3:]}") from error
+
+
+# Hostile peers: work that grows with what was sent, and no faster
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [[message(method="notifications/tools/list_changed")] * 4000, [b"1"] * 40_000,
+     [message(method="notifications/tools/list_changed", x="\u00e9")] * 4000],
+    ids=["notifications", "numbers", "escapes"],
+)  # fmt: skip
+def test_the_bytes_of_a_batch_are_looked_at_once(elements):
+    begun = time.process_time()
+    judged([*records("= 2025-03-26"), Frame(99, 2, 10**9, b"[" + b",".join(elements) + b"]")])
+    assert time.process_time() - begun < 3
+
+
+def test_many_requests_with_one_id_and_many_orphans_take_their_time_once():
+    begun = time.process_time()
+    same = [Frame(n, 1, n * 1000, message(id=7, method="ping")) for n in range(1_100, 11_100)]
+    asked = [Frame(n, 1, n * 1000, message(id=n, method="ping")) for n in range(20_000, 23_000)]
+    orphans = [Frame(n, 2, n * 1000, message(id=f"x{n}", result={})) for n in range(30_000, 33_000)]
+    found = judged(ordered([*records("= 2025-11-25"), *same, *asked, *orphans]))
+    assert sum(finding.rule == "pairing/id-in-flight" for finding in found) == 9999
+    assert sum(finding.rule == "pairing/orphan-response" for finding in found) == 3000
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [message(method="notifications/message", params={"level": "info", "data": "\U0001f3f4" + "\U000e0067" * 100_000}),
+     message(method="notifications/message", params={"level": "info", "data": "-eyJ" * 60_000}),
+     b'{"jsonrpc":"2.0","method":"x","params":{' + b",".join(b'"k%d":1' % n for n in range(50_000)) + b',"k0":2}}'],
+    ids=["tags", "tokens", "keys"],
+)  # fmt: skip
+def test_one_large_message_takes_time_in_proportion(raw):
+    begun = time.process_time()
+    judged([*records("= 2025-11-25"), Frame(99, 2, 10**9, raw)])
+    assert time.process_time() - begun < 3
+
+
+def test_all_the_costly_schemas_of_a_capture_share_a_budget(monkeypatch):
+    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: pytest.fail("a process was started"))
+    judge = Judge()
+    judge._budget.left = 0
+    result = {"tools": [{"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}}]}
+    listing = [
+        Frame(50, 1, 10**9, message(id=9, method="tools/list")),
+        Frame(51, 2, 10**9, message(id=9, result=result)),
+    ]
+    found = [event for record in [*records("= 2025-11-25"), *listing] for event in judge.feed(record)]
+    (finding,) = [event for event in found if isinstance(event, Finding)]
+    assert (finding.rule, finding.severity) == ("tools/schema-too-costly", "info")
+
+
+def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypatch):
+    monkeypatch.setattr(recent, "MOST", 1)
+    monkeypatch.setattr(recent, "FULL", 1)
+    http = Exchange()
+    judge = Judge()
+    lossy = []
+    for number in range(3):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+    for record in http.records:
+        list(judge.feed(record))
+        lossy += [state.lossy for state in judge._states.values()][-1:]
+    assert lossy[4] is False
+    assert lossy[-1] is True
+
+
+def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(monkeypatch):
+    """A-02: 20 sessions list tools; of all but the last few no tool is kept, and each is still known."""
+    monkeypatch.setattr(recent, "FULL", 3)
+    judge, http = Judge(), Exchange()
+    for number in range(20):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+        asked = http.ask(request(1, "tools/list"), mcp_session_id=f"s{number}")
+        http.answer(asked, result(1, tools=[{"name": "t", "inputSchema": {"type": "object"}}]))
+        http.wait((number + 2) * 2 * 10**9)  # so that no question is open
+    for record in http.records:
+        list(judge.feed(record))
+    states = list(judge._states.values())
+    assert len(states) == 20
+    assert [bool(state.listing.tools) for state in states] == [False] * 17 + [True] * 3
+    assert all(state.initialize and state.agreed for state in states)
+
+
+def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
+    """A-02: and a request in it is still known to be one too late."""
+    monkeypatch.setattr(recent, "FULL", 2)
+    judge, http = Judge(), Exchange()
+    found = []
+    for name in ("one", "two", "three"):
+        agreed = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        http.answer(http.ask(request(0, "initialize", **agreed)), result(0, **agreed), mcp_session_id=name)
+        if name == "two":
+            http.answer(http.ask(method="DELETE", mcp_session_id="two"), kind=None)
+            http.ask(request(1, "tools/list"), mcp_session_id="one")
+    http.wait(10 * 10**9)
+    http.ask(request(1, "tools/list"), mcp_session_id="two", mcp_protocol_version="2025-06-18")
+    for record in http.records:
+        if record.t > 9 * 10**9 and not found:
+            assert [session.name for session in judge._states] == ["two", "one", "three"]
+        found += [event.rule for event in judge.feed(record) if isinstance(event, Finding)] + [""]
+    assert "http/session-over" in found

@@ -1,0 +1,102 @@
+"""What answers what: the right diagnosis for each, and none for an allowed race."""
+
+import pytest
+
+from tests.rules.examples import findings, told
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ('< | {"jsonrpc":"2.0","id":2,"result":{}}', None),
+        ('< | {"jsonrpc":"2.0","id":"2","result":{}}', "pairing/id-loose-match"),
+        ('< | {"jsonrpc":"2.0","id":2.0,"result":{}}', "pairing/id-loose-match"),
+        ('< | {"jsonrpc":"2.0","id":3,"result":{}}', "pairing/orphan-response"),
+        ('< | {"jsonrpc":"2.0","id":0,"result":{}}', "pairing/duplicate-response"),
+        ('> | {"jsonrpc":"2.0","id":2,"result":{}}', "pairing/response-by-wrong-side"),
+        ('< | {"jsonrpc":"2.0","id":"NaN","result":{}}', "pairing/orphan-response"),
+        ('< | {"jsonrpc":"2.0","id":1e999,"result":{}}', "pairing/orphan-response"),
+    ],
+)
+def test_a_response_is_told_what_it_is(answer, rule):
+    """F-06."""
+    found = [it.rule for it in findings(f"= 2025-06-18\n> 2 ping\n{answer}") if it.severity == "error"]
+    assert [name for name in found if name.startswith("pairing/")] == ([rule] if rule else [])
+
+
+def test_both_sides_may_use_one_id():
+    assert told("= 2025-06-18\n> 2 ping\n< 2 ping\n< 2 = {}\n> 2 = {}", "pairing/") == []
+
+
+def test_a_request_without_an_answer_is_a_warning_only_where_the_session_went_on_for_a_minute():
+    """F-07."""
+    later = "\n> 3 ping\n@{} < 3 = {{}}"
+    for rest, severity in (("", "info"), (later.format(59), "info"), (later.format(61), "warning")):
+        (finding,) = [it for it in findings(f"= 2025-06-18\n> 2 ping{rest}") if it.rule == "pairing/unanswered"]
+        assert (finding.severity, finding.blame) == (severity, "server")
+
+
+def test_a_subscription_without_an_answer_is_as_it_should_be():
+    assert told('> 1 subscriptions/listen {META "notifications":{}}', "pairing/") == []
+
+
+def test_a_cancellation_that_crosses_the_answer_is_no_finding():
+    text = """
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+        > notifications/cancelled {"requestId":2}
+    """
+    assert told(text, "cancel/", "pairing/") == []
+
+
+def test_a_server_may_cancel_a_subscription_of_the_clients():
+    text = """
+        > 1 subscriptions/listen {META "notifications":{}}
+        < notifications/cancelled {"requestId":1}
+    """
+    assert told(text, "cancel/") == []
+
+
+def test_an_id_is_free_as_soon_as_it_was_answered_although_the_answer_is_recorded_late():
+    text = """
+        = 2025-06-18
+        @1.0 > 2 tools/list
+        @1.2 > 2 prompts/list
+        @1.1 < 2 = {"tools":[]}
+        @1.3 < 2 = {"prompts":[]}
+    """
+    assert told(text, "pairing/") == []
+
+
+def test_a_finding_in_a_response_names_the_request_that_it_answers():
+    text = '= 2025-06-18\n> 2 tools/list\n< | {"jsonrpc":"2.0","id":2,"result":{"tools":[]},"extra":1}'
+    (finding,) = [it for it in findings(text) if it.rule == "jsonrpc/extra-member"]
+    assert finding.related == (4,)
+
+
+CANCELLED = """
+    = 2025-11-25
+    > 2 tools/call {"name":"slow"}
+    > notifications/cancelled {"requestId":2}
+    > 2 tools/list
+    < 2 = {"tools":[]}
+"""
+
+
+def test_the_id_of_a_request_that_was_cancelled_and_not_answered_is_a_warning():
+    (finding,) = [it for it in findings(CANCELLED) if it.severity != "info"]
+    assert (finding.rule, finding.severity, finding.frame, finding.related) == (
+        "pairing/id-in-flight", "warning", 6, (4,))  # fmt: skip
+    assert finding.message == "the id 2 is that of #4, which was cancelled and may yet be answered"
+
+
+def test_the_id_of_a_request_that_is_cancelled_only_afterwards_is_an_error():
+    first, cancelled, second = "> 2 tools/list", '> notifications/cancelled {"requestId":2}', "> 2 prompts/list"
+    (finding,) = [it for it in findings(f"= 2025-11-25\n{first}\n{second}\n{cancelled}") if "id-in" in it.rule]
+    assert finding.severity == "error"
+
+
+def test_the_id_of_a_cancelled_request_that_was_answered_late_is_free():
+    late = '< 2 = {"content":[]}\n    > 2 tools/list'
+    assert told(CANCELLED.replace("> 2 tools/list", late), "pairing/id") == []

@@ -1,0 +1,96 @@
+"""The quick way past plain messages keeps nothing from a rule that would find something."""
+
+import random
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame
+from mcpspy.rules import RULES, Finding, plain
+from mcpspy.rules.judge import Judge
+from tests.findings import CAPTURES
+from tests.rules.examples import records
+from tests.rules.test_judge import EXAMPLES, changed, flipped
+from tests.transcript import OPENS
+
+ASPECTS = ("in_bytes", "in_shape", "in_meta", "in_pairing", "in_handshake", "in_http", "in_direction")
+
+
+def judged(found):
+    judge = Judge()
+    events = [event for record in found for event in judge.feed(record)]
+    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
+
+
+def asking_all(found, monkeypatch):
+    """The same with every message shown to every rule, whatever it is plain in."""
+    with monkeypatch.context() as context:
+        for aspect in ASPECTS:
+            context.setattr(plain, aspect, lambda *_: False)
+        context.setattr("mcpspy.rules.judge._lists", {False: {}, True: {}})
+        return judged(found)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_has_the_same_findings_the_long_way(example, monkeypatch):
+    found = records(EXAMPLES[example])
+    assert judged(found) == asking_all(found, monkeypatch)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_a_golden_capture_has_the_same_findings_the_long_way(path, monkeypatch):
+    found = list(Capture(str(path)).records())
+    assert judged(found) == asking_all(found, monkeypatch)
+
+
+@pytest.mark.parametrize("mutate", [flipped, changed])
+def test_a_message_that_was_changed_somewhere_has_the_same_findings_the_long_way(mutate, monkeypatch):
+    chance = random.Random(7)  # noqa: S311 (seeded, so that a failure can be had again)
+    sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|" not in text]
+    for _ in range(1500):
+        found = list(chance.choice(sessions))
+        place = chance.choice([place for place, record in enumerate(found) if isinstance(record, Frame)])
+        found[place] = Frame(found[place].n, found[place].ch, found[place].t, mutate(found[place].raw, chance))
+        assert judged(found) == asking_all(found, monkeypatch), found[place].raw
+
+
+def message(raw):
+    judge = Judge()
+    [event for record in OPENS for event in judge.feed(record)]
+    (event, *_) = judge.feed(Frame(1, 1, 1, raw))
+    return event
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"text":"a tight sketch: mask-off, _xo, AKI, ey"}}',
+    ],
+)
+def test_what_peers_usually_write_is_plain(raw):
+    assert plain.in_bytes(message(raw))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"text":"\\u200b"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"text":"\u200b"}}'.encode(),
+        b'{"jsonrpc":"2.0","id":1,"method":"ping"}\r',
+        b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"key":"ghp_' + b"a" * 36 + b'"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"key":"AKIA' + b"A" * 16 + b'"}}',
+    ],
+)
+def test_what_a_rule_about_bytes_may_look_at_is_not_plain(raw):
+    assert not plain.in_bytes(message(raw))
+
+
+def test_every_aspect_that_a_rule_names_has_its_test():
+    named = {rule.about for rule in RULES.values()} - {None}
+    assert {f"in_{aspect}" for aspect in named} == set(ASPECTS)

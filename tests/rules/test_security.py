@@ -1,0 +1,85 @@
+"""What people do not see and models read, and what should not be there; no finding for ordinary text in any script."""
+
+import json
+
+import pytest
+
+from tests.rules.examples import findings, told
+
+
+def listing(description, *, ascii_only=False):
+    tool = {"name": "echo", "description": description, "inputSchema": {"type": "object"}}
+    result = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"tools": [tool]}}, ensure_ascii=ascii_only)
+    return f"= 2025-06-18\n> 2 tools/list\n< | {result}"
+
+
+ENGLAND = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+ORDINARY = (
+    "plain", "naïve café", "日本語", "Ελληνικά", "👍🏽", "👨\u200d👩\u200d👧", "❤\ufe0f", "🏳\ufe0f\u200d🌈", ENGLAND,
+    "می\u200cخواهم", "क्\u200dष", "مرحبا",  # noqa: RUF001 (Persian has these letters)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_what_scripts_and_emoji_need_is_no_finding(text):
+    for ascii_only in (False, True):
+        assert told(listing(text, ascii_only=ascii_only), "security/") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("a \u200bb", "U+200B"),
+        ("a\u202eb", "U+202E"),
+        ("a\u2066b", "U+2066"),
+        ("a\u200db", "U+200D"),
+        ("a\U000e0041", "U+E0041"),
+        ("a\ufeffb", "U+FEFF"),
+        ("a\u00ad b", "U+00AD"),
+        ("a\u200eb", "U+200E"),
+        ("a\u2063b", "U+2063"),
+    ],
+)
+def test_what_hides_is_named_however_it_is_written(text, named):
+    for ascii_only in (False, True):
+        (finding,) = [it for it in findings(listing(text, ascii_only=ascii_only)) if it.rule == "security/hidden-text"]
+        assert named in finding.message
+        assert finding.pointer == "/result/tools/0/description"
+
+
+def test_a_name_may_hide_something_too():
+    text = '= 2025-06-18\n> 2 tools/call {"name":"echo","arguments":{"a\\u200b":1}}'
+    assert told(text, "security/") == ["#4 security/hidden-text"]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-" + "a" * 24,
+        "ghp_" + "A1" * 18,
+        "github_pat_" + "a" * 22,
+        "glpat-" + "a" * 20,
+        "xoxb-" + "1" * 10,
+        "AKIA" + "A" * 16,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN",
+    ],
+)
+def test_a_secret_of_a_known_form_is_for_information_and_not_repeated(secret):
+    (finding,) = [it for it in findings(listing(secret)) if it.rule == "security/secret-in-frame"]
+    assert finding.severity == "info"
+    assert secret not in finding.message
+
+
+@pytest.mark.parametrize("text", ["sk-short", "task-" + "a" * 30, "ghp_short", "AKIA", "eyJ.eyJ.x", "a tight sketch"])
+def test_what_only_resembles_a_secret_is_no_finding(text):
+    assert told(listing(text), "security/") == []
+
+
+@pytest.mark.parametrize("text", ["מחיר: 5\u200e$", "Donau\u00addampf", "ភាសា\u200bខ្មែរ", "مرحبا\u061c"])
+def test_marks_of_direction_and_breaks_between_letters_are_no_finding(text):
+    assert told(listing(text), "security/") == []
+
+
+def test_a_token_in_parts_is_found_wherever_it_begins():
+    token = ".".join(("eyJ" + "a" * 20, "eyJ" + "b" * 5000, "c" * 20))
+    assert told(listing(f"Bearer {token}"), "security/") == ["#5 security/secret-in-frame"]

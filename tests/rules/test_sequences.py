@@ -1,0 +1,103 @@
+"""Progress and pages: what the examples of the rules leave open."""
+
+import pytest
+
+from tests.conversation.http import SSE, Exchange, request, result
+from tests.rules.examples import judged, told
+from tests.rules.notation import META
+
+SLOW = """
+    = 2025-06-18
+    > 2 tools/call {"name":"slow","_meta":{"progressToken":"t"}}
+"""
+
+
+def report(value, token='"t"'):  # noqa: S107 (a progress token)
+    return f'< notifications/progress {{"progressToken":{token},"progress":{value}}}\n'
+
+
+def test_progress_is_told_apart_by_the_type_of_its_token():
+    assert told(SLOW + report(1, token="5"), "progress/") == ["#5 progress/unknown-token"]
+    assert told(SLOW.replace('"t"', "5") + report(1, token='"5"'), "progress/") == ["#5 progress/unknown-token"]
+    assert told(SLOW.replace('"t"', "5") + report(1, token="5"), "progress/") == []
+
+
+@pytest.mark.parametrize(("values", "found"), [((1, 2.5, 3), 0), ((1, 1), 1), ((2, 1), 1), ((5, 4, 3), 2)])
+def test_progress_has_to_grow(values, found):
+    assert len(told(SLOW + "".join(map(report, values)), "progress/not-increasing")) == found
+
+
+def test_progress_after_a_cancellation_is_an_allowed_race():
+    text = SLOW + '> notifications/cancelled {"requestId":2}\n' + report(1) + '< 2 = {"content":[]}\n' + report(2)
+    assert told(text, "progress/") == []
+
+
+def test_the_progress_of_a_task_goes_on_after_the_answer_that_creates_it():
+    text = SLOW.replace("2025-06-18", "2025-11-25")
+    task = '{"task":{"taskId":"1","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}'
+    assert told(f"{text}< 2 = {task}\n{report(1)}", "progress/") == []
+    assert told(f'{text}< 2 = {{"content":[]}}\n{report(1)}', "progress/") == ["#6 progress/after-completion"]
+
+
+def test_a_cursor_belongs_to_the_listing_that_issued_it():
+    text = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[],"nextCursor":"a"}
+        > 3 prompts/list {"cursor":"a"}
+    """
+    assert told(text, "paging/") == ["#6 paging/unknown-cursor"]
+
+
+def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten():
+    others = "".join(
+        f'> {n} tools/call {{"name":"a","_meta":{{"progressToken":{n}}}}}\n< {n} = {{"content":[]}}\n'
+        for n in range(3, 4400)
+    )
+    assert told(SLOW + others + report(1), "progress/") == []
+    assert told(SLOW + others + report(2) + report(1), "progress/") == ["#8800 progress/not-increasing"]  # still known
+    assert told(SLOW + others + report(1, token='"never"'), "progress/") == []
+
+
+def test_a_late_report_on_a_cancelled_request_says_nothing_of_another_with_its_token():
+    text = (
+        SLOW + '> notifications/cancelled {"requestId":2}\n> 3 tools/call {"name":"b","_meta":{"progressToken":"t"}}\n'
+    )
+    assert told(text + report(6) + report(1), "progress/") == []
+
+
+def test_two_clients_on_http_with_one_token_are_told_apart_by_their_streams():
+    """2026-07-28: nothing else tells two equal clients apart (seen with two clients of the Python SDK)."""
+    http = Exchange()
+    streams = []
+    for number in (1, 2):
+        meta = META | {"progressToken": 7}
+        asked = http.ask(request(number, "tools/call", name="slow", _meta=meta), mcp_name="slow")
+        streams.append(http.answer(asked, kind=SSE, end=False))
+    first, second = streams
+    for stream, value in ((second, 50), (first, 10), (second, 60), (first, 20)):
+        http.event(stream, progress(value))
+    http.event(second, result(2, resultType="complete", content=[]))
+    http.event(first, progress(30))
+    assert [it.rule for it in judged(http.records) if it.rule.startswith("progress/")] == []
+    http.event(first, progress(30))
+    http.event(second, progress(70))
+    found = [it.rule for it in judged(http.records) if it.rule.startswith("progress/")]
+    assert found == ["progress/after-completion"]  # of the first the token is forgotten: it is the second's
+
+
+def progress(value):
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7, "progress": value}}
+
+
+@pytest.mark.parametrize(("later", "found"), [(0.5, []), (1.5, ["progress/after-completion"])])
+def test_a_report_on_another_stream_may_cross_the_answer(later, found):
+    """2025-11-25, over HTTP: which of two streams is read first is nobody's fault."""
+    http = Exchange()
+    http.answer(http.ask(request(0, "initialize", protocolVersion="2025-11-25")), result(0), mcp_session_id="s")
+    stream = http.answer(http.ask(method="GET", mcp_session_id="s"), kind=SSE, end=False)
+    asked = http.ask(request(1, "tools/call", name="a", _meta={"progressToken": 7}), mcp_session_id="s")
+    http.answer(asked, result(1, content=[]))
+    http.wait(int(later * 1e9))
+    http.event(stream, progress(1))
+    assert [it.rule for it in judged(http.records) if it.rule.startswith("progress/")] == found

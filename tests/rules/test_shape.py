@@ -1,0 +1,129 @@
+"""Shapes: which definition judges a message, and how the rules share out what is wrong with it."""
+
+import pytest
+
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.session import Message
+from mcpspy.rules.shape import fits, subject
+from tests.rules.examples import findings, records, told
+
+
+def last(text):
+    conversation = Conversation()
+    events = [event for record in records(text) for event in conversation.feed(record)]
+    return [event for event in events if isinstance(event, Message)][-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "definition", "pointer"),
+    [
+        ("= 2025-06-18\n> 2 tools/list", "ListToolsRequest", ""),
+        ("= 2025-06-18\n> notifications/roots/list_changed", "RootsListChangedNotification", ""),
+        ('= 2025-06-18\n> 2 tools/list\n< 2 = {"tools":[]}', "ListToolsResult", "/result"),
+        ('= 2025-06-18\n> 2 ping\n< 2 ! {"code":1,"message":"x"}', "JSONRPCError", ""),
+        ('> 1 tools/call {META "name":"a"}\n< 1 = {"resultType":"input_required"}', "InputRequiredResult", "/result"),
+    ],
+)
+def test_a_message_is_judged_by_the_definition_of_its_own_method(text, definition, pointer):
+    found = subject(last(text))
+    assert (found[0], found[2]) == (definition, pointer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> 2 tools/list",
+        "= 2025-06-18\n> 2 peer/unknown",
+        "= 2025-06-18\n> tools/list",
+        "= 2025-06-18\n> 2 notifications/initialized",
+        "= 2025-06-18\n< 9 = {}",
+        "= 2025-06-18\n< | 5",
+    ],
+)
+def test_what_nobody_can_judge_has_no_definition(text):
+    assert subject(last(text)) is None
+    assert not fits(last(text))
+
+
+def test_an_ordinary_message_fits_exactly():
+    for text in ("> 2 tools/list", '> 2 tools/call {"name":"a","arguments":{"x":[1]}}', "> 2 ping"):
+        assert fits(last(f"= 2025-06-18\n{text}"))
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ('> 2 tools/call {"arguments":{}}', ["schema/invalid"]),
+        ('> 2 tools/call {"name":"a","mode":5}', []),
+        ('> 2 resources/read {"uri":"not a uri"}', ["schema/format"]),
+        ("> 2 tools/lists", ["schema/unknown-method"]),
+        ("> 2 server/discover", ["schema/method-not-in-revision"]),
+        ('> 2 tools/call {"name":"a","task":{}}', ["schema/member-not-in-revision"]),
+    ],
+)
+def test_each_kind_of_fault_has_its_own_rule(line, rules):
+    assert [
+        finding.rule for finding in findings(f"= 2025-06-18\n{line}") if finding.rule.startswith("schema/")
+    ] == rules
+
+
+def test_a_member_of_another_revision_is_told_once_a_message():
+    tools = ",".join(f'{{"name":"t{n}","title":"T","inputSchema":{{"type":"object"}}}}' for n in range(5))
+    text = f'= 2025-03-26\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}'
+    assert told(text, "schema/")[1:] == ["#5 schema/member-not-in-revision"]  # the first is in the handshake
+
+
+def test_what_a_declared_extension_may_add_is_no_finding():
+    """The Tasks extension of 2026-07-28."""
+    for declared, found in (("", True), (', "extensions":{"io.modelcontextprotocol/tasks":{}}', False)):
+        text = f"""
+            > 1 server/discover {{META}}
+            < 1 = {{"resultType":"complete","supportedVersions":["2026-07-28"],\
+"capabilities":{{"tools":{{}}{declared}}},"ttlMs":0,"cacheScope":"public"}}
+            > 2 tasks/get {{META "taskId":"1"}}
+            > 3 tasks/extra {{META}}
+            > 4 tools/call {{META "name":"a"}}
+            < 4 = {{"resultType":"task","taskId":"1","content":[]}}
+        """
+        rules = {"schema/method-not-in-revision", "schema/unknown-method", "lifecycle/result-type-unknown"}
+        assert {it.rule for it in findings(text)} & rules == (rules if found else set())
+
+
+TASK = """
+    = 2025-11-25
+    > 2 tools/call {"name":"slow","task":{}}
+    < 2 = {"task":{"taskId":"a","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+    > 3 tasks/result {"taskId":"a"}
+"""
+
+
+def test_the_result_of_a_task_is_judged_as_that_of_its_request():
+    assert subject(last(TASK + '< 3 = {"content":[]}'))[0] == "CallToolResult"
+    assert fits(last(TASK + '< 3 = {"content":[]}'))
+    assert told(TASK + '< 3 = {"contents":[]}', "schema/") == ["#7 schema/invalid"]
+    assert told(TASK + '< 3 ! {"code":-32603,"message":"no"}', "schema/") == []
+
+
+def test_the_result_of_a_task_that_is_not_known_is_not_judged():
+    text = TASK.replace('tasks/result {"taskId":"a"}', 'tasks/result {"taskId":"b"}')
+    assert subject(last(text + "< 3 = {}")) is None
+
+
+def test_a_uri_with_letters_beyond_ascii_is_only_mentioned():
+    text = '= 2025-11-25\n> 2 resources/read {"uri":"file:///%s"}'
+    (mild,) = [it for it in findings(text % "größe") if it.rule == "schema/format"]
+    (hard,) = [it for it in findings(text % "a größe") if it.rule == "schema/format"]
+    assert (mild.severity, hard.severity) == ("info", "warning")
+    assert mild.message == '"file:///größe" is no URI: "ö" has to be written as %C3%B6 (RFC 3986)'
+
+
+@pytest.mark.parametrize("declared", ["extensions", "experimental"])
+def test_methods_of_nobody_are_expected_where_a_side_has_declared_some(declared):
+    text = """
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{"%s":%s},"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        < notifications/peer/news
+    """
+    assert told(text % (declared, '{"peer/news":{}}'), "schema/unknown") == []
+    assert told(text % (declared, "{}"), "schema/unknown") == ["#4 schema/unknown-method"]

@@ -1,0 +1,57 @@
+"""What is remembered of a session is bounded; what a message and that state tell together."""
+
+from mcpspy.rules.state import REMEMBERED, State, becomes_round, keep, mark, missing_meta, round_key
+from tests.rules.examples import messages
+
+
+def test_a_table_forgets_its_oldest():
+    table = {}
+    for n in range(2 * REMEMBERED):
+        keep(table, n, n)
+        assert len(table) <= REMEMBERED
+    assert list(table) == list(range(2 * REMEMBERED - len(table), 2 * REMEMBERED))
+    assert len(table) > REMEMBERED * 0.9
+    first = next(iter(table))
+    keep(table, first, "again")
+    assert list(table)[-1] == first
+
+
+def test_what_is_said_once_is_bounded():
+    state = State()
+    assert sum(state.once(str(n)) for n in range(REMEMBERED + 10)) == REMEMBERED
+
+
+def test_a_retry_has_the_key_of_its_request():
+    first, again, other = messages("""
+        > 1 tools/call {META "name":"book"}
+        > 2 tools/call {META "name":"book","inputResponses":{"a":{}},"requestState":"s"}
+        > 3 tools/call {META "name":"look"}
+    """)
+    assert round_key(first) == round_key(again) != round_key(other)
+
+
+def test_the_mark_of_a_state_tells_it_from_others_and_from_none():
+    assert mark(None) is None
+    assert len({mark("a"), mark("b"), mark({"a": 1}), mark({"a": "1"}), mark(None)}) == 5
+
+
+def test_a_request_of_2026_07_28_lacks_what_its_meta_has_not():
+    version, both, bare = messages("""
+        > 1 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
+        > 2 tools/list {META}
+        > 3 tools/list
+    """)
+    assert missing_meta(version) == ["io.modelcontextprotocol/clientCapabilities"]
+    assert missing_meta(both) == []
+    assert missing_meta(bare) == []  # nobody knows that it is one
+    bare.revision = both.revision
+    assert len(missing_meta(bare)) == 2
+
+
+def test_what_a_server_asks_becomes_a_round_in_2026_07_28_alone():
+    *_, asked, other = messages("= 2025-06-18\n< 1 sampling/createMessage {}\n< 2 ping")
+    (modern,) = messages("> 1 tools/list {META}")
+    assert not becomes_round(asked)
+    asked.revision = other.revision = modern.revision
+    assert becomes_round(asked)
+    assert not becomes_round(other)

@@ -1,0 +1,359 @@
+import json
+import socket
+import subprocess
+import sys
+import time
+
+import jsonschema_rs
+import orjson
+import pytest
+
+from mcpspy.spec import peer_schemas
+from mcpspy.spec.peer_schemas import LEVELS, SIZE, Foreign, Judgement, Outcome
+from mcpspy.wire.jsonrpc import Number
+
+
+def check(schema):
+    return Foreign(schema).check()
+
+
+def judge(schema, instance):
+    return Foreign(schema).judge(instance)
+
+
+OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+@pytest.fixture(autouse=True)
+def no_sockets(monkeypatch, request):
+    if "listener" in request.fixturenames:
+        return
+
+    def forbidden(*_, **__):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", forbidden)
+    peer_schemas._answered.cache_clear()
+
+
+@pytest.fixture
+def no_process(monkeypatch):
+    """What follows has to be judged in this process."""
+
+    def forbidden(*_, **__):
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "run", forbidden)
+
+
+def test_an_instance_is_judged(no_process):
+    assert judge(OBJECT, {"a": "x"}) == Judgement(Outcome.VALID)
+    assert judge(OBJECT, {"a": 5}) == Judgement(Outcome.INVALID, "/a", '5 is not of type "string"')
+    assert judge(OBJECT, {}) == Judgement(Outcome.INVALID, "", '"a" is a required property')
+    assert check(OBJECT) == Judgement(Outcome.VALID)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "outcome"),
+    [
+        ("https://json-schema.org/draft/2020-12/schema", Outcome.INVALID),
+        ("https://json-schema.org/draft/2019-09/schema", Outcome.VALID),
+        ("http://json-schema.org/draft-07/schema#", Outcome.VALID),
+        ("http://json-schema.org/draft-07/schema", Outcome.VALID),
+        ("http://json-schema.org/draft-06/schema#", Outcome.VALID),
+        ("http://json-schema.org/draft-04/schema#", Outcome.VALID),
+        (None, Outcome.INVALID),
+        ("http://json-schema.org/draft-99/schema#", Outcome.UNKNOWN_DIALECT),
+        (5, Outcome.NO_SCHEMA),
+    ],
+)
+def test_a_schema_is_read_in_its_own_dialect(dialect, outcome, no_process):
+    """`prefixItems` is new in 2020-12, which is also the default (2025-11-25, basic)."""
+    schema = {"prefixItems": [{"type": "string"}]} | ({} if dialect is None else {"$schema": dialect})
+    assert judge(schema, [5]).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("schema", "outcome", "pointer"),
+    [
+        ({"type": "objet"}, Outcome.NO_SCHEMA, "/type"),
+        ({"properties": {"a": {"required": "a"}}}, Outcome.NO_SCHEMA, "/properties/a/required"),
+        ([], Outcome.NO_SCHEMA, ""),
+        ("x", Outcome.NO_SCHEMA, ""),
+        (None, Outcome.NO_SCHEMA, ""),
+        ({"pattern": "(?=a)b"}, Outcome.UNSUPPORTED, "/pattern"),
+        ({"pattern": "(a)\\1"}, Outcome.UNSUPPORTED, "/pattern"),
+        ({"pattern": "a{1000}{1000}{1000}"}, Outcome.UNSUPPORTED, "/pattern"),
+        ({"$ref": "http://127.0.0.1:9/schema.json"}, Outcome.UNRESOLVED, ""),
+        ({"$ref": "https://example.com/schema.json"}, Outcome.UNRESOLVED, ""),
+        ({"$ref": "file:///etc/passwd"}, Outcome.UNRESOLVED, ""),
+        ({"$ref": "#/$defs/nowhere"}, Outcome.UNRESOLVED, ""),
+        (True, Outcome.VALID, ""),
+    ],
+)
+def test_what_cannot_be_judged_by_says_why(schema, outcome, pointer):
+    for found in (check(schema), judge(schema, {})):
+        assert (found.outcome, found.pointer) == (outcome, pointer)
+        assert len(found.message) <= 200
+        assert "passwd" not in found.message or "root" not in found.message
+
+
+def deep(levels):
+    schema = {}
+    for _ in range(levels):
+        schema = {"not": schema}
+    return schema
+
+
+def test_what_is_too_large_or_too_deep_is_not_looked_at(no_process):
+    assert check(deep(LEVELS)).outcome is Outcome.VALID
+    assert check(deep(LEVELS + 1)).outcome is Outcome.TOO_LARGE
+    assert check(deep(5000)).outcome is Outcome.TOO_LARGE
+    assert judge(deep(5000), 1).outcome is Outcome.TOO_LARGE
+    room = SIZE - len(json.dumps({"title": ""}, separators=(",", ":")))
+    assert check({"title": "x" * room}).outcome is Outcome.VALID
+    assert check({"title": "x" * (room + 1)}).outcome is Outcome.TOO_LARGE
+
+
+def test_a_regex_bomb_takes_linear_time(no_process):
+    assert judge({"pattern": "^(a+)+$"}, "a" * 50_000 + "!").outcome is Outcome.INVALID
+
+
+def doubled(levels):
+    """Each level refers to the next one twice."""
+    defs = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(levels)}
+    return {"$defs": defs | {f"d{levels}": {"type": "integer"}}, "$ref": "#/$defs/d0"}
+
+
+def test_doubled_references_end_within_their_time():
+    """DESIGN section 4: 28 levels take three seconds."""
+    assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
+    start = time.monotonic()
+    assert judge(doubled(30), 1).outcome is Outcome.TOO_COSTLY
+    assert time.monotonic() - start < 3
+
+
+TREE = {"type": "object", "properties": {"of": {"type": "array", "items": {"$ref": "#"}}}, "required": ["of"]}
+
+
+def test_a_schema_that_refers_to_itself_is_judged_apart(monkeypatch):
+    monkeypatch.setattr(peer_schemas, "SECONDS", 30)  # a busy machine may start a process slowly
+    assert judge(TREE, {"of": [{"of": []}]}) == Judgement(Outcome.VALID)
+    found = judge(TREE, {"of": [{"of": [{}]}]})
+    assert (found.outcome, found.pointer) == (Outcome.INVALID, "/of/0/of/0")
+    assert check(TREE).outcome is Outcome.VALID
+    assert check({"$ref": "#"}).outcome is Outcome.VALID
+    assert check(TREE | {"$schema": "x:y"}).outcome is Outcome.UNKNOWN_DIALECT
+
+
+def test_an_exponential_schema_on_a_deep_instance_is_killed():
+    schema = {"anyOf": [{"properties": {"a": {"$ref": "#"}}, "required": ["b"]},
+                        {"properties": {"a": {"$ref": "#"}}, "required": ["c"]}]}  # fmt: skip
+    instance = {}
+    for _ in range(60):
+        instance = {"a": instance, "b": 1, "c": 1}
+    start = time.monotonic()
+    assert judge(schema, instance).outcome is Outcome.TOO_COSTLY
+    assert time.monotonic() - start < 3
+
+
+def test_a_process_that_breaks_is_an_outcome(monkeypatch):
+    monkeypatch.setattr(peer_schemas, "_WORKER", "import os; os.abort()")
+    assert judge(TREE, {}).outcome is Outcome.TOO_COSTLY
+
+
+def test_a_process_that_fails_by_a_bug_of_ours_says_nothing_of_the_schema(monkeypatch):
+    """A-12."""
+    monkeypatch.setattr(peer_schemas, "SECONDS", 30)
+    monkeypatch.setattr(peer_schemas, "_WORKER", "raise TypeError('a bug')")
+    found = judge(TREE, {})
+    assert found.outcome is Outcome.NOT_JUDGED
+    assert "bug of mcpspy" in found.message
+
+
+def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
+    """A-12: neither when it is made nor when it is used."""
+
+    class Failing:
+        at_once = True
+
+        def __init__(self, *args, **options):
+            if self.at_once:
+                raise ValueError("Recursion limit reached")
+
+        def is_valid(self, instance):
+            raise ValueError("Recursion limit reached")
+
+        validate = is_valid
+
+    monkeypatch.setitem(peer_schemas._DRAFTS, peer_schemas.DIALECT, Failing)
+    for Failing.at_once in (True, False):
+        peer_schemas._compiled.cache_clear()
+        found = judge({"title": "A-12"}, 1)
+        assert found == Judgement(Outcome.NOT_JUDGED, "", "the validator failed: Recursion limit reached")
+    peer_schemas._compiled.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": list(range(2000))},
+        {"anyOf": [{"type": "string"}] * 2000},
+        {"properties": {f"p{number}": {"pattern": "a"} for number in range(100)}},
+        {"patternProperties": {f"p{number}": {} for number in range(100)}},
+        {"$ref": "other.json"},
+        TREE,
+        doubled(10),
+    ],
+    ids=lambda schema: json.dumps(schema)[:30],
+)
+def test_what_may_cost_much_is_judged_apart(schema, monkeypatch):
+    asked = []
+    monkeypatch.setattr(peer_schemas, "_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
+    judge(schema, 1)
+    assert asked
+
+
+def test_much_to_judge_is_judged_apart(monkeypatch):
+    schema = {"items": {"enum": list(range(500))}}
+    asked = []
+    monkeypatch.setattr(peer_schemas, "_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
+    judge(schema, [1] * 100)
+    assert not asked
+    judge(schema, [1] * 30_000)
+    assert asked
+
+
+@pytest.mark.parametrize(
+    "instance",
+    ["\ud800", {"\ud800": 1}, Number("1" * 5000), 10**400, float("nan"), deep(1000), [[]] * 1000, None],
+    ids=lambda instance: type(instance).__name__,
+)
+@pytest.mark.parametrize("schema", [{"type": "object"}, TREE, {"title": "\ud800"}, {"maximum": 10**400}, {}])
+def test_no_instance_makes_a_judge_stumble(schema, instance):
+    assert isinstance(judge(schema, instance), Judgement)
+
+
+def test_a_question_that_was_answered_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(peer_schemas, "SECONDS", 30)
+    asked = []
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: asked.append(args) or run(*args, **options))
+    assert [judge(TREE, {"of": []}).outcome for _ in range(5)] == [Outcome.VALID] * 5
+    assert len(asked) == 1
+
+
+def test_a_budget_that_is_spent_ends_what_would_take_a_process(monkeypatch):
+    spent = peer_schemas.Budget(0)
+    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: pytest.fail("a process was started"))
+    assert Foreign(TREE, spent).judge({"of": []}).outcome is Outcome.NOT_JUDGED
+    assert Foreign(TREE, spent).check().outcome is Outcome.NOT_JUDGED
+    assert Foreign(OBJECT, spent).judge({}).outcome is Outcome.INVALID
+
+
+def test_judging_apart_takes_from_the_budget(monkeypatch):
+    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: Judgement(Outcome.VALID))
+    budget = peer_schemas.Budget(1)
+    Foreign(TREE, budget).judge({})
+    Foreign(OBJECT, budget).judge({})
+    assert 0.5 < budget.left < 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel as Linux does")
+def test_the_process_is_bounded_before_it_reads_what_to_judge():
+    """It is left alone when its parent is killed, and must end all the same."""
+    program = (
+        "from mcpspy.spec import peer_schemas; peer_schemas._bound(); import ctypes, resource; signal = ctypes.c_int();"
+    )
+    program += "ctypes.CDLL(None).prctl(2, ctypes.byref(signal)); print(signal.value, *resource.getrlimit(0))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["9", "2", "2"]
+    program = """
+from mcpspy.spec import peer_schemas
+
+def endless(*_):
+    while True:
+        pass
+
+peer_schemas._judged = endless
+peer_schemas.work()
+"""
+    asked = b'{"schema":"{}","instance":1}'
+    done = subprocess.run([sys.executable, "-c", program], input=asked, check=False, timeout=60)
+    assert done.returncode < 0
+
+
+def chain(levels, **link):
+    """Definitions each of which asks twice for the one before."""
+    found = {"l0": {"type": "object"} | {key: value.format(0) for key, value in link.items() if "Anchor" in key}}
+    for level in range(1, levels + 1):
+        reference = {key: value.format(level - 1) for key, value in link.items() if "Ref" in key}
+        anchor = {key: value.format(level) for key, value in link.items() if "Anchor" in key}
+        found[f"l{level}"] = anchor | {"allOf": [reference, reference]}
+    return found
+
+
+def nested(levels):
+    schema = {"type": "object"}
+    for _ in range(levels):
+        schema = {"if": schema, "then": True, "unevaluatedProperties": False}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$defs": chain(30, **{"$dynamicAnchor": "l{}", "$dynamicRef": "#l{}"}), "$dynamicRef": "#l30"},
+        {
+            "$defs": {f"l{level}": True for level in range(31)},
+            "allOf": [{"$id": "http://x/y", "$defs": chain(30, **{"$ref": "#/$defs/l{}"}), "$ref": "#/$defs/l30"}],
+        },
+        nested(25),
+    ],
+    ids=["dynamic references", "another root", "unevaluated"],
+)
+def test_what_only_the_library_could_weigh_is_judged_apart(schema):
+    assert judge(schema, {"a": 1}).outcome in (Outcome.TOO_COSTLY, Outcome.VALID, Outcome.INVALID)
+    assert peer_schemas._weight(orjson.dumps(schema)) == float("inf")
+
+
+def test_values_in_a_schema_weigh_nothing():
+    schema = {"type": "object", "default": {"id": "x", "$ref": "#"}, "examples": [{"$id": "y"}], "const": {"id": "z"}}
+    assert peer_schemas._weight(orjson.dumps(schema)) == 0
+
+
+@pytest.fixture
+def listener():
+    """A local port; `hits()` is how many have connected to it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+
+        def hits():
+            count = 0
+            while True:
+                try:
+                    server.accept()[0].close()
+                except BlockingIOError:
+                    return count
+                count += 1
+
+        yield server.getsockname()[1], hits
+
+
+def test_nothing_is_fetched_by_whatever_code(listener):
+    """jsonschema_rs connects natively, out of Python's sight, and the worker is another process: so a port counts."""
+    port, hits = listener
+    url = f"http://127.0.0.1:{port}/schema"
+    for schema in (
+        {"$ref": url},
+        {"$schema": url},
+        {"$id": url, "$ref": "other"},
+        {"properties": {"a": {"$ref": url}}, "$dynamicRef": url},
+        {"$ref": "#", "$defs": {"a": {"$ref": url}}},
+    ):
+        check(schema)
+        judge(schema, {"a": 1})
+    assert hits() == 0
+    with pytest.raises((ValueError, jsonschema_rs.ValidationError)):
+        jsonschema_rs.Draft202012Validator({"$ref": url})  # without our retriever, for comparison
+    assert hits() == 1

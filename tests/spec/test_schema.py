@@ -1,0 +1,265 @@
+import json
+import random
+import socket
+
+import jsonschema
+import jsonschema_rs
+import pytest
+
+from mcpspy.spec import schema
+from mcpspy.spec.definitions import definitions
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.schema import excerpt, explain, pointer, refuse, verdict
+from mcpspy.spec.shapes import R2024_11_05, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.wire.jsonrpc import Number, parse
+from tests.spec.instances import CAPTURES, made_up, spoilt, spoken
+from tests.spec.reference import EXAMPLES, corrected, needed
+
+SPOKEN = [spoken_ for path in CAPTURES for spoken_ in spoken(path)]
+SMALL = [(revision, definition, value) for revision, definition, value, _ in SPOKEN if len(json.dumps(value)) < 4000]
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_every_message_of_a_real_session_has_its_shape(path):
+    found = list(spoken(path))
+    assert len(found) >= 7
+    refused = [f"{where} {explain(revision, name, value)}" for revision, name, value, where in found
+               if not verdict(revision, name, value)]  # fmt: skip
+    assert refused == []
+
+
+@needed
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_official_example_has_the_shape_of_its_folder(path):
+    assert explain(R2026_07_28, path.parent.name, json.loads(path.read_text())) is None
+
+
+@needed
+def test_the_official_schemas_and_ours_give_the_same_verdicts():
+    """20,000 made up and spoilt messages, over every definition of every revision, and those of real sessions."""
+    chance = random.Random(20261120)  # noqa: S311
+    official = {
+        (revision, name): jsonschema_rs.Draft202012Validator(
+            {"$defs": corrected(revision), "$ref": f"#/$defs/{name}"}, validate_formats=False, retriever=refuse
+        )
+        for revision in Revision
+        for name in definitions(revision)
+    }
+    wholes = [(revision, name) for revision in Revision for name in definitions(revision)]
+    examples = [(R2026_07_28, path.parent.name, json.loads(path.read_text())) for path in EXAMPLES]
+    seen = {True: 0, False: 0}
+    for turn in range(20_000):
+        revision, name = wholes[turn % len(wholes)]
+        if turn % 4 == 3:
+            revision, name, value = chance.choice(examples if turn % 8 == 3 else SMALL)
+        else:
+            there = definitions(revision) if turn % 4 == 2 else corrected(revision)
+            value = made_up(there[name], there, chance)
+        if turn % 3:
+            value = spoilt(value, chance)
+        ours = verdict(revision, name, value)
+        assert ours == official[revision, name].is_valid(value), f"{revision.value} {name}: {value}"
+        seen[ours] += 1
+    assert min(seen.values()) > 5000
+
+
+def test_the_two_validators_agree_on_spoilt_messages_of_real_sessions():
+    chance = random.Random(4)  # noqa: S311
+    explainers = {}
+    refused = 0
+    for _ in range(20_000):
+        revision, name, value = chance.choice(SMALL)
+        value = spoilt(value, chance)
+        if (revision, name) not in explainers:
+            explainers[revision, name] = jsonschema.Draft202012Validator(schema.self_contained(revision, name))
+        ours = verdict(revision, name, value)
+        assert ours == explainers[revision, name].is_valid(value), f"{revision.value} {name}: {value}"
+        refused += not ours
+    assert 1000 < refused < 19_000
+
+
+def test_every_refusal_has_an_explanation_and_nothing_else_has():
+    chance = random.Random(5)  # noqa: S311
+    for _ in range(1_000):
+        revision, name, value = chance.choice(SMALL)
+        value = spoilt(value, chance)
+        before = json.dumps(value)
+        why = explain(revision, name, value)
+        assert (why is None) == verdict(revision, name, value)
+        assert json.dumps(value) == before
+        assert why is None or "what the definition says" not in why.expected, why
+
+
+def call(**params):
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+TOOL = {"name": "a", "inputSchema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("definition", "message", "sentence"),
+    [
+        ("CallToolRequest", call(name=5), "/params/name: expected a string, found 5"),
+        ("CallToolRequest", call(), '/params: expected the member "name", found {}'),
+        ("CallToolRequest", call(name="a") | {"id": 1.5}, "/id: expected a string or an integer, found 1.5"),
+        ("CallToolRequest", call(name="a") | {"method": "x"}, '/method: expected "tools/call", found "x"'),
+        ("CallToolRequest", 5, "the message: expected an object, found 5"),
+        ("ListToolsResult", {"tools": {}}, "/tools: expected an array, found {}"),
+        (
+            "ListToolsResult",
+            {"tools": [TOOL, TOOL, TOOL | {"inputSchema": {"type": "array"}}]},
+            '/tools/2/inputSchema/type: expected "object", found "array"',
+        ),
+        (
+            "CallToolResult",
+            {"content": [{"type": "text", "text": ""}, {"type": "text"}]},
+            '/content/1: expected the member "text", found {"type": …}',
+        ),
+        (
+            "CallToolResult",
+            {"content": [{"type": "txt", "text": ""}]},
+            '/content/0/type: expected "text", "image", "audio", "resource_link" or "resource", found "txt"',
+        ),
+        ("CallToolResult", {"content": [{}]}, '/content/0: expected the member "type", found {}'),
+        ("CallToolResult", {"content": ["x"]}, '/content/0: expected an object, found "x"'),
+        (
+            "PromptMessage",
+            {"role": "robot", "content": {"type": "text", "text": ""}},
+            '/role: expected "user" or "assistant", found "robot"',
+        ),
+        (
+            "Annotations",
+            {"priority": 1.5},
+            "/priority: expected at most 1, found 1.5",
+        ),
+        ("Annotations", {"priority": -1}, "/priority: expected at least 0, found -1"),
+        (
+            "ElicitResult",
+            {"action": "accept", "content": {"a/b": None}},
+            "/content/a~1b: expected a string, a number, true or false or an array, found null",
+        ),
+        (
+            "PrimitiveSchemaDefinition",
+            {"type": "object"},
+            '/type: expected "string", "number", "integer", "boolean" or "array", found "object"',
+        ),
+        (
+            "SamplingMessage",
+            {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "tool_use", "id": 1}]},
+            '/content/1: expected the member "name", found {"type": …, "id": …}',
+        ),
+        ("RequestId", None, "the message: expected a string or an integer, found null"),
+    ],
+)
+def test_an_explanation_says_where_and_what(definition, message, sentence):
+    assert not verdict(R2025_11_25, definition, message)
+    assert str(explain(R2025_11_25, definition, message)) == sentence
+
+
+def test_an_explanation_of_2026_07_28():
+    result = {"resultType": "complete", "completion": {"values": ["a"] * 101}}
+    why = explain(R2026_07_28, "CompleteResult", result)
+    assert str(why) == "/completion/values: expected at most 100 items, found an array of 101"
+    asked = {"resultType": "input_required", "inputRequests": {"a": {"method": "tools/list"}}}
+    assert explain(R2026_07_28, "InputRequiredResult", asked).pointer == "/inputRequests/a/method"
+
+
+def deep(levels):
+    value = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("raw", "fine"),
+    [
+        (b'{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"ping"}', True),
+        (b'{"jsonrpc":"2.0","id":1' + b"0" * 5000 + b',"method":"ping"}', True),
+        (b'{"jsonrpc":"2.0","id":-1' + b"0" * 5000 + b',"method":"ping"}', True),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping","params":{"\\ud800":"\\udfff"}}', True),
+        (b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}', False),
+        (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}', False),
+        (b'{"jsonrpc":"2.0","id":"a","method":"ping","params":{"_meta":5,"\\ud800":1' + b"0" * 5000 + b"}}", False),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":"a","method":"ping\xff"}', False),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 900 + b"1" + b"}" * 901, True),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 900 + b"]" * 900 + b"}", False),
+    ],
+)
+def test_no_message_makes_a_validator_stumble(raw, fine):
+    (body,) = parse(raw)
+    assert body.value is not None
+    assert verdict(R2025_11_25, "PingRequest", body.value) is fine
+    assert (explain(R2025_11_25, "PingRequest", body.value) is None) is fine
+
+
+@pytest.mark.parametrize("levels", [200, 1000, 5000])
+def test_depth_is_no_trouble_where_a_shape_refers_to_itself(levels):
+    capabilities = {"experimental": {"a": deep(levels)}}
+    assert verdict(R2026_07_28, "ClientCapabilities", capabilities)
+    wrong = capabilities | {"elicitation": 5}
+    assert not verdict(R2026_07_28, "ClientCapabilities", wrong)
+    assert explain(R2026_07_28, "ClientCapabilities", wrong).pointer == "/elicitation"
+
+
+def test_a_number_with_thousands_of_digits_is_a_number():
+    assert not verdict(R2025_11_25, "CallToolRequest", call(name=Number("1" * 5000)))
+    why = explain(R2025_11_25, "CallToolRequest", call(name=Number("1" * 5000)))
+    assert str(why) == "/params/name: expected a string, found a number of many digits"
+
+
+def test_a_definition_that_a_revision_lacks_is_our_mistake():
+    with pytest.raises(KeyError):
+        verdict(R2024_11_05, "ResourceLink", {})
+    with pytest.raises(KeyError):
+        explain(R2024_11_05, "ResourceLink", {})
+
+
+def test_a_long_list_is_explained_by_the_item_that_is_wrong():
+    tools = [TOOL] * 20_000 + [{"name": 5, "inputSchema": {"type": "object"}}]
+    why = explain(R2025_06_18, "ListToolsResult", {"tools": tools})
+    assert str(why) == "/tools/20000/name: expected a string, found 5"
+
+
+def test_nothing_is_fetched(monkeypatch):
+    def forbidden(*_, **__):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", forbidden)
+    remote = {"$ref": "http://127.0.0.1:9/schema.json"}
+    with pytest.raises(Exception, match="is not fetched"):
+        jsonschema_rs.Draft202012Validator(remote, retriever=refuse)
+    schema._validator.__wrapped__(R2025_11_25, "Tool")
+    assert not schema._explainer.__wrapped__(R2025_11_25, "Tool").is_valid(5)
+
+
+def test_a_validator_holds_only_what_its_definition_needs():
+    needed = schema.self_contained(R2025_11_25, "ListToolsResult")["$defs"]
+    assert set(needed) == {"ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution", "Icon"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x" * 100, '"' + "x" * 59 + '…"'),
+        ("\n\ud800", '"\\n\ud800"'),
+        ({}, "{}"),
+        ({"a": 1, "b" * 50: {}}, '{"a": …, "bbbbbbbbbbbbbbbbbbbb": …}'),
+        (dict.fromkeys("abcdefgh"), '{"a": …, "b": …, "c": …, "d": …, "e": …, "f": …, …}'),
+        ([], "[]"),
+        ([1, 2], "an array of 2"),
+        (None, "null"),
+        (True, "true"),
+        (10**70, "a number of many digits"),
+        (-(10**900), "a number of many digits"),
+        (float("inf"), "Infinity"),
+    ],
+)
+def test_an_excerpt_is_short(value, text):
+    assert excerpt(value) == text
+
+
+def test_a_pointer_is_that_of_rfc_6901():
+    assert pointer([]) == ""
+    assert pointer(["a/b", 0, "m~n", ""]) == "/a~1b/0/m~0n/"

@@ -1,0 +1,40 @@
+"""The shapes agree with those that the Python SDK's authors made of the official schemas (PyPI `mcp-types`)."""
+
+import json
+import subprocess
+
+import pytest
+
+from mcpspy.spec.definitions import definitions
+from mcpspy.spec.revisions import Revision
+from tests.peers import prepare
+
+KNOWN = {"2025-11-25": 120, "2026-07-28": 124}
+"""How many definitions with members the package names as the specification does."""
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    prepare.ready("python2")
+    script = f"{prepare.HERE}/python2/shapes.py"
+    run = subprocess.run([prepare.python("python2"), script], capture_output=True, check=True, timeout=60)
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("revision", KNOWN)
+def test_every_class_has_the_members_of_our_definition(theirs, revision):
+    ours = definitions(Revision(revision))
+    shared = {name: shape for name, shape in theirs[revision].items() if name in ours and "properties" in ours[name]}
+    different = {name: found for name, shape in shared.items() if (found := difference(shape, ours[name]))}
+    assert different == {}
+    assert len(shared) >= KNOWN[revision]
+
+
+def difference(theirs, ours):
+    """The members that only one side has, or that only one requires; constants have a default in a class."""
+    members, required = ours["properties"], ours.get("required", [])
+    mine = {name: name in required and "const" not in members[name] for name in members}
+    their = {name: needed and "const" not in members.get(name, {}) for name, needed in theirs.items()}
+    return {
+        name: (their.get(name), mine.get(name)) for name in their.keys() | mine if their.get(name) != mine.get(name)
+    }

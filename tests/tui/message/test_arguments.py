@@ -1,0 +1,126 @@
+"""The arguments of a call beside what the tool declares, whatever the tool declares."""
+
+import time
+
+import pytest
+from hypothesis import given
+
+from mcpspy.tui.message.arguments import arguments, type_text
+from tests.test_timeline import JSON
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "where"},
+        "days": {"type": "integer", "minimum": 1},
+        "units": {"enum": ["metric", "imperial"]},
+        "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}},
+        "a/b": {"type": "string"},
+    },
+    "required": ["city", "units"],
+    "$defs": {"tag": {"type": "string"}},
+}
+
+
+def marks(given, schema=SCHEMA):
+    return {it.name: it.mark for it in arguments(given, schema)}
+
+
+def test_each_argument_says_whether_it_fits():
+    assert marks({"city": 5, "days": 0, "tags": ["x", 1], "a/b": None, "lang": "en"}) == {
+        "city": "wrong",
+        "days": "wrong",
+        "units": "missing",
+        "tags": "wrong",
+        "a/b": "wrong",
+        "lang": "undeclared",
+    }
+
+
+def test_what_fits_is_marked_and_what_need_not_be_given_is_absent():
+    assert marks({"city": "Berlin", "units": "metric"}) == {
+        "city": "fits",
+        "days": "absent",
+        "units": "fits",
+        "tags": "absent",
+        "a/b": "absent",
+    }
+
+
+def test_what_fits_beside_what_does_not_is_not_blamed():
+    assert marks({"city": "Berlin", "days": "x"})["city"] == "fits"
+    assert marks({"city": "Berlin", "days": "x"})["days"] == "wrong"
+
+
+def test_an_argument_has_its_type_value_fault_and_description():
+    city, days, units, tags, _ = arguments({"days": "three"}, SCHEMA)
+    assert (city.type, city.required, city.value, city.description) == ("string", True, None, "where")
+    assert (days.type, days.required, days.value) == ("integer", False, '"three"')
+    assert days.fault == '"three" is not of type "integer"'
+    assert (units.type, tags.type) == ('"metric" | "imperial"', "tag[]")
+
+
+def test_what_the_schema_closes_out_is_wrong():
+    closed = SCHEMA | {"additionalProperties": False}
+    found = {it.name: it for it in arguments({"city": "x", "units": "metric", "lang": "en"}, closed)}
+    assert found["lang"].mark == "wrong"
+    assert "lang" in found["lang"].fault
+    assert found["city"].mark == "fits"
+
+
+def test_what_is_required_and_not_declared_is_missing():
+    assert marks({}, {"required": ["x", 5]}) == {"x": "missing"}
+
+
+@pytest.mark.parametrize(
+    "schema", [None, True, [], "x", {"properties": 5}, {"required": "x"}, {"properties": {"x": 1}}]
+)
+def test_a_schema_that_is_none_blames_nobody(schema):
+    assert [it.mark for it in arguments({"x": 1}, schema)] in (["undeclared"], ["unknown"])
+
+
+@given(JSON, JSON)
+def test_anything_may_be_given_and_declared(given_, schema):
+    for declared in (
+        schema,
+        {"properties": schema},
+        {"type": "object", "properties": {"x": schema}, "required": schema},
+    ):
+        for argument in arguments({"x": given_}, declared):
+            assert isinstance(argument.type, str)
+            assert argument.value is None or len(argument.value) < 2000
+        arguments(given_, declared)
+
+
+def test_a_heavy_schema_is_not_judged_and_nobody_waits():
+    heavy = {"$defs": {"d0": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/d28"}}}
+    for level in range(1, 29):
+        heavy["$defs"][f"d{level}"] = {"allOf": [{"$ref": f"#/$defs/d{level - 1}"}] * 2}
+    begun = time.monotonic()
+    assert marks({"x": 1}, heavy) == {"x": "unknown"}
+    assert time.monotonic() - begun < 0.5
+
+
+def test_arguments_of_any_number_are_cut_off():
+    assert len(arguments({str(n): n for n in range(5000)}, {})) == 200
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "string"}, "string"),
+        ({"type": ["integer", "null"]}, "integer | null"),
+        ({"type": "array"}, "any[]"),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}, "number[][]"),
+        ({"anyOf": [{"type": "string"}, {}, {"const": 1}]}, "string | any | 1"),
+        ({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/x"}]}, "null | x"),
+        ({"enum": list(range(9))}, "0 | 1 | 2 | 3 | 4 | 5 | …"),
+        ({}, ""),
+        (True, ""),
+        (False, "never"),
+        (5, ""),
+        ({"type": 5}, ""),
+    ],
+)
+def test_a_type_is_told_in_a_few_words(schema, text):
+    assert type_text(schema) == text

@@ -1,0 +1,459 @@
+"""The selected message and its partner: in three forms, beside each other, copied and saved."""
+
+import json
+
+import pytest
+from textual.app import App
+from textual.containers import Container
+
+from mcpspy.capture.records import Header
+from mcpspy.timeline import final_rows
+from mcpspy.tui.message.context import Around, around
+from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.message.dialogs import CopyMenu, SavePrompt
+from tests.test_text import unsafe
+from tests.test_timeline import frames
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish
+from tests.tui.message.test_facts import final
+from tests.tui.screen import STYLES, lines, on_screen, play, shown, texts, until
+
+HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "s.py"))
+TREE, RAW, HEX = range(3)
+
+
+class Shell(App):
+    """Nothing but the detail."""
+
+    CSS_PATH = STYLES
+
+    def compose(self):
+        with Container(id="panes"):
+            yield Detail()
+
+    def on_mount(self):
+        self.query_one(Detail).focus()
+
+
+def detail(found, scenario, *, size=(80, 24), around_it=None):
+    """Show rows and play a scenario with the detail."""
+
+    async def main(pilot):
+        widget = pilot.app.query_one(Detail)
+        await until(pilot, lambda: widget.panes[0].size.width)
+        if found is not None:
+            widget.show(found, HEADER, around_it or Around())
+            await until(pilot, lambda: widget.panes[0].document)
+        await scenario(pilot, widget)
+
+    play(main, app=Shell(), size=size)
+
+
+def text(found, form=TREE, size=(80, 24)):
+    """The rows of the first pane in a form."""
+    rows = []
+
+    async def scenario(pilot, widget):
+        await pilot.press(*"r" * form)
+        rows.extend(texts(widget.panes[0].document))
+
+    detail(found, scenario, size=size)
+    return rows
+
+
+def message(rows):
+    """What comes after what is known of it."""
+    return rows[rows.index("") + 1 :]
+
+
+@pytest.fixture
+def http(read):
+    """A real session over HTTP."""
+    return read(CAPTURES / "http-everything-2025-11-25.jsonl")
+
+
+def show(widget, session, n):
+    place = session.index.row_of(n)
+    widget.show(session.messages(place), session.header, around(session, place))
+
+
+# Forms.
+
+
+@pytest.mark.parametrize(
+    ("raw", "tree", "as_raw", "as_hex"),
+    [
+        (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r'], "6e ff 22"),
+        (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"], "20 ff "),
+        (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}'], '{"a":1}'),
+        (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}'], "3a 0a 22"),
+    ],
+)
+def test_r_goes_from_the_tree_to_the_frame_as_it_came_to_its_bytes_and_back(raw, tree, as_raw, as_hex):
+    found = list(final_rows(lambda: frames(raw), live=False))
+    assert message(text(found)) == tree
+    assert message(text(found, RAW)) == as_raw
+    assert as_hex in "\n".join(message(text(found, HEX)))
+    assert message(text(found, 3)) == tree
+
+
+@pytest.mark.parametrize("transcript", ["! {}", "! caf\u00e9"])
+def test_a_line_of_stderr_is_text(transcript):
+    assert text(final(transcript))[-1] == transcript[2:]
+
+
+def test_a_gap_says_what_is_lost():
+    assert text(final("~ 3"))[-1] == "3 lost: no space left on device"
+
+
+def test_a_batch_shows_each_message_and_the_frame_once():
+    found = final('> [{"id":1,"method":"a"},{"id":2,"method":"b"}]')
+    rows = text(found)
+    assert [line for line in rows if line.startswith("#")] == ["#1 a", "#1 part 2 b"]
+    assert rows.count("[") == 1
+    assert rows[-1] == "]"
+
+
+def test_a_frame_that_is_not_all_there_says_so():
+    (row,) = final('> {"id":1,"method":"a"}')
+    row.size = 3_000_000
+    assert "the first 21 B of 3.0 MB" in text([row])
+
+
+def test_no_rows_show_nothing():
+    async def scenario(pilot, widget):
+        widget.show([], HEADER)
+        await until(pilot, lambda: set(shown(widget.panes[0])) == {""})
+        await pilot.press(*"ryszbjk", "enter")
+        assert len(pilot.app.screen_stack) == 1
+
+    detail(final("> {}"), scenario)
+
+
+def test_a_resize_wraps_again():
+    (row,) = final('> {"method":"%s"}' % ("ab" * 100))
+
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+        before = texts(pane.document)
+        await pilot.resize_terminal(30, 10)
+        await until(pilot, lambda: len(texts(pane.document)) > len(before))
+        assert max(map(len, texts(pane.document))) <= 28
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: texts(pane.document) == before)
+
+    detail([row], scenario)
+
+
+# Folds and the cursor.
+
+
+def test_what_is_folded_stays_so_in_the_next_message_of_the_method():
+    calls = [f'> {{"id":{n},"method":"tools/call","params":{{"name":"a","arguments":{{"n":{n}}}}}}}' for n in (1, 2)]
+    first, second, other = final(
+        "\n".join([*calls, '> {"id":3,"method":"x","params":{"name":"a","arguments":{"n":3}}}'])
+    )
+
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+        pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"arguments"' in line))
+        await pilot.press("enter")
+        assert '  ▸ "arguments": {…} 1 member' in texts(pane.document)
+        widget.show([second], HEADER)
+        assert '  ▸ "arguments": {…} 1 member' in texts(pane.document)
+        widget.show([other], HEADER)
+        assert '  ▾ "arguments": {' in texts(pane.document)
+
+    detail([first], scenario)
+
+
+def test_the_border_says_which_value_the_cursor_is_on():
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+        pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"[bold]n' in line))
+        await until(pilot, on_screen(pilot, '/params/[bold]n"~1'))
+        await pilot.press("r", "r", "G")
+        await until(pilot, on_screen(pilot, "0x40"))
+
+    detail(final(r'> {"id":1,"method":"x","params":{"[bold]":1,"[bold]n\"/":"0123456789012345"}}'), scenario)
+
+
+# The pair.
+
+
+def pair(widget):
+    """What each pane that is seen shows."""
+    return [shown(pane)[0].split(" · ")[0] if pane.display else None for pane in widget.panes]
+
+
+def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", None])
+        await pilot.press("b")
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
+        assert pilot.app.focused is widget.panes[0]
+        show(widget, http, 64)
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
+        show(widget, http, 10)
+        await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", "no other message belongs to it"])
+        await pilot.press("b")
+        await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", None])
+
+    detail(None, scenario, size=(80, 40))
+
+
+def test_a_pair_shows_what_was_said_where_there_is_little_room(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await pilot.press("b")
+        await until(pilot, lambda: pair(widget)[1] == "#64 tools/call get-sum")
+        first, second = map(shown, widget.panes)
+        assert " · request · tool-error · " in first[0]
+        assert '"method": "tools/call"' in first[2]
+        assert " · result · tool-error · " in second[0]
+        assert '"result": {' in second[2]
+
+    detail(None, scenario, size=(80, 14))
+
+
+@pytest.mark.parametrize(("width", "beside"), [(160, True), (80, False), (40, False)])
+def test_the_pair_stands_beside_each_other_where_there_is_room(http, width, beside):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await pilot.press("b")
+        first, second = widget.panes
+        await until(pilot, lambda: second.size.width)
+        assert (first.region.y == second.region.y) == beside
+        assert (first.region.x == second.region.x) != beside
+        await until(pilot, lambda: second.document.width == second.scrollable_content_region.width)
+
+    detail(None, scenario, size=(width, 30))
+
+
+def test_in_a_pair_the_focus_goes_from_one_to_the_other_and_keys_go_where_it_is(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        await pilot.press("b")
+        first, second = widget.panes
+        await until(pilot, lambda: second.document)
+        await pilot.press("tab")
+        await until(pilot, lambda: pilot.app.focused is second)
+        await pilot.press("j", "j")
+        await until(pilot, lambda: (first.cursor, second.cursor) == (0, 2))
+        await pilot.press("s")
+        await until(pilot, on_screen(pilot, "save #64"))
+        await pilot.press("escape", "b")
+        await until(pilot, lambda: pilot.app.focused is first)
+
+    detail(None, scenario, size=(160, 30))
+
+
+def test_the_selected_message_has_the_focus_when_the_detail_gets_it(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 64)
+        pilot.app.set_focus(None)
+        widget.action_pair()
+        await until(pilot, lambda: widget.panes[1].document)
+        widget.focus()
+        await until(pilot, lambda: pilot.app.focused is widget.panes[1])
+
+    detail(None, scenario)
+
+
+# Copying and saving.
+
+
+async def copied(pilot, key):
+    """What is on the clipboard after a choice of the menu."""
+    await pilot.press("y")
+    await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+    await pilot.press(key)
+    await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+    return pilot.app.clipboard
+
+
+def test_a_message_is_copied_as_json_as_a_value_as_curl_and_as_a_call(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 60)
+        pane = widget.panes[0]
+        assert json.loads(await copied(pilot, "j"))["params"] == {"name": "get-sum", "arguments": {"a": "two"}}
+        pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"arguments"' in line))
+        assert await copied(pilot, "v") == '{"a":"two"}'
+        assert (await copied(pilot, "c")).startswith("curl ")
+        assert "client.call_tool('get-sum', {'a': 'two'})" in await copied(pilot, "p")
+        await until(pilot, lambda: any("copied" in str(it.message) for it in pilot.app._notifications))
+
+    detail(None, scenario)
+
+
+def test_of_a_response_the_request_is_copied(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 64)
+        assert '"isError":true' in await copied(pilot, "j")
+        assert "get-sum" in await copied(pilot, "c")
+        assert "call_tool('get-sum'" in await copied(pilot, "p")
+
+    detail(None, scenario)
+
+
+def test_what_cannot_be_copied_says_why_and_leaves_the_clipboard():
+    async def scenario(pilot, widget):
+        before = await copied(pilot, "j")
+        assert await copied(pilot, "p") == before
+        await until(pilot, lambda: any("the SDK has no call for [/]" in said(it) for it in pilot.app._notifications))
+
+    def said(notification):
+        return str(notification.message)
+
+    detail(final('> {"id":1,"method":"[/]"}'), scenario)
+
+
+@pytest.mark.parametrize(
+    ("transcript", "keys"),
+    [('> {"id":1,"method":"ping"}', "jvp"), ('> {"method":"ping"}', "jv"), ('< {"id":1,"method":"ping"}', "jv"),
+     ('> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}', "jvp"), ("! some words", "j"), ("> {", "j")],
+)  # fmt: skip
+def test_only_what_there_is_can_be_copied(read, tmp_path, transcript, keys):
+    session = read(capture(tmp_path / "a.jsonl", transcript))
+
+    async def scenario(pilot, widget):
+        place = len(session) - 2  # the last is the end
+        widget.show(session.messages(place), session.header, around(session, place))
+        await until(pilot, lambda: widget.panes[0].document)
+        pane = widget.panes[0]
+        pane.move_to(pane.count() - 1)
+        widget.focus()
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+        assert "".join(key for key, _, _ in pilot.app.screen._choices) == keys
+        assert on_screen(pilot, "as JSON")() == (transcript not in ("! some words", "> {"))
+
+    detail(None, scenario)
+
+
+def test_a_row_without_a_frame_has_nothing_that_could_be_copied(read, tmp_path):
+    session = read(capture(tmp_path / "a.jsonl", ""))
+
+    async def scenario(pilot, widget):
+        place = len(session) - 1
+        widget.show(session.messages(place), session.header, around(session, place))
+        await pilot.press("y")
+        await until(pilot, lambda: any("nothing here" in str(it.message) for it in pilot.app._notifications))
+        assert len(pilot.app.screen_stack) == 1
+
+    detail(None, scenario)
+
+
+def test_escape_leaves_the_menu():
+    async def scenario(pilot, widget):
+        await copied(pilot, "escape")
+        assert pilot.app.clipboard == ""
+
+    detail(final('> {"id":1,"method":"x"}'), scenario)
+
+
+async def saved(pilot, name):
+    await pilot.press("s")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SavePrompt))
+    await pilot.press(*name, "enter")
+    await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+
+def test_a_frame_is_saved_byte_for_byte(http, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def scenario(pilot, widget):
+        show(widget, http, 64)
+        await saved(pilot, "")
+        assert (tmp_path / "frame-64.json").read_bytes() == http.index.record(64).raw
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SavePrompt))
+        await pilot.press("enter")
+        await until(pilot, on_screen(pilot, "there is such a file already, frame-64-2.json is free"))
+        await pilot.press("escape")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+    detail(None, scenario)
+
+
+def test_all_of_a_large_frame_is_saved(read, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    raw = json.dumps({"id": 1, "method": "x", "params": {"x": "y" * 3_000_000}}, separators=(",", ":")).encode()
+    writer = begin(tmp_path / "a.jsonl")
+    writer.open(1, 0, "client", "stdin", "lines")
+    for at in range(0, len(raw), 65536):
+        writer.frame(1, 0, raw[at : at + 65536], more=at + 65536 < len(raw), cut=False)
+    finish(writer)
+    session = read(tmp_path / "a.jsonl")
+
+    async def scenario(pilot, widget):
+        show(widget, session, session.index.rows[0])
+        assert any(line.startswith("the first 1.") for line in texts(widget.panes[0].document, 50))
+        await saved(pilot, "x")
+        (file,) = tmp_path.glob("frame-*x")
+        assert file.read_bytes() == raw
+
+    detail(None, scenario)
+
+
+def test_what_is_no_frame_is_not_saved(http):
+    async def scenario(pilot, widget):
+        show(widget, http, 14)
+        await pilot.press("s")
+        await until(pilot, lambda: any("no frame" in str(it.message) for it in pilot.app._notifications))
+        assert len(pilot.app.screen_stack) == 1
+
+    detail(None, scenario)
+
+
+# Hostile text, real sessions.
+
+
+HOSTILE = ["[/]", "[@click=app.quit]x[/]", "\x1b[2J\x9b", "\u202e\u2066", "x" * 100_000, "\ud800", "日本語" * 50, ""]
+
+
+@pytest.mark.parametrize("size", [(160, 30), (40, 10)])
+def test_hostile_text_is_only_text_in_both_panes_and_in_every_form(size, read, tmp_path):
+    transcript = ""
+    for n, text in enumerate(HOSTILE):
+        params = {"name": text, "arguments": {text: text}}
+        request = {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params}
+        answer = {"jsonrpc": "2.0", "id": n, "result": {text: text}}
+        transcript += f"> {json.dumps(request)}\n< {json.dumps(answer)}\n"
+    session = read(capture(tmp_path / "a.jsonl", transcript))
+
+    async def scenario(pilot, widget):
+        await pilot.press("b")
+        for place in range(len(session)):
+            widget.show(session.messages(place), session.header, around(session, place))
+            await until(pilot, lambda: widget.panes[0].document)
+            widget.pane.move_to(12)
+            await pilot.press("r")
+            assert not unsafe("".join(lines(pilot.app)))
+            for pane in widget.panes:
+                for line in texts(pane.document, 200):
+                    assert not unsafe(line)
+            if session.messages(place)[0].raw:
+                await pilot.press("y")
+                await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+                assert not unsafe("".join(lines(pilot.app)))
+                await pilot.press("escape")
+                await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+    detail(None, scenario, size=size)
+
+
+def test_every_row_of_the_golden_captures_is_shown_with_its_partner_in_every_form(read):
+    async def scenario(pilot, widget):
+        await pilot.press("b")
+        for path in sorted(CAPTURES.glob("*.jsonl")):
+            session = read(path)
+            for place in range(len(session)):
+                widget.show(session.messages(place), session.header, around(session, place))
+                widget.action_form()
+                for pane in widget.panes:
+                    assert not unsafe("".join(texts(pane.document, 500))) if pane.document else place == 0
+            await pilot.pause()
+
+    detail(None, scenario, size=(120, 30))

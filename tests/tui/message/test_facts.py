@@ -1,0 +1,155 @@
+"""What is said of a message before the message: all that is known of it, as text that cannot harm."""
+
+import pytest
+
+from mcpspy.capture.records import Frame, Header, Open
+from mcpspy.timeline import final_rows
+from mcpspy.tui.message.context import Around
+from mcpspy.tui.message.facts import entries
+from tests.test_text import unsafe
+from tests.test_timeline import frames
+from tests.transcript import records
+
+HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather")
+HOSTILE = ["[/]", "\x1b[2J", "\u202e", "x" * 100_000, "\ud800", "\r\n", ""]
+
+
+def final(transcript):
+    """The rows of a session that needs no handshake here."""
+    found = list(final_rows(lambda: records(transcript), live=False))
+    for row in found:
+        row.findings = tuple(it for it in row.findings if it.rule != "lifecycle/before-initialize")
+    return found
+
+
+def lines(rows, around=None):
+    """The lines as text, those that are folded at first with what they hide."""
+    found = []
+    for entry in entries(rows, HEADER, around or Around()):
+        mark = ("▸ " if entry.folded else "▾ ") if entry.opens else "  " if entry.inside else ""
+        found.append(mark + "".join(text for text, _ in entry.pieces))
+    return found
+
+
+EXCHANGE = """
+    @1.00 > {"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{"n":1.10}}}
+    @1.25 < {"jsonrpc":"2.0","id":"x","result":{"content":[],"isError":true}}
+"""
+CALL = '> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"n":"1","z":2}}}'
+SCHEMA = {"properties": {"n": {"type": "integer", "description": "how many"}, "m": {}, "k": {}}, "required": ["n", "m"]}
+HEAD = {"method": "POST", "target": "/mcp", "version": "1.1", "headers": [["Host", "a:1"], ["X", "y"], ["Gone", "z"]]}
+
+
+def opened(**more):
+    return Open(3, 3, 0, "client", "request", "body", **({"head": HEAD} | more))
+
+
+def test_a_request_says_what_it_is_and_what_answered_it():
+    assert lines(final(EXCHANGE)[:1]) == [
+        "#1 tools/call a",
+        'request · client → server · id "x" · 93 B',
+        "1.000000 s · 2026-11-20T19:15:01.123456Z",
+        "tool-error · answered by #2 · 250.0 ms",
+        "",
+    ]
+
+
+def test_a_response_says_what_it_answers():
+    found = lines(final(EXCHANGE)[1:])
+    assert found[0] == "#2 tools/call a"
+    assert found[3] == "tool-error · answers #1 · 250.0 ms"
+
+
+def test_what_is_no_message_says_why():
+    assert lines(final("< {}"))[:2] == ["#1 invalid", "invalid · server → client · 2 B"]
+    assert "neither method nor result nor error" in lines(final("< {}"))
+
+
+def test_what_a_strict_parser_refuses_says_why():
+    assert "a byte order mark" in lines(final('< \ufeff{"method":"n"}'))
+
+
+def test_a_finding_opens_what_its_rule_says_and_where():
+    (row,) = final('> {"id":1,"method":"ping"}')
+    found = lines([row])
+    place = next(n for n, line in enumerate(found) if line.startswith("▸ ✗"))
+    assert found[place].endswith("· client · jsonrpc/version-missing")
+    assert found[place + 1].startswith("  error: ")
+    assert found[place + 2].startswith("  https://modelcontextprotocol.io/specification/")
+
+
+def test_the_arguments_of_a_call_stand_beside_what_the_tool_declares():
+    around = Around(tool={"name": "a", "inputSchema": SCHEMA}, listed=7)
+    found = lines(final(CALL), around)
+    assert found[found.index("▾ 4 arguments as listed later in #7 · 2 wrong or missing") :][:5] == [
+        "▾ 4 arguments as listed later in #7 · 2 wrong or missing",
+        '  ✗ n integer required "1" "1" is not of type "integer" how many',
+        "  ✗ m         required missing ",
+        "  · k                  ",
+        "  ? z                  2 undeclared ",
+    ]
+
+
+def test_a_tool_without_arguments_has_none_to_compare():
+    (row,) = final('> {"id":1,"method":"tools/call","params":{"name":"a"}}')
+    assert not [line for line in lines([row], Around(tool={"name": "a"}, listed=1)) if "argument" in line]
+
+
+def test_a_head_opens_its_lines_and_says_what_the_proxy_changed():
+    sent = {"target": "/other", "headers": [["host", "b:2"], ["Gone", None], ["New", "n"]]}
+    found = lines(final(CALL), Around(request=opened(sent=sent, by="host,encoding")))
+    assert found[found.index("▸ HTTP request POST /mcp · changed: host,encoding") + 1 :] == [
+        "    ↳ target forwarded as /other · host,encoding",
+        "  Host: a:1",
+        "    ↳ Host forwarded as b:2 · host,encoding",
+        "  X: y",
+        "  Gone: z",
+        "    ↳ Gone dropped · host,encoding",
+        "    ↳ new forwarded as n · host,encoding",
+        "",
+    ]
+
+
+def test_a_response_has_its_head():
+    head = {"status": 200, "reason": "OK", "headers": [["content-type", "application/json"]]}
+    found = lines(final(EXCHANGE)[1:], Around(response=opened(head=head)))
+    assert "▸ HTTP response 200 OK application/json" in found
+
+
+@pytest.mark.parametrize(("sent", "said"), [(None, "dropped · edit"), (b"\xff\x1b", "forwarded as \ufffd\\e · edit")])
+def test_a_frame_that_was_forwarded_otherwise_says_so(sent, said):
+    assert said in lines(final(CALL), Around(changed=Frame(1, 1, 0, b"", sent=sent, by="edit", dropped=sent is None)))
+
+
+@pytest.mark.parametrize("head", [{"headers": 5}, {"headers": [5, ["a"], ["b", 5], [None, None]]}, {"status": "x"}, {}])
+def test_a_head_out_of_a_damaged_capture_is_shown_as_far_as_it_is_one(head):
+    assert any(line.startswith("▸ HTTP request") for line in lines(final(CALL), Around(request=opened(head=head))))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_captured_is_more_than_text(text):
+    schema = {"properties": {text: {"type": text, "description": text}, "n": {"enum": [text]}}, "required": [text, "n"]}
+    head = {
+        "method": text,
+        "target": text,
+        "reason": text,
+        "status": text,
+        "headers": [[text, text], ["content-type", text]],
+    }
+    sent = {"target": text, "headers": [[text, text]]}
+    around = Around(
+        request=opened(head=head, sent=sent, by=text),
+        response=opened(head=head),
+        tool={"name": text, "inputSchema": schema},
+        changed=Frame(1, 1, 0, b"", sent=text.encode("utf-8", "surrogatepass"), by=text),
+    )
+    for row in final_rows(lambda: frames(b"x"), live=False):
+        row.kind, row.method, row.name, row.text = "request", "tools/call", text, text
+        row.value = {"params": {"name": text, "arguments": {text: text, "n": text}}}
+        for line in lines([row], around):
+            assert not unsafe(line)
+            assert len(line) < 3000
+
+
+def test_no_rows_have_nothing_to_say():
+    assert lines([]) == []

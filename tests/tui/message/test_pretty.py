@@ -1,0 +1,182 @@
+"""JSON is shown token by token as it was written, and nothing in it reaches a terminal as more than text."""
+
+import json
+import re
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.text import printable
+from mcpspy.tui.message.pretty import json_pieces, spans, text_pieces
+from tests.test_text import unsafe
+from tests.test_timeline import JSON
+
+
+def json_lines(text):
+    """The lines, indented."""
+    for span in spans(text):
+        yield [("  " * span.depth, "plain"), *json_pieces(text[span.start : span.end])]
+
+
+def shown(text):
+    """The lines as text."""
+    return ["".join(piece for piece, _ in line) for line in json_lines(text)]
+
+
+def kinds(text):
+    """The pieces that are no blank, and what each is."""
+    return [(piece.strip(), kind) for line in json_lines(text) for piece, kind in line if piece.strip()]
+
+
+def test_members_and_elements_stand_on_lines_of_their_own():
+    assert shown('{"a":[1,{"b":null}],"c":"x"}') == [
+        "{",
+        '  "a": [',
+        "    1,",
+        "    {",
+        '      "b": null',
+        "    }",
+        "  ],",
+        '  "c": "x"',
+        "}",
+    ]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '""', "0", "null", "[[],{}]", '{"a":{}}'])
+def test_what_is_empty_stays_on_its_line(text):
+    assert not [line for line in shown(text) if line.strip() in ("", "[", "{") and text in ("{}", "[]")]
+    assert "".join(line.strip() for line in shown(text)).replace(": ", ":") == text
+
+
+def test_each_piece_says_what_it_is():
+    assert kinds('{"k":["s",-1.5e3,true,null]}') == [
+        ("{", "punctuation"),
+        ('"k"', "key"),
+        (":", "punctuation"),
+        ("[", "punctuation"),
+        ('"s"', "string"),
+        (",", "punctuation"),
+        ("-1.5e3", "number"),
+        (",", "punctuation"),
+        ("true", "literal"),
+        (",", "punctuation"),
+        ("null", "literal"),
+        ("]", "punctuation"),
+        ("}", "punctuation"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "token", ["1.10", "1e0", "-0.0", "12345678901234567890123", "1E400", '"\\u0041"', '"a\\"b\\\\"', '"\\ud800"', "NaN"]
+)
+def test_a_token_is_shown_as_it_was_written(token):
+    assert shown(f'{{"a":{token}}}') == ["{", f'  "a": {token}', "}"]
+
+
+def test_a_doubled_key_stays_doubled():
+    assert shown('{"a":1,"a":2}') == ["{", '  "a": 1,', '  "a": 2', "}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("Server running", ["Serverrunning"]),
+        ('{"a":', ["{", '  "a": ']),
+        ('{"a":"never ends', ["{", '  "a": "never ends']),
+        ("]]}", ["", "]", "]", "}"]),
+        ("[1 2]", ["[", "  12", "]"]),
+        ('"', ['"']),
+        ("{]", ["{]"]),
+        ('{"a"}}}', ["{", '  "a"', "}", "}", "}"]),
+        ("\u00a0[1]\u2028", ["[", "  1", "]"]),
+    ],
+)
+def test_what_is_no_json_is_shown_all_the_same(text, lines):
+    assert shown(text) == lines
+
+
+@given(JSON, st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_nothing_is_lost_and_nothing_added_but_blanks(value, indent, ascii_):
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_)
+    tokens = [match[0] for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+', text)]
+    safe = [token for token in tokens if printable(token, 4000) == token]
+    pieces = [piece for piece, _ in kinds(text)]
+    assert len(pieces) == len(tokens)
+    assert [piece for piece, token in zip(pieces, tokens, strict=True) if token in safe] == safe
+
+
+@given(JSON)
+def test_without_indentation_and_line_ends_it_is_what_it_was(value):
+    text = json.dumps(value, separators=(",", ": "))
+    if text.isprintable():
+        assert "".join(re.sub(r"^ +", "", line) for line in shown(text)) == text
+
+
+@given(st.text() | st.lists(st.sampled_from(['"', "\\", "{", "}", "[", "]", ",", ":", "1", "a", " "])).map("".join))
+def test_text_of_any_kind_loses_nothing_but_blanks(text):
+    if all(character.isprintable() for character in text) and not unsafe(text):
+        assert re.sub(r"\s", "", "".join(shown(text))) == re.sub(r"\s", "", text)
+
+
+@given(st.text(st.characters() | st.sampled_from('\x1b\x9b\x07\0\u202e\u2028\U000e0041\ud800[]{}",:\\'), max_size=60))
+def test_no_text_can_hijack_a_terminal(text):
+    """F-08."""
+    for line in (*json_lines(text), text_pieces(text)):
+        assert not unsafe("".join(piece for piece, _ in line))
+
+
+def test_a_line_of_text_is_one_piece():
+    assert text_pieces("\x1b[2Jb\r") == [("\\e[2Jb\\r", "plain")]
+    assert text_pieces("") == [("", "plain")]
+
+
+def test_what_has_no_token_has_no_pieces():
+    assert json_pieces(" \n") == []
+
+
+# Size.
+
+
+def test_a_long_string_is_clipped_and_says_how_much_is_lost():
+    (line,) = json_lines(json.dumps("x" * (1 << 20)))
+    assert line[-1][0] == '"' + "x" * 3999 + " (+1,044,578 characters)"
+    line = text_pieces("y" * 5000)
+    assert line[0][0] == "y" * 4000 + " (+1,000 characters)"
+
+
+def test_a_string_that_is_not_all_there_is_one_piece():
+    """Of a large frame only the beginning is shown."""
+    assert shown('{"text":"a, b: c [d] \\"e')[1:] == ['  "text": "a, b: c [d] \\"e']
+    (_, line) = json_lines('{"text":"' + "word, " * 200_000)
+    assert line[-1][0].endswith("characters)")
+
+
+def test_a_long_string_that_grows_by_escaping_is_clipped_too():
+    line = text_pieces("\x1b" * 4000)
+    assert len(line[0][0]) <= 4000
+    line = text_pieces("\x1b" * 9000)
+    assert len(line[0][0]) < 4050
+    assert line[0][0].endswith("(+5,000 characters)")
+
+
+def test_more_ends_than_beginnings_do_not_indent_the_other_way():
+    assert shown("}" * 3 + '{"a":1}')[-3:] == ["}{", '"a": 1', "}"]
+
+
+def test_lines_come_as_they_are_asked_for():
+    """A frame of a megabyte shows its first lines at once."""
+    lines = json_lines("[" + "1," * 500_000)
+    assert [line[-1][0] for line in islice(lines, 3)] == ["[", ",", ","]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"' + "\\" * 500_000, '"' * 500_001, " " * 1_000_000, "a" * 1_000_000, '"\\"' * 200_000, "\\" * 500_000],
+    ids=["backslashes in a string", "quotes", "blanks", "letters", "escaped quotes", "backslashes"],
+)
+def test_no_text_takes_more_than_linear_time(text):
+    """Quadratic, half a million characters would take minutes."""
+    assert sum(1 for _ in json_lines(text)) >= 1

@@ -1,0 +1,59 @@
+"""The command line and its history."""
+
+import pytest
+
+from mcpspy.errors import UsageError
+from mcpspy.tui.model.commands import COMMANDS, VIEWS, History, parse
+
+
+@pytest.mark.parametrize(
+    ("typed", "understood"),
+    [
+        ("filter method:ping", ("filter", "method:ping")),
+        ("  filter   a  b ", ("filter", "a  b")),
+        ("filter", ("filter", "")),
+        ("q", ("quit", "")),
+        ("he", ("help", "")),
+        ("17", ("goto", "17")),
+        ("#17", ("goto", "17")),
+        ("goto 17", ("goto", "17")),
+        ("", ("", "")),
+        *((view, (view, "")) for view in VIEWS),
+    ],
+)
+def test_a_command_is_understood_as_far_as_it_tells(typed, understood):
+    assert parse(typed) == understood
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("fliter x", "no command 'fliter'; did you mean filter?"),
+        ("xyzzy", f"no command 'xyzzy'; there are {', '.join(COMMANDS)}"),
+        ("fi", "'fi' may be filter or find or findings"),
+        ("quit now", "quit takes nothing after it"),
+        ("17 18", "no command '17'; there are "),
+    ],
+)
+def test_what_is_no_command_is_answered_with_the_nearest(typed, said):
+    with pytest.raises(UsageError) as error:
+        parse(typed)
+    assert str(error.value).startswith(said)
+
+
+def test_history_goes_back_and_forth_and_returns_to_what_was_being_typed():
+    history = History()
+    for text in ("a", "b", "", "c", "b"):
+        history.add(text)
+    assert [history.older("draft"), history.older("b"), history.older("c"), history.older("a")] == ["b", "c", "a", "a"]
+    assert [history.newer("a"), history.newer("c"), history.newer("b"), history.newer("draft")] == [
+        "c",
+        "b",
+        "draft",
+        "draft",
+    ]
+
+
+def test_a_history_without_anything_leaves_what_is_typed():
+    history = History()
+    assert history.older("x") == history.newer("x") == "x"

@@ -1,0 +1,72 @@
+"""Where the number of a frame leads."""
+
+import pytest
+
+from mcpspy.errors import UsageError
+from mcpspy.tui.model.frame_number import destination
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import Session
+from tests.transcript import begin, capture, finish
+
+CALLS = '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}'
+
+
+@pytest.fixture
+def opened():
+    """Opens captures, alone or merged, reads them, and closes them in the end."""
+    found = []
+
+    def opened(*paths):
+        sessions = [Session(str(path)) for path in paths]
+        found.append(sessions[0] if len(sessions) == 1 else Merged(sessions))
+        while found[-1].grow(1) or not found[-1].complete:
+            pass
+        return found[-1]
+
+    yield opened
+    for session in found:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "n", "says"),
+    [
+        ("6", 6, ""),
+        ("#5", 5, ""),
+        ("1", 5, "#1 is no row of weather; #5 is next to it"),
+        ("999999999", 7, "#999999999 is no row of weather; #7 is next to it"),
+        ("٦", 6, ""),
+    ],
+)
+def test_a_number_leads_to_its_frame_or_to_the_next(tmp_path, opened, number, n, says):
+    session = opened(capture(tmp_path / "a", CALLS))
+    assert destination(session, 5, number) == (n, says)
+
+
+@pytest.mark.parametrize("number", ["", "#", "x", "-1", "²", "1.5", "9" * 10, "9" * 5000])
+def test_what_is_no_number_is_refused(tmp_path, opened, number):
+    with pytest.raises(UsageError, match="goto takes the number of a frame, such as 17"):
+        destination(opened(capture(tmp_path / "a", CALLS)), 5, number)
+
+
+def test_in_a_merge_it_is_that_of_the_session_of_the_selected_row(tmp_path, opened):
+    first, second = (capture(tmp_path / name, CALLS, name=name) for name in "ab")
+    merged = opened(first, second)
+    for n in merged.index.rows:
+        own, _ = merged.of(n - 1)
+        for line in own.index.rows:
+            found, _ = merged.of(destination(merged, n, str(line)).n - 1)
+            assert found is own
+    assert destination(merged, 1, "3").says == f"#3 is no row of {merged.of(0)[0].header.name}; #5 is next to it"
+
+
+def test_where_nothing_was_said_there_is_nowhere_to_go(tmp_path):
+    writer = begin(tmp_path / "a")
+    session = Session(str(tmp_path / "a"))
+    try:
+        session.grow(1)
+        with pytest.raises(UsageError, match="there is no row yet"):
+            destination(session, 0, "5")
+    finally:
+        session.close()
+        finish(writer)

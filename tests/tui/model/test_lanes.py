@@ -1,0 +1,202 @@
+"""Which brackets are open at each row, and who is waited for: told in transcripts."""
+
+from contextlib import closing
+
+import pytest
+
+from mcpspy.tui.model import lanes as module
+from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
+from mcpspy.tui.model.timeline import Session
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.model.test_timeline import grow, said
+
+META = (
+    '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+)
+
+
+def opened(path):
+    """The session and its lanes, all rows gone through."""
+    session = grow(Session(str(path)))
+    lanes = Lanes(session)
+    assert not lanes.grow(10.0)
+    assert len(lanes) == len(session)
+    return session, lanes
+
+
+def told(path):
+    """For each row who was waited for before it, and the brackets after it: the server's requests | the client's."""
+    session, lanes = opened(path)
+    with closing(session):
+        found = [lanes.at(place) for place in range(len(lanes))]
+    return [f"{lane.waited} {lane.after >> DEEPEST:b}|{lane.after & 255:b}".strip() for lane in found]
+
+
+def test_who_is_waited_for_is_the_innermost(tmp_path):
+    text = """
+    > {"id":1,"method":"tools/call","params":{"name":"book"}}
+    ! asking
+    < {"id":1,"method":"roots/list"}
+    > {"id":1,"result":{"roots":[]}}
+    < {"id":2,"method":"elicitation/create"}
+    > {"id":2,"method":"ping"}
+    < {"id":2,"result":{}}
+    > {"id":2,"result":{"action":"accept"}}
+    < {"id":1,"result":{}}
+    > {"method":"notifications/x"}
+    """
+    assert told(said(tmp_path, text)) == [
+        "0|1",
+        "server 0|1",
+        "server 1|1",
+        "client 0|1",
+        "server 1|1",
+        "person 1|11",
+        "person 1|1",
+        "person 0|1",
+        "server 0|0",
+        "0|0",
+        "0|0",
+    ]
+
+
+def test_sampling_is_put_to_a_person_too(tmp_path):
+    assert told(said(tmp_path, '< {"id":1,"method":"sampling/createMessage"}\n> {"id":1,"result":{}}'))[1] == (
+        "person 0|0"
+    )
+
+
+def test_brackets_are_taken_from_the_inside_out_and_keep_their_place(tmp_path):
+    text = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in (1, 2, 3))
+    text += '< {"id":2,"result":{}}\n> {"id":4,"method":"ping"}\n< {"id":1,"result":{}}\n'
+    assert [line.split("|")[1] for line in told(said(tmp_path, text))][:6] == ["1", "11", "111", "101", "111", "110"]
+
+
+def test_a_request_that_is_cancelled_is_waited_for_no_longer(tmp_path):
+    text = """
+    > {"id":1,"method":"ping"}
+    > {"id":2,"method":"ping"}
+    > {"method":"notifications/cancelled","params":{"requestId":1}}
+    < {"id":2,"result":{}}
+    ! on
+    """
+    assert [line.split("|")[1] for line in told(said(tmp_path, text))][:4] == ["1", "11", "10", "0"]
+
+
+def test_nothing_is_waited_for_across_a_gap(tmp_path):
+    assert told(said(tmp_path, '> {"id":1,"method":"ping"}\n~ 3\n! on'))[1:] == ["server 0|0", "0|0", "0|0"]
+
+
+def test_a_subscription_is_nothing_that_is_waited_for(tmp_path):
+    text = f'> {{"id":1,"method":"subscriptions/listen","params":{{{META}}}}}\n! on'
+    assert told(said(tmp_path, text)) == ["0|0", "0|0", "0|0"]
+
+
+@pytest.mark.parametrize(("method", "whom"), [("elicitation/create", "person"), ("roots/list", "client")])
+def test_a_result_that_wants_input_is_waited_for_until_the_client_comes_back(tmp_path, method, whom):
+    call = f'"method":"tools/call","params":{{"name":"ask",{META}}}'
+    text = f"""
+    > {{"id":1,{call}}}
+    < {{"id":1,"result":{{"resultType":"input_required","inputRequests":{{"a":{{"method":"{method}"}}}}}}}}
+    ! meanwhile
+    > {{"id":2,{call}}}
+    < {{"id":2,"result":{{"resultType":"complete","content":[]}}}}
+    ! done
+    """
+    assert [line.split(" ")[0] for line in told(said(tmp_path, text))[:6]] == [
+        "0|1",
+        "server",
+        whom,
+        whom,
+        "server",
+        "0|0",
+    ]
+
+
+@pytest.mark.parametrize("result", ["[]", "7", '{"resultType":"input_required","inputRequests":[null]}', "null"])
+def test_a_result_of_any_shape_is_gone_through(tmp_path, result):
+    text = f'> {{"id":1,"method":"tools/call","params":{{{META}}}}}\n< {{"id":1,"result":{result}}}'
+    assert told(said(tmp_path, text))[1].startswith("server 0|0")
+
+
+def test_more_brackets_than_there_is_room_for_are_not_drawn(tmp_path):
+    text = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(DEEPEST + 3))
+    text += "".join(f'< {{"id":{n},"result":{{}}}}\n' for n in range(DEEPEST + 3))
+    lines = told(said(tmp_path, text))
+    assert lines[DEEPEST + 2].endswith(f"|{'1' * DEEPEST}")
+    assert lines[-2] == "server 0|0"
+
+
+def test_a_bracket_that_nobody_closes_gives_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_STALE", 20)
+    text = "".join(f'> {{"id":{n},"method":"hang"}}\n' for n in range(DEEPEST)) + "! on\n" * 30
+    text += '> {"id":"a","method":"ping"}\n< {"id":"a","result":{}}\n'
+    assert [line.split("|")[1] for line in told(said(tmp_path, text))][-3:-1] == ["1" * 8, "1" * 7 + "0"]
+
+
+def test_what_is_gone_through_is_the_same_in_whatever_steps_a_session_is_read(tmp_path):
+    path = max(CAPTURES.glob("*.jsonl"), key=lambda path: path.stat().st_size)
+    session, whole = opened(path)
+    stepwise = Session(str(path))
+    lanes = Lanes(stepwise)
+    with closing(session), closing(stepwise):
+        more = True
+        while more or lanes.grow(0) or len(lanes) < len(stepwise):
+            more = stepwise.grow(0)
+            lanes.grow(0)
+        assert [lanes.at(place) for place in range(len(lanes))] == [whole.at(place) for place in range(len(whole))]
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_each_answer_closes_what_its_request_has_opened(path):
+    session, lanes = opened(path)
+    with closing(session):
+        for place in range(len(session)):
+            line, lane, other = session.line(place), lanes.at(place), session.partner(place)
+            drawn = line.kind == "request" and line.method != "subscriptions/listen" and line.status != "cancelled"
+            if drawn and other is not None:
+                opened_here = lane.after & ~lane.before
+                assert opened_here.bit_count() <= 1
+                assert all(lanes.at(between).after & opened_here for between in range(place, other))
+                assert not lanes.at(other).after & opened_here
+
+
+def settle(session):
+    """Look at a live session until nothing waits for what may come before it."""
+    for _ in range(3):
+        session.grow(1.0)
+
+
+def test_a_live_session_is_gone_through_as_it_grows(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, '> {"id":1,"method":"ping"}')
+    session = Session(str(tmp_path / "a.jsonl"))
+    lanes = Lanes(session)
+    with closing(session):
+        assert not lanes.grow(1.0)
+        assert (len(lanes), lanes.at(0)) == (0, Lane())
+        settle(session)
+        lanes.grow(1.0)
+        assert lanes.at(0) == Lane(0, 1, "")
+        writer.frame(2, 5_000_000, b'{"id":1,"result":{}}', more=False, cut=False)
+        settle(session)
+        lanes.grow(1.0)
+        assert lanes.at(1) == Lane(1, 0, "server")
+        finish(writer)
+
+
+def test_a_response_recorded_before_its_request_closes_its_bracket(tmp_path):
+    path = capture(tmp_path / "a.jsonl", '@0.5 < {"id":1,"result":{}}\n@0.4 > {"id":1,"method":"ping"}\n@0.6 ! on')
+    assert told(path) == ["0|1", "server 0|0", "0|0", "0|0"]
+
+
+def test_a_request_whose_client_has_hung_up_is_waited_for_no_longer_when_the_next_is_sent():
+    session, lanes = opened(CAPTURES / "http-python2-2026-07-28.jsonl")
+    with closing(session):
+        hung = next(place for place in range(len(session)) if session.line(place).status == "cancelled")
+        following = next(at for at in range(hung + 1, len(session)) if session.line(at).kind == "request")
+        bracket = lanes.at(hung).after & ~lanes.at(hung).before
+        assert bracket
+        assert all(lanes.at(place).after & bracket for place in range(hung, following - 1))
+        assert lanes.at(following) == Lane(0, bracket, "server"), "its bracket is free for the next"

@@ -1,0 +1,287 @@
+"""A search finds the rows that the filter wants, however the file comes, and needs little of most of them."""
+
+import os
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from itertools import accumulate, islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpspy.capture.index import Index
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Open
+from mcpspy.filters import parse
+from mcpspy.timeline import Row, final_rows, rows_alone
+from mcpspy.tui.model.search import search
+from tests.capture.test_index import write_in_pieces
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+
+EACH = pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+FILTERS = [
+    "",
+    "method:tools/call",
+    "-method:tools/*",
+    "status:error,tool-error,unanswered",
+    "status:ok result",
+    "latency:>1ms",
+    "severity:>=warning",
+    "rule:schema or text:ping",
+    "name:*",
+    "id:1",
+    "from:server data",
+    "time:>1s json",
+    "revision:2025-*",
+    "session:* from:client",
+    "size:>200b -text",
+    "kind:stderr,http,event,gap,end",
+    "no such text",
+]
+
+
+class Searched:
+    """A capture that is indexed, and folded as far as a test says."""
+
+    def __init__(self, path):
+        self.index = Index(str(path))
+        self._path = str(path)
+        self.revised = []
+        self._rows = []  # of the file as it is, final
+        self._known = {}  # by line number: the rows of it, as a fold knows them by then
+        self._folded = 0
+        self._placed = 0
+        self.moved = []
+        self.look()
+
+    @property
+    def complete(self):
+        return self._folded == len(self._rows)
+
+    def look(self):
+        """Index what there is."""
+        grown = [True for _ in iter(self.index.grow, False)]
+        if grown:
+            self._rows = list(final_rows(Capture(self._path).records, live=self.index.live))
+            lines = self.index.read(0, self.index.size).split(b"\n")
+            self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+
+    def fold(self, rows=1 << 30):
+        """Fold some more rows, all of them if nothing is said; what is found of them is known in the end."""
+        for row in self._rows[self._folded : self._folded + rows]:
+            self._folded += 1
+            early = replace(row, findings=())
+            if row.kind == "request":
+                early.status, early.response, early.latency = "pending", None, None
+            self._known.setdefault(row.n, []).append(early)
+            if row.part == 0:
+                if self.index.put(row.n, self._placed):
+                    self.moved.append(row.n)
+                self._placed += 1
+        if self.complete:
+            for n in self._known:
+                final = [row for row in self._rows if row.n == n]
+                if final != self._known[n]:
+                    self._known[n] = final
+                    self.revised.append(n)
+
+    def known(self, n):
+        row, *more = self._known.get(n, (None,))
+        if more:
+            return Row(n, row.t, "batch", row.sender)
+        return row and replace(row, raw=b"", text=None, value=None)
+
+    def messages(self, place):
+        n = self.index.rows[place]
+        return self._known.get(n) or self._alone(self.index.record(n))
+
+    def _alone(self, record):
+        """What the record alone tells."""
+        ch = record.answers if getattr(record, "answers", None) is not None else getattr(record, "ch", None)
+        answered = isinstance(record, Open) and record.answers is None
+        return list(rows_alone(record, None if ch is None or answered else self.index.channel(ch)))
+
+
+@pytest.fixture
+def opened():
+    """Opens captures of which nothing is folded, and closes them in the end."""
+    with ExitStack() as stack:
+
+        def open_(path):
+            found = Searched(path)
+            stack.callback(found.index.close)
+            return found
+
+        yield open_
+
+
+@pytest.fixture
+def folded(opened):
+    """Opens a capture and folds all of it."""
+
+    def fold(path):
+        found = opened(path)
+        found.fold()
+        return found
+
+    return fold
+
+
+def filter_of(session, text):
+    return parse(text, session.index.header.started)
+
+
+def found(session, text):
+    """What a search finds until it gets no further."""
+    return hits_of(search(session, filter_of(session, text)))
+
+
+def hits_of(searching):
+    """What the next steps find until there is nothing more to look at."""
+    hits = []
+    for step in islice(searching, 1000):
+        assert not set(step.hits) & set(hits)
+        hits = [n for n in hits + step.hits if n not in step.gone]
+        if step.idle:
+            return hits
+    raise AssertionError("a search goes on for ever")
+
+
+def wanted(path, text, *, live=False):
+    """The lines whose rows a filter wants, in order."""
+    opened = Capture(str(path))
+    test = parse(text, opened.header.started)
+    return list(dict.fromkeys(row.n for row in final_rows(opened.records, live=live) if test(row)))
+
+
+@EACH
+@pytest.mark.parametrize("text", FILTERS)
+def test_a_search_finds_what_the_filter_wants_of_the_final_rows(folded, path, text):
+    session = folded(path)
+    assert sorted(found(session, text)) == sorted(wanted(path, text))
+
+
+@given(data=st.data())
+def test_a_search_finds_the_same_while_the_file_is_folded(tmp_path_factory, data):
+    text = data.draw(st.sampled_from(FILTERS))
+    steps = data.draw(st.lists(st.integers(1, 40), max_size=20))
+    path = data.draw(st.sampled_from(sorted(CAPTURES.glob("f*.jsonl"))))
+    session = Searched(path)
+    with closing(session.index):
+        searching = search(session, filter_of(session, text))
+        hits = set()
+        for step in [0, *steps, 1 << 30]:
+            session.fold(step)
+            for _ in range(100 if session.complete else 1):
+                found = next(searching)
+                assert not hits & set(found.hits)
+                assert hits >= set(found.gone)
+                hits = (hits | set(found.hits)) - set(found.gone)
+        assert found.idle
+        assert sorted(hits) == sorted(wanted(path, text))
+
+
+def test_texts_are_found_before_the_fold_and_the_rest_waits_for_it(tmp_path, opened):
+    text = '> {"id":1,"method":"tools/call","params":{"name":"needle"}}\n' * 10
+    session = opened(capture(tmp_path / "a", text))
+    assert len(found(session, "needle")) == 10
+    assert found(session, "needle name:needle") == []
+    session.fold()
+    assert len(found(session, "needle name:needle")) == 10
+
+
+def test_a_request_that_was_recorded_after_its_response_is_found_though_rows_change_places(tmp_path, opened):
+    pairs = "".join(
+        f'@{n}.002 < {{"id":{n},"result":{{"x":"needle"}}}}\n@{n}.001 > {{"id":{n},"method":"needle"}}\n'
+        for n in range(1, 200)
+    )
+    session = opened(capture(tmp_path / "a", '> {"id":0,"method":"x"}\n' + pairs))
+    searching = search(session, filter_of(session, "needle"))
+    hits = next(searching).hits
+    assert hits[-1] == session.index.rows[63] == 68
+    session.fold()
+    assert session.index.rows[63:65].tolist() == [69, 68], "where the search has come to"
+    hits += hits_of(searching)
+    assert sorted(hits) == list(range(6, 6 + 2 * 199))
+
+
+def test_a_search_goes_on_where_a_live_capture_grows(tmp_path, opened):
+    writer = begin(tmp_path / "a")
+    record(writer, '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}')
+    session = opened(tmp_path / "a")
+    session.fold()
+    searching = search(session, filter_of(session, "method:ping kind:result"))
+    assert next(searching) == (2, [6], [], False)
+    assert next(searching) == (2, [], [], True)
+    writer.frame(1, 10**9, b'{"id":2,"method":"ping"}', False, False)
+    writer.frame(2, 2 * 10**9, b'{"id":2,"result":{}}', False, False)
+    session.look()
+    session.fold()
+    assert next(searching) == (4, [8], [], False)
+    finish(writer, 3 * 10**9)
+
+
+def test_a_row_that_changes_later_is_looked_at_again(tmp_path, opened):
+    writer = begin(tmp_path / "a")
+    record(writer, '> {"id":1,"method":"ping"}')
+    session = opened(tmp_path / "a")
+    session.fold()
+    pending, answered = (search(session, filter_of(session, f"kind:request status:{it}")) for it in ("pending", "ok"))
+    assert next(pending) == (1, [5], [], False)
+    assert next(answered) == (1, [], [], False)
+    writer.frame(2, 2 * 10**9, b'{"jsonrpc":"2.0","id":1,"result":{}}', False, False)
+    session.look()
+    session.fold()
+    assert next(pending) == (2, [], [5], False)
+    assert next(answered) == (2, [5], [], False)
+    finish(writer, 3 * 10**9)
+
+
+def test_a_text_in_a_frame_in_pieces_is_found_wherever_it_stands(tmp_path, folded):
+    path = tmp_path / "a"
+    writer = begin(path)
+    writer.open(1, 0, "client", "stdin", "lines")
+    raw = b'{"id":1,"method":"x","params":"%s needle %s"}' % (b"a" * 100_000, b"b" * 100_000)
+    write_in_pieces(writer, 1, raw)
+    write_in_pieces(writer, 2, raw.replace(b"needle", b"noodle"))
+    finish(writer, 3)
+    session = folded(path)
+    assert found(session, "needle") == wanted(path, "needle")
+    assert len(found(session, "needle")) == 1
+    assert len(found(session, "-needle method:x")) == 1
+
+
+def test_messages_of_a_batch_are_found(tmp_path, folded):
+    text = '> [{"id":1,"method":"ping"},{"id":2,"method":"tools/call","params":{"name":"a"}}]\n> {"id":3,"method":"x"}'
+    session = folded(capture(tmp_path / "a", text))
+    assert found(session, "name:a") == [5]
+    assert found(session, "method:ping,x") == [5, 6]
+    assert found(session, "method:ping name:a") == []
+
+
+def test_each_step_is_small_and_columns_alone_need_no_line(tmp_path, folded, monkeypatch):
+    session = folded(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n' * 1000))
+    monkeypatch.setattr(session.index, "line", pytest.fail)
+    monkeypatch.setattr(session, "messages", pytest.fail)
+    steps = list(islice(search(session, filter_of(session, "method:ping kind:request")), 20))
+    assert [step.place for step in steps[:3]] == [64, 128, 192]
+    assert steps[-1].place == len(session.index.rows)
+    assert sum(len(step.hits) for step in steps) == 1000
+
+
+def test_lines_without_the_text_are_not_decoded(tmp_path, folded, monkeypatch):
+    session = folded(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n' * 100))
+    decoded = []
+    monkeypatch.setattr(session.index, "record", lambda n, _: decoded.append(n))
+    monkeypatch.setattr(session, "messages", lambda place: decoded.append(session.index.rows[place]) or [])
+    assert found(session, "needle") == []
+    assert set(decoded) == {session.index.rows[-1]}, "only the end, which is no frame"
+
+
+def test_a_file_that_is_cut_short_ends_a_search_without_an_error(tmp_path, folded):
+    path = capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n' * 100)
+    session = folded(path)
+    os.truncate(path, 2000)
+    assert found(session, "ping")
+    assert len(found(session, "method:ping")) == 100

@@ -1,0 +1,36 @@
+"""Several sessions one in front of the others; how they are opened is in `test_sessions`."""
+
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.open_sessions import TurnScreen
+from tests.transcript import capture
+from tests.tui.screen import on_screen, play, until
+
+
+def test_one_alone_has_nothing_to_turn_to(tmp_path):
+    path = capture(tmp_path / "a.jsonl", "> {}")
+
+    async def scenario(pilot):
+        screen = TurnScreen(Session(path), [])
+        await pilot.app.push_screen(screen)
+        await until(pilot, on_screen(pilot, "weather · stdio"))
+        await pilot.press("]", "[")
+        assert pilot.app.screen is screen
+
+    play(scenario, tmp_path)
+
+
+def test_what_is_forgotten_gives_its_file_back_shown_or_not(tmp_path):
+    path = capture(tmp_path / "a.jsonl", "> {}")
+    turn = []
+
+    async def scenario(pilot):
+        for name in "ab":
+            pilot.app.install_screen(TurnScreen(Session(path), turn), name)
+        await pilot.app.push_screen(turn[0])
+        await until(pilot, on_screen(pilot, "weather · stdio"))
+        await pilot.app.pop_screen()
+        for screen in turn:
+            screen.forget()
+        await until(pilot, lambda: all(screen._session.index._file.closed for screen in turn))
+
+    play(scenario, tmp_path)

@@ -1,0 +1,609 @@
+"""A session in its views: filters, searches, commands, and what goes on between the views."""
+
+import os
+import re
+import time
+
+import pytest
+from textual.widgets import Input
+
+from mcpspy.tui.session.status import Status
+from mcpspy.tui.session.views.findings import FindingsRows
+from mcpspy.tui.widgets.help import HelpScreen
+from mcpspy.tui.widgets.prompt import Prompt
+from mcpspy.tui.widgets.rows import Jump
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.screen import detail, lines, message, on_screen, opened, play, shown, timeline, until
+
+PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
+CALLS = """
+> {"id":1,"method":"tools/call","params":{"name":"search"}}
+@1.5 < {"id":1,"result":{"isError":true,"content":[]}}
+> {"id":2,"method":"tools/call","params":{"name":"forecast"}}
+@1.6 < {"id":2,"result":{"content":[]}}
+> {"id":3,"method":"ping"}
+@3.6 < {"id":3,"result":{}}
+! warming up
+"""
+
+
+async def typed(pilot, text, *, enter=True):
+    """Type into the line at the bottom."""
+    await pilot.press(*("space" if letter == " " else letter for letter in text), *(["enter"] if enter else []))
+
+
+def numbers(pilot):
+    """The line numbers of the rows that are shown."""
+    rows = timeline(pilot)
+    return [rows.selection.line(at) for at in range(rows.count())]
+
+
+def prompt(pilot):
+    return pilot.app.screen.query_one(Prompt)
+
+
+def wrong(pilot):
+    """What stands below the line, if anything does."""
+    found = prompt(pilot).query_one("#wrong")
+    return str(found.content) if found.display else ""
+
+
+@pytest.fixture
+def calls(tmp_path):
+    """Frames #5 to #10 are three exchanges, #11 is stderr, #12 the end."""
+    return capture(tmp_path / "a.jsonl", CALLS)
+
+
+# The filter.
+
+
+def test_a_filter_filters_while_it_is_typed(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "method:ping", enter=False)
+        await until(pilot, lambda: numbers(pilot) == [9, 10])
+        await until(pilot, on_screen(pilot, "2 of 8"))
+        await pilot.press(*["backspace"] * 4)
+        await typed(pilot, "tools/call status:ok")
+        await until(pilot, lambda: numbers(pilot) == [7, 8])
+        assert pilot.app.focused is timeline(pilot)
+        assert on_screen(pilot, "/method:tools/call status:ok")()
+
+    play(scenario, calls)
+
+
+def test_the_selected_row_stays_selected_where_the_filter_wants_it(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("down", "down", "down")
+        assert rows.selected == 8
+        await pilot.press("slash")
+        await typed(pilot, "kind:result")
+        await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
+        assert (rows.selected, rows.cursor) == (8, 1)
+        assert "#8 tools/call" in message(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: rows.count() == 8)
+        assert (rows.selected, rows.cursor) == (8, 3)
+        assert not prompt(pilot).display
+
+    play(scenario, calls)
+
+
+def test_escape_while_typing_takes_the_filter_and_the_row_of_before(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "id:>")
+        await pilot.press("escape")
+        assert rows.count() == 8
+        await pilot.press("slash")
+        await typed(pilot, "kind:request")
+        await until(pilot, lambda: numbers(pilot) == [5, 7, 9])
+        await pilot.press("down", "slash")
+        await typed(pilot, " ping", enter=False)
+        await until(pilot, lambda: numbers(pilot) == [9])
+        await pilot.press("escape")
+        await until(pilot, lambda: numbers(pilot) == [5, 7, 9])
+        assert rows.selected == 7
+        await pilot.press("escape", "escape")
+        await until(pilot, on_screen(pilot, "1 session"))
+
+    play(scenario, calls)
+
+
+def test_a_mistake_is_shown_at_the_caret_with_the_nearest_key(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "ping metod:x")
+        await until(pilot, lambda: wrong(pilot))
+        assert wrong(pilot).lstrip() == "^ unknown key 'metod' at column 6; did you mean method?"
+        caret = next(line for line in lines(pilot.app) if "unknown key" in line).index("^")
+        line = next(line for line in lines(pilot.app) if "ping metod:x" in line)
+        assert line[caret:].startswith("metod")
+        await pilot.press("home", *["right"] * 7, "backspace", "t")
+        await typed(pilot, "e", enter=False)
+        await until(pilot, lambda: prompt(pilot).text)
+        await pilot.press("escape")
+        assert not wrong(pilot)
+
+    play(scenario, calls)
+
+
+def test_history_comes_back_with_up(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        for text in ("ping", "kind:result"):
+            await pilot.press("slash", "ctrl+u")
+            await typed(pilot, text)
+            await until(pilot, lambda: pilot.app.focused is timeline(pilot))
+        await pilot.press("slash", "ctrl+u")
+        await typed(pilot, "draft", enter=False)
+        await pilot.press("up")
+        assert prompt(pilot).text == "kind:result"
+        await pilot.press("up", "up")
+        assert prompt(pilot).text == "ping"
+        await until(pilot, lambda: numbers(pilot) == [9])
+        await pilot.press("down", "down")
+        assert prompt(pilot).text == "draft"
+
+    play(scenario, calls)
+
+
+def test_a_slash_and_a_colon_may_stand_in_a_filter(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "method:tools/call", enter=False)
+        assert prompt(pilot).text == "method:tools/call"
+
+    play(scenario, calls)
+
+
+def test_rows_that_stream_in_are_filtered_and_followed_while_a_filter_is_typed(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    def said(first, count):
+        for n in range(first, first + count):
+            method = b"ping" if n % 2 else b"other"
+            writer.frame(1, n * 1_000_000, b'{"id":%d,"method":"%s"}' % (n, method), more=False, cut=False)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 100)
+        await pilot.press("slash")
+        for place, letter in enumerate("method:other"):
+            await pilot.press(letter)
+            said(100 + 50 * place, 50)
+        await until(pilot, lambda: rows.count() == 300)
+        assert all(rows._session.line(rows.selection.place(at)).method == "other" for at in range(300))
+        assert rows.follow
+        assert rows.cursor == 299
+        await pilot.press("enter", "g")
+        await until(pilot, lambda: shown(rows)[0].split()[1] == "#105")
+        before = [line.split()[1] for line in shown(rows)]
+        said(1000, 500)
+        await until(pilot, lambda: rows.count() == 550)
+        assert ([line.split()[1] for line in shown(rows)], rows.cursor) == (before, 0)
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_a_filter_that_nothing_fits_says_so_and_takes_every_key(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "nonsense")
+        await until(pilot, on_screen(pilot, "no row is as the filter wants it"))
+        for pressed in ("up", "down", "G", "g", "p", "m", "apostrophe", "e", "L", "n", "escape", "t", "r", "enter"):
+            await pilot.press(pressed)
+        await pilot.press("escape")
+        await until(pilot, lambda: rows.count() == 8)
+        assert rows.selected == 5
+
+    play(scenario, calls)
+
+
+# What is looked for.
+
+
+def test_n_and_shift_n_go_to_what_is_to_be_found_and_hide_nothing(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("ctrl+f")
+        await typed(pilot, "kind:result")
+        await until(pilot, lambda: rows.selected == 6)
+        await pilot.press("n")
+        await until(pilot, lambda: rows.selected == 8)
+        await pilot.press("n")
+        await until(pilot, lambda: rows.selected == 10)
+        await pilot.press("n")
+        await until(pilot, lambda: rows.selected == 6)
+        await until(pilot, on_screen(pilot, "went on from the other end"))
+        await pilot.press("N")
+        await until(pilot, lambda: rows.selected == 10)
+        await pilot.press("N")
+        await until(pilot, lambda: rows.selected == 8)
+        assert not on_screen(pilot, "went on")()
+        assert rows.count() == 8
+
+    play(scenario, calls)
+
+
+def test_n_asks_where_nothing_was_looked_for(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("n")
+        assert prompt(pilot).kind == "find"
+        await typed(pilot, "warming")
+        await until(pilot, lambda: rows.selected == 11)
+
+    play(scenario, calls)
+
+
+def test_keys_go_to_findings_and_to_slow_calls(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        found = [n for n in numbers(pilot) if rows._session.findings.of(n)]
+        assert found[0] == 5
+        assert len(found) > 2
+        await pilot.press("e")
+        await until(pilot, lambda: rows.selected == found[1])
+        await pilot.press("E")
+        await until(pilot, lambda: rows.selected == found[0])
+        await pilot.press("L")
+        await until(pilot, lambda: rows.selected == 6)
+        await pilot.press("L")
+        await until(pilot, lambda: rows.selected == 10)
+
+    play(scenario, calls)
+
+
+def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.follow and rows.cursor == 99)
+        await pilot.press("ctrl+f")
+        await typed(pilot, "nowhere")
+        await until(pilot, on_screen(pilot, "there is no such row"))
+        record(writer, '> {"id":100,"method":"ping"}')
+        await until(pilot, lambda: rows.cursor == 100)
+        await pilot.pause()
+        assert on_screen(pilot, "there is no such row")()
+        await pilot.press("ctrl+f", "ctrl+u")
+        await typed(pilot, "id:7")
+        await until(pilot, lambda: rows.selected == 12)
+        assert on_screen(pilot, "went on from the other end")()
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_the_message_goes_with_the_last_row_that_a_filter_leaves_out(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        assert "#5 " in message(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "nonsense")
+        await until(pilot, lambda: "#5 " not in message(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "#5 " in message(pilot))
+
+    play(scenario, calls)
+
+
+def test_the_place_is_that_in_the_view_that_is_shown(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        assert on_screen(pilot, "1/8")()
+        await pilot.press("5")
+        await until(pilot, on_screen(pilot, "1/1"))
+        await pilot.press("2", "down", "down")
+        await until(pilot, lambda: pilot.app.screen.query_one(FindingsRows).cursor == 2)
+        await until(pilot, lambda: " 3/" in lines(pilot.app)[-2])
+        await pilot.press("1")
+        await until(pilot, on_screen(pilot, "1/8"))
+
+    play(scenario, calls)
+
+
+# Commands.
+
+
+@pytest.mark.parametrize(
+    ("command", "selected"), [("10", 10), ("#7", 7), ("goto 12", 12), ("goto 3", 5), ("999999", 12)]
+)
+def test_goto_goes_to_a_frame_or_the_one_next_to_it(calls, command, selected):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("down", "colon")
+        await typed(pilot, command)
+        await until(pilot, lambda: rows.selected == selected)
+
+    play(scenario, calls)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1" * 10, "²", "-1", "x"])
+def test_goto_what_is_no_number_of_a_frame_is_refused(calls, number):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("colon")
+        pilot.app.screen.query_one(Input).insert_text_at_cursor(f"goto {number}")
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: "goto takes the number of a frame" in wrong(pilot))
+
+    play(scenario, calls)
+
+
+def test_commands_filter_find_show_views_and_quit(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("colon")
+        await typed(pilot, "filter kind:result")
+        await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
+        assert on_screen(pilot, "/kind:result")()
+        await pilot.press("colon")
+        await typed(pilot, "find id:3")
+        await until(pilot, lambda: rows.selected == 10)
+        await pilot.press("colon")
+        await typed(pilot, "filter")
+        await until(pilot, lambda: rows.count() == 8)
+        await pilot.press("colon")
+        await typed(pilot, "findings")
+        await until(pilot, lambda: pilot.app.screen.query(FindingsRows))
+        await pilot.press("colon")
+        await typed(pilot, "theme nord")
+        assert pilot.app.theme == "nord"
+        await pilot.press("colon")
+        await typed(pilot, "q")
+        await until(pilot, lambda: not pilot.app.is_running)
+
+    play(scenario, calls)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("fliter x", "no command 'fliter'; did you mean filter?"),
+        ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
+        ("theme nrod", "no theme 'nrod'; did you mean nord?"),
+        ("goto x", "goto takes the number of a frame, such as 17"),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_why_and_stays_to_be_mended(calls, command, said):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("colon")
+        await typed(pilot, command)
+        await until(pilot, lambda: said in wrong(pilot))
+        assert prompt(pilot).text == command
+        await pilot.press("x")
+        await until(pilot, lambda: not wrong(pilot))
+        await pilot.press("escape")
+        assert pilot.app.focused is timeline(pilot)
+
+    play(scenario, calls)
+
+
+def test_save_asks_for_a_name(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("colon")
+        await typed(pilot, "save")
+        await until(pilot, on_screen(pilot, "save #5"))
+
+    play(scenario, calls)
+
+
+def test_help_lists_the_keys_and_goes_back(calls):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("question_mark")
+        await until(pilot, on_screen(pilot, "keys, commands and signs"))
+        assert isinstance(pilot.app.screen, HelpScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.focused is timeline(pilot))
+
+    play(scenario, calls)
+
+
+# Marks, times, views.
+
+
+def test_marks_stand_in_the_row_and_are_gone_through(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("apostrophe")
+        await until(pilot, on_screen(pilot, "no row is marked; m marks one"))
+        await pilot.press("down", "m", "down", "down", "m", "g")
+        assert [line[1] for line in shown(rows)[:5]] == [" ", "*", " ", "*", " "]
+        assert on_screen(pilot, "2 marked")()
+        await pilot.press("apostrophe")
+        assert rows.selected == 6
+        await pilot.press("apostrophe")
+        assert rows.selected == 8
+        await pilot.press("apostrophe", "m")
+        assert (rows.selected, rows.marked) == (6, {8})
+
+    play(scenario, calls)
+
+
+def test_t_shows_the_time_since_the_row_above(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        assert "1.500" in shown(rows)[1]
+        await pilot.press("t")
+        await until(pilot, lambda: "+1.499" in shown(rows)[1])
+        assert "0.001" in shown(rows)[0]
+        await pilot.press("slash")
+        await typed(pilot, "kind:result")
+        await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
+        await until(pilot, lambda: "+0.100" in shown(rows)[1])
+
+    play(scenario, calls)
+
+
+def test_digits_show_the_views_and_escape_goes_back_to_the_timeline(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        for key in "2345":
+            await pilot.press(key)
+            await until(pilot, lambda: not rows.parent.display)
+            assert pilot.app.focused is not None
+            assert pilot.app.focused is not rows
+        await pilot.press("escape")
+        await until(pilot, lambda: rows.parent.display and pilot.app.focused is rows)
+        await pilot.press("5")
+        await until(pilot, on_screen(pilot, "warming up"))
+        await pilot.press("1")
+        await until(pilot, lambda: pilot.app.focused is rows)
+
+    play(scenario, calls)
+
+
+def test_a_click_on_a_view_shows_it(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.click(Status, offset=(16, 0))
+        await until(pilot, lambda: pilot.app.screen.query(FindingsRows))
+        await pilot.click(Status, offset=(2, 0))
+        await until(pilot, lambda: pilot.app.focused is rows)
+
+    play(scenario, calls)
+
+
+def test_a_view_jumps_to_a_frame_also_to_one_that_the_filter_hides(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "method:ping")
+        await until(pilot, lambda: numbers(pilot) == [9, 10])
+        await pilot.press("5")
+        pilot.app.focused.post_message(Jump(10))
+        await until(pilot, lambda: pilot.app.focused is rows)
+        assert (rows.selected, rows.count()) == (10, 2)
+        await pilot.press("5")
+        pilot.app.focused.post_message(Jump(6))
+        await until(pilot, lambda: pilot.app.focused is rows and rows.count() == 8)
+        assert rows.selected == 6
+        assert on_screen(pilot, "the filter hid #6: it is taken off")()
+
+    play(scenario, calls)
+
+
+def test_a_request_that_waits_for_its_answer_tells_how_long(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, '> {"id":1,"method":"ping"}')
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        rows._started = time.time()
+        await until(pilot, lambda: re.search(r"pending +\d\.\d s", shown(rows)[0]))
+        first = shown(rows)[0].split()
+        await until(pilot, lambda: shown(rows)[0].split() != first)
+        finish(writer)
+        await until(pilot, lambda: "unanswered" in shown(rows)[0])
+
+    play(scenario, tmp_path / "a.jsonl", size=(120, 30))
+
+
+def test_the_line_from_a_request_to_its_response_goes_with_the_cursor(tmp_path):
+    path = capture(tmp_path / "a.jsonl", '> {"id":7,"method":"slow"}\n> {"id":8,"method":"x"}\n< {"id":7,"result":{}}')
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        ties = [[line[23] for line in shown(rows)[:3]]]
+        for _ in range(2):
+            await pilot.press("down")
+            await pilot.pause()
+            ties.append([line[23] for line in shown(rows)[:3]])
+        assert ties == [["┌", "│", "└"], [" ", " ", " "], ["┌", "│", "└"]]
+
+    play(scenario, path)
+
+
+# Every view on every capture.
+
+KEYS = ("down", "pagedown", "G", "enter", "home")
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_view_shows_every_golden_capture_and_takes_keys(path):
+    async def scenario(pilot):
+        await opened(pilot)
+        for size in ((120, 30), (40, 10), (80, 24)):
+            await pilot.resize_terminal(*size)
+            for key in "12345":
+                await pilot.press(key, *KEYS)
+                assert {strip.cell_length for strip in pilot.app.screen._compositor.render_strips()} <= {size[0]}
+            await pilot.press("1")
+        await until(pilot, lambda: pilot.app.focused is timeline(pilot))
+        assert pilot.app.is_running
+
+    play(scenario, path)
+
+
+def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
+    path = capture(tmp_path / "a.jsonl", CALLS * 50)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        os.truncate(path, 3000)
+        await until(pilot, on_screen(pilot, "cut short"))
+        os.unlink(path)
+        for key in "2345":
+            await pilot.press(key, "down", "G", "enter")
+        await pilot.press("1", "slash")
+        await typed(pilot, "ping kind:request")
+        await until(pilot, lambda: rows.selection.progress == 1)
+        await pilot.press("e", "n", "G", "g")
+        assert pilot.app.is_running
+        assert detail(pilot)
+
+    play(scenario, path)
+
+
+def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_read(tmp_path, monkeypatch):
+    path = capture(tmp_path / "a.jsonl", PINGS * 20)
+    monkeypatch.setattr("mcpspy.tui.model.timeline.Timeline.feed", lambda *_: iter(()))  # the fold comes to nothing
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 2001)
+        os.truncate(path, 3000)
+        await until(pilot, on_screen(pilot, "cut short"))
+        await pilot.press("ctrl+f")
+        await typed(pilot, "id:99")
+        await until(pilot, on_screen(pilot, "there is no such row"))
+        await pilot.press("slash")
+        await typed(pilot, "status:ok")
+        await until(pilot, on_screen(pilot, "no row is as the filter wants it"))
+        await pilot.press("escape", "G")
+        await until(pilot, on_screen(pilot, "it was in the file before"))
+
+    play(scenario, path)
+
+
+@pytest.mark.parametrize("pressed", ["slash", "ctrl+f", "n"])
+def test_what_is_filtered_and_found_from_another_view_is_in_the_timeline(calls, pressed):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("ctrl+f")
+        await typed(pilot, "kind:result")
+        await until(pilot, lambda: rows.selected == 6)
+        await pilot.press("4")
+        await until(pilot, lambda: not timeline(pilot).is_on_screen)
+        await pilot.press(pressed)
+        await until(pilot, lambda: rows.is_on_screen)
+        assert pressed != "n" or rows.selected == 8
+
+    play(scenario, calls)

@@ -1,0 +1,54 @@
+"""What is said above and below a session."""
+
+import pytest
+from textual.app import App
+
+from mcpspy.tui.model.commands import VIEWS
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.status import Status, tabs, title
+from tests.test_text import unsafe
+from tests.transcript import capture
+from tests.tui.screen import STYLES, lines, play
+
+
+@pytest.mark.parametrize(("width", "named"), [(200, True), (80, True), (60, False), (40, False), (5, False)])
+def test_the_views_are_named_where_there_is_room(width, named):
+    found = tabs(width)
+    assert len(found) == len(VIEWS)
+    assert ("timeline" in found[0]) == named
+
+
+def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
+    session = Session(str(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n< nonsense', name="\x1b[2J[/]")))
+    try:
+        while session.grow(1):
+            pass
+        said = title(session, following=True)
+    finally:
+        session.close()
+    assert said.startswith("\\e[2J[/] · stdio · ended · 3 rows · 1 error · found: ✗ ")
+    assert said.endswith(" · following")
+    assert not unsafe(said)
+
+
+@pytest.mark.parametrize("width", [120, 40, 10, 1])
+def test_the_line_is_as_wide_as_the_screen_and_tells_what_came_before_where_one_is(width):
+    class Shell(App):
+        CSS_PATH = STYLES
+
+        def compose(self):
+            yield Status()
+
+    async def scenario(pilot):
+        status = pilot.app.query_one(Status)
+        for said in ("", "[/]\x1b[2J" * 30):
+            status.show("findings", "3/17 · 2 marked", said)
+            await pilot.pause()
+            strip = status.render_line(0)
+            assert strip.cell_length == width
+            assert not unsafe(strip.text)
+            if width == 120:
+                assert (r"[/]\e" in lines(pilot.app)[0]) == bool(said)
+                assert ("3/17 · 2 marked" in lines(pilot.app)[0]) != bool(said)
+
+    play(scenario, app=Shell(), size=(width, 1))

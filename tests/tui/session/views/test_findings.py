@@ -1,0 +1,123 @@
+"""The view of what was found: it folds, leads to frames, explains, and stays where somebody looks."""
+
+import pytest
+from textual.widgets import Static
+
+from mcpspy.tui.session.views.findings import FindingsView
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.screen import lines, shown
+from tests.tui.views import HOSTILE, view
+
+WRONG = """
+< not JSON
+> {"jsonrpc":"2.0","id":1,"method":"peer/unknown"}
+< {"jsonrpc":"2.0","id":1,"result":{}}
+< {"jsonrpc":"2.0","id":7,"result":{}}
+< neither
+"""
+
+
+def explanation(app):
+    return str(app.query_one("#explanation", Static).content)
+
+
+def words(rows):
+    """The lines of the list, blanks run together."""
+    return [" ".join(line.split()) for line in shown(rows) if line]
+
+
+def test_rules_are_listed_with_their_counts_and_unfold_to_frames(tmp_path):
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        assert words(rows)[0].startswith("▸ ✗ 2 server framing/not-json ")
+        folded = rows.count()
+        await pilot.press("enter")
+        assert words(rows)[0].startswith("▾ ✗ 2 server framing/not-json ")
+        assert [line.split()[0] for line in words(rows)[1:3]] == ["#5", "#9"]
+        await pilot.press("down", "enter", "down", "enter", "left")
+        assert (rows.count(), rows.cursor) == (folded, 0)
+        await pilot.press("right", "plus")
+        assert rows.count() == folded + sum(pilot.app.session.found.values())
+        await pilot.press("minus")
+        assert rows.count() == folded
+
+    app = view(FindingsView, capture(tmp_path / "a.jsonl", WRONG), scenario, (140, 40))
+    assert app.jumps == [5, 9]
+
+
+def test_the_selected_line_is_explained(tmp_path):
+    async def scenario(pilot):
+        assert explanation(pilot.app).startswith("framing/not-json · error · server\n")
+        assert "\nsee https://" in explanation(pilot.app)
+        await pilot.press("right", "down")
+        assert explanation(pilot.app).startswith("#5: ")
+
+    view(FindingsView, capture(tmp_path / "a.jsonl", WRONG), scenario)
+
+
+def test_the_line_that_is_looked_at_stays_where_it_is_while_more_is_found(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, WRONG)
+
+    async def scenario(pilot):
+        rows, outline = pilot.app.rows, pilot.app.rows.outline
+        await pilot.press("plus", "G", "up")
+        looked_at, place = rows.selected, rows.cursor - rows.scroll_offset.y
+        before = shown(rows)[place]
+        for _ in range(30):
+            writer.frame(2, 10**8, b"not JSON", more=False, cut=False)
+        pilot.app.grow()
+        await pilot.pause()
+        assert rows.selected == looked_at
+        assert outline.line_of(looked_at) > place
+        assert shown(rows)[rows.cursor - rows.scroll_offset.y] == before
+        finish(writer)
+
+    view(FindingsView, tmp_path / "a.jsonl", scenario, (100, 18))
+
+
+def test_nothing_is_said_to_be_found_of_a_session_without_a_fault(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, "")
+
+    async def scenario(pilot):
+        await pilot.press("enter", "right", "plus", "G")
+        assert words(pilot.app.rows) == ["nothing was found so far"]
+        finish(writer)
+        pilot.app.grow()
+        await pilot.pause()
+        assert words(pilot.app.rows) == ["nothing was found"]
+        assert explanation(pilot.app) == ""
+
+    view(FindingsView, tmp_path / "a.jsonl", scenario)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
+def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
+    path = capture(
+        tmp_path / "a.jsonl", "\n".join(f"< {text}" for text in HOSTILE) + f'\n> {{"method":"{HOSTILE[0]}"}}'
+    )
+
+    async def scenario(pilot):
+        await pilot.press("plus", *(["down"] * 20), "G", "g")
+        for line in lines(pilot.app):
+            assert line.isprintable()
+
+    view(FindingsView, path, scenario, size)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_finding_of_a_golden_capture_has_its_line(path):
+    async def scenario(pilot):
+        rows, session = pilot.app.rows, pilot.app.session
+        await pilot.press("plus")
+        places = [rows.outline.at(line) for line in range(rows.count())]
+        assert len([at for at in places if at.finding]) == sum(session.found.values())
+        for at in (0, rows.count() // 2, rows.count() - 1):
+            rows.move_to(at)
+            await pilot.pause()
+            if rows.selected:
+                assert rows.selected.group.rule in explanation(pilot.app)
+
+    view(FindingsView, path, scenario)

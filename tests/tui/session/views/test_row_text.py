@@ -1,0 +1,96 @@
+"""How a row of the timeline looks, without a screen."""
+
+import pytest
+from rich.cells import cell_len
+
+from mcpspy.tui.model.timeline import Line, Source
+from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
+from tests.test_text import unsafe
+
+CALL = Line(17, 8_123_000, "request", "client", "tools/call", "get_all_coding_standards_of_everybody", "3", "ok")
+
+
+def face(line=CALL, *, since=None, waiting="", marked=False, tie=" "):
+    return Face(line, since, waiting, marked, tie)
+
+
+def text(*args, width=120, **named):
+    """The row as it is read."""
+    return "".join(text for text, _ in cells(face(*args, **named), width))
+
+
+def colours(line, width, part):
+    """The colours of the texts that have a part."""
+    return {colour for text, colour in cells(face(line), width) if part in text}
+
+
+@pytest.mark.parametrize("width", [130, 100, 99, 80, 70, 69, 60, 59, 40])
+@pytest.mark.parametrize("kind", ["request", "result", "error", "notification"])
+def test_a_row_is_as_wide_as_its_view(kind, width):
+    line = CALL._replace(kind=kind, latency=12_000_000 if kind == "result" else None, size=2_000_000)
+    assert cell_len(text(line, width=width)) == width
+    merged = line._replace(source=Source(1, 4, "天気予報サーバー"))
+    assert cell_len(text(merged, width=width)) == max(width, cell_len(text(merged, width=1)))
+
+
+@pytest.mark.parametrize(("width", "time"), [(100, " 0.008123 "), (99, " 0.008 "), (60, " 0.008 "), (59, None)])
+def test_times_are_to_the_microsecond_where_there_is_room(width, time):
+    assert (time or " 0.008") in text(width=width) if time else "0.008" not in text(width=width)
+    if time:
+        since = text(width=width, since=8_123_000)
+        assert f" +{time.strip()} " in since
+
+
+def test_a_name_that_is_cut_says_so():
+    assert "tools/call get_all_cod… " in text(width=76)
+    assert "get_all_coding_standards_of_everybody" in text(width=120)
+
+
+@pytest.mark.parametrize("width", [120, 80, 50])
+def test_an_error_that_answers_no_request_is_no_success(width):
+    line = Line(5, 0, "error", "server")
+    assert colours(line, width, "error") == {"timeline--error"}
+    assert "(no request" in text(line, width=width)
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"), [("pending", True), ("unanswered", True), ("cancelled", True), ("ok", False), ("error", False)]
+)
+def test_of_a_request_stands_what_its_response_will_not_say(status, shown):
+    assert (status in text(CALL._replace(status=status))) == shown
+
+
+def test_a_slow_answer_stands_out_and_so_does_one_that_is_waited_for():
+    slow = CALL._replace(kind="result", latency=1_500_000_000)
+    assert colours(slow, 120, "1.50 s") == {"timeline--warning"}
+    assert colours(slow._replace(latency=15_000_000), 120, "15.0 ms") == {"timeline--pending"}
+    assert "2.5 s" in text(CALL._replace(status="pending"), waiting="2.5 s")
+
+
+def test_marks_ties_and_findings_are_characters_too():
+    assert text(CALL._replace(severity="error"), marked=True, tie="┌").startswith("✗*    #17 ")
+    assert " ┌→ tools/call" in text(tie="┌")
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[2J[/]", "\u202egnp", "a\nb", "\ud800", "[red]"])
+def test_what_a_peer_says_is_safe_to_show(hostile):
+    for line in (
+        CALL._replace(method=hostile, name=hostile, id=hostile),
+        Line(5, 0, "stderr", "server", text=hostile),
+        CALL._replace(source=Source(0, 1, hostile)),
+    ):
+        assert not unsafe(text(line))
+
+
+@pytest.mark.parametrize(
+    ("latency", "columns"), [(0, 0), (100_000, 0), (316_228, 1), (1_000_000, 2), (10**9, 8), (10**10, 10), (10**15, 10)]
+)
+def test_a_bar_has_two_columns_for_each_decade(latency, columns):
+    assert latency_bar(latency) == "▄" * columns
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "0.0 s"), (99.94, "99.9 s"), (100, "2 min"), (5990, "100 min"), (36_000, "10 h")]
+)
+def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
+    assert waiting_text(seconds) == shown

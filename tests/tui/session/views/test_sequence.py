@@ -1,0 +1,140 @@
+"""The view of who said what to whom: lanes, arrows, brackets, and who was waited for."""
+
+import pytest
+from rich.cells import cell_len
+
+from mcpspy.tui.session.views.sequence import Layout, SequenceRows, SequenceView, heading
+from tests.test_timeline import EVERY_OUTCOME
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.model.test_offers import HANDSHAKE
+from tests.tui.screen import lines, on_screen, shown, until
+from tests.tui.views import HOSTILE, view
+
+ASKED = """
+@5 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"book"}}
+@5.05 ! asking
+@5.06 < {"jsonrpc":"2.0","id":1,"method":"elicitation/create"}
+@20 > {"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}
+@20.3 < {"jsonrpc":"2.0","method":"notifications/progress"}
+@21 < {"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":true}}
+"""
+
+
+def test_a_nested_request_is_drawn_with_the_waits_and_brackets_of_both_sides(tmp_path):
+    async def scenario(pilot):
+        assert [line[2:] for line in shown(pilot.app.rows)[:7]] == [
+            "    5.000                     │── tools/call book  id 1 ───────────────▶┃─╮",
+            "    5.050   50.0 ms server    │                                  asking ┃ │",
+            "    5.060   10.0 ms server  ╭─┃◀──────────── elicitation/create  id 1 ──┃ │",
+            "   20.000   14.94 s person  ╰─┃╌╌ ok 14.94 s  elicitation/create ╌╌╌╌╌╌▶┃ │",
+            "   20.300  300.0 ms server    │◀────────────── notifications/progress ──┃ │",
+            "   21.000  700.0 ms server    │◀╌ tool-error 16.00 s  tools/call book ╌╌┃─╯",
+            "   10.000                     │      the server exited with code 0      │",
+        ]
+
+    view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario, (80, 24))
+
+
+def test_the_lanes_bear_the_names_of_both_sides(tmp_path):
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "client cursor"))
+        head, first = lines(pilot.app)[:2]
+        assert head.index("client cursor") == first.index("│")
+        assert len(head) == first.index("┃") + 1
+        assert head.endswith("server weather")
+
+    view(SequenceView, capture(tmp_path / "a.jsonl", HANDSHAKE + ASKED), scenario)
+
+
+@pytest.mark.parametrize("width", [0, 1, 20, 40, 65, 66, 80, 109, 110, 130, 200])
+def test_a_row_has_the_same_columns_whatever_stands_in_it(tmp_path, width):
+    text = (
+        EVERY_OUTCOME
+        + ASKED
+        + "\n".join(f"! {text}\n< {text}" for text in HOSTILE)
+        + '\n< [{"method":"a"},{"method":"b"}]'
+    )
+    path = capture(tmp_path / "a.jsonl", text)
+
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        widths = {sum(cell_len(text) for text, _ in rows.cells(place, width)) for place in range(rows.count())}
+        assert len(widths) == 1
+        assert widths.pop() <= max(width, 4 + sum(Layout.of(0)))
+        assert cell_len(heading(width, "日本語" * 20, "x" * 99)) <= max(width, 4 + sum(Layout.of(0)))
+
+    view(SequenceView, path, scenario)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
+def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
+    path = capture(tmp_path / "a.jsonl", "\n".join(f'! {text}\n< {text}\n> {{"method":"[/]"}}' for text in HOSTILE))
+
+    async def scenario(pilot):
+        await pilot.press(*(["down"] * 12), "G", "g")
+        for line in lines(pilot.app):
+            assert line.isprintable()
+        if size[0] == 80:
+            assert any("│── [/] ──" in line for line in shown(pilot.app.rows))
+
+    view(SequenceView, path, scenario, size)
+
+
+def test_what_is_said_is_followed_and_an_answer_closes_its_bracket(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, '> {"id":1,"method":"ping"}')
+
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        writer.frame(3, 2_000_000, b"on", more=False, cut=False)
+        pilot.app.grow()
+        await until(pilot, lambda: rows.cursor == 1)
+        await pilot.pause()
+        assert "pending" in shown(rows)[0]
+        assert shown(rows)[1].endswith("┃ │")
+        writer.frame(2, 300_000_000, b'{"id":1,"result":{}}', more=False, cut=False)
+        pilot.app.grow()
+        await pilot.pause()
+        assert rows.cursor == 2
+        assert "pending" not in shown(rows)[0]
+        assert shown(rows)[2].endswith("ok 299.0 ms  ping ╌╌┃─╯")
+        finish(writer)
+
+    view(SequenceView, tmp_path / "a.jsonl", scenario)
+
+
+def test_a_large_capture_is_gone_through_while_it_is_looked_at(tmp_path):
+    path = capture(
+        tmp_path / "a.jsonl",
+        "".join(f'> {{"id":{n},"method":"ping"}}\n< {{"id":{n},"result":{{}}}}\n' for n in range(5000)),
+    )
+
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        await pilot.press("G", "up")
+        assert rows.cursor == 9999
+        await until(pilot, lambda: shown(rows)[-2].endswith("┃─╯"))
+
+    view(SequenceView, path, scenario)
+
+
+def test_a_row_leads_to_its_frame(tmp_path):
+    async def scenario(pilot):
+        await pilot.press("down", "down", "enter")
+
+    assert view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario).jumps == [7]
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_golden_capture_is_shown(path):
+    async def scenario(pilot):
+        rows, session = pilot.app.query_one(SequenceRows), pilot.app.session
+        await until(pilot, lambda: len(rows._lanes) == len(session))
+        assert rows.count() == len(session)
+        for _ in range(rows.count() // 20 + 1):
+            for line in shown(rows):
+                assert not line or line.count("│") + line.count("┃") >= 2
+            await pilot.press("pagedown")
+
+    view(SequenceView, path, scenario)

@@ -1,0 +1,83 @@
+"""The view of stderr: its lines, and nothing else."""
+
+import pytest
+
+from mcpspy.tui.session.views.stderr import StderrView
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.screen import lines, shown
+from tests.tui.views import HOSTILE, view
+
+SAID = """
+@1.5 ! warming up
+> {"id":1,"method":"ping"}
+@2.25 ! ready
+< {"id":1,"result":{}}
+"""
+
+
+def test_each_line_of_stderr_has_a_row_that_leads_to_it(tmp_path):
+    async def scenario(pilot):
+        assert [line.split(None, 2) for line in shown(pilot.app.view)[:2]] == [
+            ["#5", "1.500", "warming up"],
+            ["#7", "2.250", "ready"],
+        ]
+        await pilot.press("down", "enter")
+
+    app = view(StderrView, capture(tmp_path / "a.jsonl", SAID), scenario)
+    assert app.jumps == [7]
+
+
+def test_what_is_written_is_followed_while_the_session_is_live(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, SAID)
+
+    async def scenario(pilot):
+        assert pilot.app.view.follow
+        for number in range(50):
+            writer.frame(3, 3 * 10**9 + number, b"line %d" % number, more=False, cut=False)
+        pilot.app.grow()
+        await pilot.pause()
+        assert shown(pilot.app.view)[-1].endswith("line 49")
+        finish(writer)
+
+    view(StderrView, tmp_path / "a.jsonl", scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [({}, "the server wrote nothing to stderr"), ({"transport": "http"}, "stderr is seen of servers on stdio only")],
+)
+def test_where_there_is_none_it_says_why(tmp_path, fields, word):
+    async def scenario(pilot):
+        assert shown(pilot.app.view)[0].strip() == word
+
+    view(StderrView, capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}', **fields), scenario)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1)])
+def test_hostile_lines_are_shown_harmless_at_every_size(tmp_path, size):
+    path = capture(tmp_path / "a.jsonl", "\n".join(f"! {text}" for text in HOSTILE))
+
+    async def scenario(pilot):
+        await pilot.press("down", "G", "g")
+        for line in lines(pilot.app):
+            assert line.isprintable()
+        if size[0] == 80:
+            assert "[/]" in shown(pilot.app.view)[0]
+
+    view(StderrView, path, scenario, size)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_golden_capture_is_shown(path):
+    async def scenario(pilot):
+        session, rows = pilot.app.session, pilot.app.view
+        written = [line.n for line in map(session.line, range(len(session))) if line.kind == "stderr"]
+        assert list(session.stderr) == written
+        assert rows.count() == len(written)
+        for n in written:
+            await pilot.press("enter", "down")
+            assert pilot.app.jumps[-1] == n
+
+    view(StderrView, path, scenario)

@@ -1,0 +1,427 @@
+"""The timeline of a session: it grows, follows, and stays where somebody looks."""
+
+import os
+
+import pytest
+from textual.events import MouseScrollUp
+
+from mcpspy.tui.session.views.sequence import SequenceRows
+from tests.test_timeline import EVERY_OUTCOME
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.screen import (
+    detail,
+    lines,
+    message,
+    on_screen,
+    opened,
+    pane,
+    play,
+    sessions,
+    shown,
+    timeline,
+    title,
+    until,
+)
+
+PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
+
+
+def said(writer, first, count):
+    """Write some more pings."""
+    for n in range(first, first + count):
+        writer.frame(1, n * 1_000_000, b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % n, more=False, cut=False)
+
+
+def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
+    path = capture(
+        tmp_path / "a.jsonl",
+        """
+        > {"id":1,"method":"tools/call","params":{"name":"forecast"}}
+        @1.5 < {"id":1,"result":{"isError":true}}
+        > {"method":"notifications/initialized"}
+        ! warming up
+        < not JSON
+        < {"id":"x","result":{}}
+        > [{"id":2,"method":"a"},{"id":3,"method":"b"}]
+        > {"id":4,"method":"ping"}
+        """,
+    )
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        assert [line[:1] for line in shown(rows)][:4] == ["✗", "✗", "✗", " "]
+        assert [" ".join(line.lstrip("✗!· ").split()) for line in shown(rows)][:9] == [
+            "#5 0.001 ┌→ tools/call forecast id 1 59 B",
+            "#6 1.500 └← tools/call forecast id 1 tool-error 1.50 s 34 B",
+            "#7 1.501 → notifications/initialized 38 B",
+            "#8 1.502 ← stderr: warming up",
+            "#9 1.503 ← invalid: not JSON at character 0: not JSON",
+            '#10 1.504 ← (no request seen) id "x" 22 B',
+            "#11 1.505 → batch: 2 messages: a, b",
+            "#12 1.506 → ping id 4 unanswered 24 B",
+            "#13 10.000 · end: the server exited with code 0",
+        ]
+        assert title(pilot.app).startswith("weather · stdio · ended · 9 rows · 2 errors · found: ✗ ")
+
+    play(scenario, path, size=(160, 30))
+
+
+def test_rows_appear_as_they_are_said_and_the_newest_is_followed(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, "")
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        assert "weather · stdio · live" in title(pilot.app)
+        assert rows.follow
+        said(writer, 0, 3)
+        await until(pilot, lambda: rows.cursor == 2)
+        await until(pilot, on_screen(pilot, "3 rows · following"))
+        await until(pilot, lambda: "#7 ping" in message(pilot))
+        said(writer, 3, 200)
+        await until(pilot, lambda: rows.cursor == 202)
+        assert "#207 " in shown(rows)[-1]
+        await until(pilot, lambda: "pending" in shown(rows)[-1])
+        writer.frame(2, 300_000_000, b'{"id":202,"result":{}}', more=False, cut=False)
+        await until(pilot, lambda: rows.cursor == 203)
+        await until(pilot, lambda: "pending" not in shown(rows)[-2])
+        finish(writer)
+        await until(pilot, on_screen(pilot, "weather · stdio · ended · 205 rows"))
+        assert ["unanswered" in line for line in shown(rows)[-4:]] == [True, False, False, False]
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_a_response_that_comes_is_told_of_the_request_that_is_looked_at(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, "")
+
+    async def scenario(pilot):
+        said(writer, 1, 1)
+        await until(pilot, lambda: "pending" in message(pilot))
+        await pilot.press("f")
+        writer.frame(2, 11_000_000, b'{"id":1,"result":{}}', more=False, cut=False)
+        await until(pilot, lambda: "ok · answered by #6 · 10.0 ms" in message(pilot))
+        assert timeline(pilot).cursor == 0
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("pressed", ["up", "pageup", "f", "click"])
+def test_what_is_looked_at_stays_where_it_is_while_the_session_grows(tmp_path, pressed):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.cursor == 99 and rows.scroll_offset.y > 0)
+        if pressed == "click":
+            await pilot.click("TimelineRows", offset=(3, 2))
+        else:
+            await pilot.press(pressed)
+        assert not rows.follow
+        await until(pilot, lambda: "following" not in title(pilot.app))
+        numbers = [line.split()[0] for line in shown(rows)]
+        cursor = rows.cursor
+        said(writer, 100, 500)
+        await until(pilot, lambda: rows.count() == 600)
+        await until(pilot, on_screen(pilot, "600 rows"))
+        assert [line.split()[0] for line in shown(rows)] == numbers
+        assert rows.cursor == cursor
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("pressed", ["G", "f"])
+def test_keys_follow_again(tmp_path, pressed):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.cursor == 99)
+        await pilot.press("g")
+        assert not rows.follow
+        await pilot.press(pressed)
+        assert rows.follow
+        said(writer, 100, 5)
+        await until(pilot, lambda: rows.cursor == 104)
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_who_scrolls_back_with_the_mouse_follows_no_longer(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.follow and rows.cursor == 99)
+        end = rows.scroll_offset.y
+        await pilot._post_mouse_events([MouseScrollUp], widget=rows)
+        await until(pilot, lambda: rows.scroll_offset.y < end)
+        before = rows.scroll_offset.y
+        said(writer, 100, 5)
+        await until(pilot, lambda: rows.count() == 105)
+        await pilot.pause()
+        assert (rows.follow, rows.cursor, rows.scroll_offset.y) == (False, 99, before)
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_a_session_that_is_over_opens_at_its_beginning_and_follows_nothing(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        assert (rows.cursor, rows.follow) == (0, False)
+        await pilot.press("G")
+        assert (rows.cursor, rows.follow) == (100, False)
+
+    play(scenario, path)
+
+
+def test_p_goes_from_a_request_to_its_response_and_back(tmp_path):
+    path = capture(
+        tmp_path / "a.jsonl", '> {"id":7,"method":"slow"}\n' + PINGS.replace('"id":7,', "") + '< {"id":7,"result":{}}'
+    )
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("p")
+        await until(pilot, lambda: "answers #5" in message(pilot))
+        assert rows.cursor == 101
+        await pilot.press("p")
+        assert rows.cursor == 0
+        assert rows.mark(101) == "timeline--partner"
+        await pilot.press("down", "p")
+        assert rows.cursor == 1, "it has none"
+
+    play(scenario, path)
+
+
+def test_r_shows_the_frame_as_it_came_in_hexadecimal_and_as_json_again(tmp_path):
+    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}')
+
+    async def scenario(pilot):
+        await opened(pilot)
+        assert '\n  "id": 1,\n' in message(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: message(pilot).endswith('{"id":1,"method":"ping"}'))
+        await pilot.press("r")
+        await until(pilot, lambda: '"ping"}' in message(pilot) and "00000000  7b 22" in message(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: message(pilot).endswith("}") and '\n  "id": 1,\n' in message(pilot))
+
+    play(scenario, path)
+
+
+def test_the_focus_goes_to_the_message_and_back_and_then_to_the_sessions(tmp_path):
+    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}')
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        assert pilot.app.focused is rows
+        for there, back in (("enter", "escape"), ("tab", "tab"), ("tab", "shift+tab")):
+            await pilot.press(there)
+            assert pilot.app.focused is pane(pilot)
+            await pilot.press(back)
+            assert pilot.app.focused is rows
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "1 session"))
+        assert pilot.app.focused is sessions(pilot)
+
+    play(scenario, path)
+
+
+def test_a_click_selects_a_row_and_a_second_one_reads_it(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.click("TimelineRows", offset=(10, 4))
+        await until(pilot, lambda: "#9 ping" in message(pilot))
+        assert rows.cursor == 4
+        await pilot.click("TimelineRows", offset=(10, 4))
+        await until(pilot, lambda: pilot.app.focused is pane(pilot))
+
+    play(scenario, path)
+
+
+def test_the_message_is_copied_saved_and_shown_with_its_partner_from_the_timeline(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}')
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("y", "j")
+        await until(pilot, lambda: pilot.app.clipboard == '{"id":1,"method":"ping"}')
+        await pilot.press("down", "s")
+        await until(pilot, on_screen(pilot, "save #6, 20 B, as"))
+        await pilot.press("enter")
+        assert (tmp_path / "frame-6.json").read_bytes() == b'{"id":1,"result":{}}'
+        await pilot.press("b")
+        first, second = detail(pilot).panes
+        await until(pilot, lambda: shown(first)[0].startswith("#5 ping") and shown(second)[0].startswith("#6 ping"))
+        assert pilot.app.focused is rows
+        await pilot.press("b")
+        await until(pilot, lambda: not second.display)
+
+    play(scenario, path)
+
+
+def test_the_message_stands_below_or_beside_the_timeline(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        for size in ((100, 30), (160, 30), (40, 10), (20, 4), (1, 1), (100, 30)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda size=size: pilot.app.size == size)
+            await pilot.pause()
+            wide = size[0] >= 130
+            assert (detail(pilot).region.y == rows.region.y) == wide or size[1] < 10
+            for strip in pilot.app.screen._compositor.render_strips():
+                assert strip.cell_length == size[0]
+        assert shown(rows)[0][1:].startswith("      #5 ")
+
+    play(scenario, path)
+
+
+def test_a_session_that_is_deleted_while_it_is_open_says_so_and_stays(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 100)
+        os.unlink(tmp_path / "a.jsonl")
+        await until(pilot, on_screen(pilot, "the file was deleted"))
+        said(writer, 100, 3)
+        await until(pilot, lambda: rows.count() == 103)
+        await pilot.press("g")
+        await until(pilot, lambda: "#5 ping" in message(pilot))
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "No captures"))
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_a_session_that_is_cut_short_while_it_is_open_says_so_and_stays(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, PINGS)
+
+    async def scenario(pilot):
+        rows = timeline(pilot)
+        await until(pilot, lambda: rows.count() == 100)
+        os.truncate(tmp_path / "a.jsonl", 500)
+        await until(pilot, on_screen(pilot, "the file was cut short or replaced"))
+        for pressed in ("g", "G", "r", "pageup", "p"):
+            await pilot.press(pressed)
+        assert rows.count() == 100
+        finish(writer)
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_a_session_without_a_row_yet_takes_every_key(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+
+    async def scenario(pilot):
+        for pressed in ("up", "down", "G", "g", "p", "r", "f", "f", "enter", "tab", "pagedown"):
+            await pilot.press(pressed)
+        assert title(pilot.app).startswith("weather · stdio · live · 0 rows")
+        finish(writer)
+        await until(pilot, on_screen(pilot, "1 row"))
+        await pilot.press("escape", "escape")
+        await until(pilot, on_screen(pilot, "1 session"))
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS * 100)
+
+    async def scenario(pilot):
+        session = timeline(pilot)._session
+        assert not session.complete
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "1 session"))
+        await until(pilot, lambda: session.index._file.closed)
+        await pilot.pause(0.05)
+
+    play(scenario, path)
+
+
+def test_a_session_that_is_read_says_how_far_it_is(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS * 200)
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "· reading "))
+        await opened(pilot)
+        await until(pilot, lambda: "reading" not in title(pilot.app))
+        assert "20,001 rows" in title(pilot.app)
+
+    play(scenario, path)
+
+
+@pytest.mark.parametrize("width", [200, 60, 12])
+def test_a_row_is_as_wide_as_the_view_whatever_the_width(tmp_path, width):
+    path = capture(
+        tmp_path / "a.jsonl", EVERY_OUTCOME + '> {"id":"日本語日本語日本語","method":"日本語","params":{}}\n' * 2
+    )
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        for y in range(rows.scrollable_content_region.height):
+            assert rows.render_line(y).cell_length == rows.scrollable_content_region.width
+
+    play(scenario, path, size=(width, 40))
+
+
+def test_a_golden_capture_reads_like_its_timeline():
+    path = CAPTURES / "field-stdio.jsonl"
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        for place in range(rows.count()):
+            line = rows._session.line(place)
+            text = "".join(cell for cell, _ in rows.cells(place, 200))
+            assert text.lstrip("✗!· ").split()[0] == f"#{line.n}"
+            assert line.method[:30] in text
+            assert line.name[:30] in text
+        assert "6 errors" in lines(pilot.app)[0]
+
+    play(scenario, path)
+
+
+def test_an_error_that_answers_no_request_is_no_success_in_the_sequence_either(tmp_path):
+    path = capture(tmp_path / "a.jsonl", '< {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}')
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: pilot.app.screen.query(SequenceRows))
+        cells = pilot.app.screen.query_one(SequenceRows).cells(0, 100)
+        assert [colour for text, colour in cells if "error" in text] == ["view--error"]
+
+    play(scenario, path)
+
+
+def test_a_key_right_after_enter_goes_to_the_message(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        for key in ("enter", "j", "j"):
+            pilot.app.simulate_key(key)
+        await until(pilot, lambda: pane(pilot).cursor == 2)
+        assert rows.cursor == 0
+
+    play(scenario, path)

@@ -1,0 +1,124 @@
+"""The view of what was announced: both sides, the listings, a table of tools; each row leads to its frame."""
+
+import pytest
+
+from mcpspy.tui.session.views.tools import ToolsView
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+from tests.tui.model.test_offers import HANDSHAKE, called, listed
+from tests.tui.screen import lines, shown
+from tests.tui.views import HOSTILE, view
+
+SAID = HANDSHAKE + listed(1, '{"name":"forecast"}', '{"name":"idle"}') + called(2, "forecast", seconds=0.25)
+SAID += called(3, "forecast", '{"isError":true}', 0.5) + called(4, "missing", seconds=0.001)
+
+
+def words(app):
+    """The rows, blanks run together."""
+    return [" ".join(line.split()) for line in shown(app.view) if line]
+
+
+def test_both_sides_listings_and_tools_have_a_row_each(tmp_path):
+    async def scenario(pilot):
+        assert words(pilot.app)[:6] == [
+            "client cursor 2.1 · 2025-06-18 · roots(listChanged) sampling",
+            "server weather 0.9 · 2025-06-18 · tools",
+            "instructions 7 B",
+            "tools 2 tools, 34 B of definitions",
+            "tool definition calls errors found p50 p95 max",
+            "forecast 19 B 2 1 7 250.0 ms 500.0 ms 500.0 ms",
+        ]
+        assert [line.split()[:2] for line in words(pilot.app)[6:]] == [["idle", "15"], ["missing", "not"]]
+
+    view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
+
+
+def test_each_row_leads_to_the_frame_that_tells_it(tmp_path):
+    async def scenario(pilot):
+        for _ in range(pilot.app.view.count()):
+            await pilot.press("enter", "down")
+
+    app = view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
+    assert app.jumps == [5, 6, 6, 8, 8, 8, 13], "the listing where there is one, else the first call"
+
+
+@pytest.mark.parametrize(
+    ("width", "last"),
+    [(120, "max"), (84, "max"), (70, "p95"), (60, "p50"), (48, "found"), (30, "definition"), (20, "tool")],
+)
+def test_columns_that_do_not_fit_are_left_out_from_the_end(tmp_path, width, last):
+    async def scenario(pilot):
+        heading = next(line for line in words(pilot.app) if line.split()[0] == "tool")
+        assert heading.split()[-1] == last
+
+    view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario, (width, 24))
+
+
+def test_the_row_that_is_looked_at_stays_where_it_is_while_more_is_announced(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, called(1, "first") + "".join(called(2, f"t{n}") for n in range(40)))
+
+    async def scenario(pilot):
+        rows = pilot.app.view
+        await pilot.press("G", "up", "up")
+        before = shown(rows)[rows.cursor - rows.scroll_offset.y].split()[0]
+        place = rows.cursor - rows.scroll_offset.y
+        for line in (line.strip() for line in listed(3, '{"name":"new"}').split("\n") if line.strip()):
+            channel = 1 if line.startswith(">") else 2
+            writer.frame(channel, 9 * 10**9, line[2:].encode(), more=False, cut=False)
+        pilot.app.grow()
+        await pilot.pause()
+        assert "tools 1 tool, 14 B of definitions" in [" ".join(rows_text(rows, at)) for at in range(5)]
+        assert shown(rows)[place].split()[0] == before == "t37"
+        assert rows.cursor - rows.scroll_offset.y == place
+        await pilot.press("g", "down")
+        assert shown(rows)[1].startswith("server")
+        finish(writer)
+
+    view(ToolsView, tmp_path / "a.jsonl", scenario, (80, 20))
+
+
+def rows_text(rows, place):
+    return "".join(text for text, _ in rows.cells(place, 80)).split()
+
+
+def test_before_anything_is_said_neither_side_is_known(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+
+    async def scenario(pilot):
+        await pilot.press("enter", "G", "enter")
+        assert words(pilot.app)[:2] == ["client has not said who it is", "server has not said who it is"]
+        finish(writer)
+
+    assert view(ToolsView, tmp_path / "a.jsonl", scenario).jumps == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
+def test_hostile_names_are_shown_harmless_at_every_size(tmp_path, size):
+    names = [text.replace("\x1b", "\\u001b").replace("\x07", "") for text in (*HOSTILE, "\\ud800")]
+    text = listed(1, *(f'{{"name":"{name}"}}' for name in names)) + "".join(called(2, name) for name in names)
+    text += f'> {{"id":9,"method":"initialize","params":{{"clientInfo":{{"name":"{names[1]}"}},"capabilities":'
+    text += f'{{"{names[0]}":{{"{names[2]}":{{}}}}}}}}}}\n'
+    path = capture(tmp_path / "a.jsonl", text)
+
+    async def scenario(pilot):
+        await pilot.press(*(["down"] * 12), "G", "g")
+        for line in lines(pilot.app):
+            assert line.isprintable()
+        if size[0] == 200:
+            assert any(line.startswith("[/] [bold red]x[/bold red] ") for line in shown(pilot.app.view))
+
+    view(ToolsView, path, scenario, size)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_golden_capture_is_shown(path):
+    async def scenario(pilot):
+        names = [line.split()[0] for line in words(pilot.app)]
+        for name in pilot.app.session.announced.tools:
+            assert name in names
+        for _ in range(pilot.app.view.count()):
+            await pilot.press("enter", "down")
+        assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
+
+    view(ToolsView, path, scenario, (120, 60))

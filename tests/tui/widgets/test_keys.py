@@ -1,0 +1,87 @@
+"""The line of keys."""
+
+import pytest
+from textual.app import App
+from textual.binding import Binding
+from textual.widgets import Input
+
+from mcpspy.tui.widgets.keys import Keys, Shown, fitting
+from tests.tui.screen import STYLES, lines, play, until
+
+
+class Shell(App):
+    """Two keys for one thing, one key that is not told of, one that only an input knows of, and one that is refused."""
+
+    CSS_PATH = STYLES
+    BINDINGS = (
+        Binding("a,b", "add", "add"),
+        Binding("h", "add_more", "hidden", show=False),
+        Binding("question_mark", "ask", "[/] ask"),
+        Binding("r", "refused", "refused"),
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.done = []
+
+    def compose(self):
+        yield Keys()
+        yield Input()
+
+    def check_action(self, action, parameters):
+        return None if action == "refused" else super().check_action(action, parameters)
+
+    def action_add(self):
+        self.done.append("add")
+
+    def action_ask(self):
+        self.done.append("ask")
+
+
+KEYS = [Shown("a", "a", "add"), Shown("question_mark", "?", "[/] ask"), Shown("x", "x", "漢字")]
+
+
+@pytest.mark.parametrize(("width", "count"), [(100, 3), (26, 3), (25, 2), (18, 2), (17, 1), (7, 1), (6, 0), (0, 0)])
+def test_keys_are_shown_whole_or_not_at_all(width, count):
+    assert fitting(KEYS, width) == KEYS[:count]
+
+
+def test_the_keys_of_the_place_are_told_of_and_a_click_presses_one():
+    async def scenario(pilot):
+        app = pilot.app
+        app.set_focus(None)
+        await until(pilot, lambda: lines(app)[0].startswith(" a add  ? [/] ask"))
+        assert "hidden" not in lines(app)[0]
+        assert "refused" not in lines(app)[0]
+        await pilot.click(Keys, offset=(2, 0))
+        await until(pilot, lambda: app.done == ["add"])
+        await pilot.click(Keys, offset=(8, 0))
+        await until(pilot, lambda: app.done == ["add", "ask"])
+        await pilot.click(Keys, offset=(90, 0))  # where no key stands
+        await pilot.press("a")
+        await until(pilot, lambda: app.done == ["add", "ask", "add"])
+
+    play(scenario, app=Shell(), size=(120, 5))
+
+
+def test_the_line_is_as_wide_as_the_screen_and_changes_with_the_focus():
+    class Pages(Shell):
+        def compose(self):
+            yield Keys()
+            yield Field()
+
+    class Field(Input):
+        BINDINGS = (Binding("f2", "submit", "of the field"),)
+
+    async def scenario(pilot):
+        app = pilot.app
+        app.set_focus(None)
+        await until(pilot, lambda: "of the field" not in lines(app)[0])
+        app.query_one(Field).focus()
+        await until(pilot, lambda: "of the field" in lines(app)[0])
+        for width in (40, 12, 3, 1):
+            await pilot.resize_terminal(width, 5)
+            await until(pilot, lambda width=width: app.query_one(Keys).size.width == width)
+            assert app.query_one(Keys).render_line(0).cell_length == width
+
+    play(scenario, app=Pages(), size=(120, 5))

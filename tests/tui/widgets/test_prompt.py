@@ -1,0 +1,148 @@
+"""The line that something is typed into."""
+
+import pytest
+from rich.cells import cell_len
+from textual.app import App
+from textual.events import Paste
+
+from mcpspy.tui.widgets.prompt import KINDS, Prompt, caret
+from tests.test_text import unsafe
+from tests.tui.screen import STYLES, lines, play, until
+
+
+class Shell(App):
+    """Nothing but the line; remembers what it said."""
+
+    CSS_PATH = STYLES
+
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def compose(self):
+        yield Prompt()
+
+    def on_prompt_typed(self):
+        self.said.append("typed")
+
+    def on_prompt_entered(self):
+        self.said.append("entered")
+
+    def on_prompt_left(self):
+        self.said.append("left")
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence", "width", "shown"),
+    [
+        (1, "wrong", 20, "^ wrong"),
+        (5, "wrong", 20, "    ^ wrong"),
+        (18, "wrong", 20, f"{' ' * 17}^\nwrong"),
+        (99, "wrong", 20, f"{' ' * 19}^\nwrong"),
+        (3, "x" * 50, 20, f"  ^\n{'x' * 50}"),
+        (0, "wrong", 0, "^\nwrong"),
+        (5, "日本語日本語日本", 20, "    ^\n日本語日本語日本"),
+    ],
+)
+def test_a_caret_stands_below_its_column_with_the_sentence_where_there_is_room(column, sentence, width, shown):
+    assert caret(column, sentence, width) == shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_says_what_is_typed_entered_and_left(kind):
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+        prompt.show(kind, "a")
+        prompt.focus()
+        assert pilot.app.said == []
+        await pilot.press("b")
+        assert prompt.text == "ab"
+        await prompt.settle()
+        await pilot.press("enter", "escape")
+        assert pilot.app.said == ["typed", "entered", "left"]
+        assert f"{KINDS[kind]}ab" in lines(pilot.app)[0]
+
+    play(scenario, app=Shell())
+
+
+def test_what_is_wrong_stands_below_until_it_is_mended_and_is_safe_to_show():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+        prompt.show("filter", "abc")
+        prompt.tell("no \x1b[2J[/] here", 2)
+        await until(pilot, lambda: len(lines(pilot.app)) > 1 and "no" in lines(pilot.app)[1])
+        assert lines(pilot.app)[1].index("^") == lines(pilot.app)[0].index("abc") + 1
+        assert "[/]" in lines(pilot.app)[1]
+        assert not unsafe(lines(pilot.app)[1])
+        prompt.tell("")
+        await until(pilot, lambda: "^" not in lines(pilot.app)[1])
+
+    play(scenario, app=Shell())
+
+
+def column(line, text):
+    """The column of the screen where a text begins in a line of it."""
+    return cell_len(line[: line.index(text)])
+
+
+def test_the_caret_stands_below_what_is_wrong_whatever_stands_before_it():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+        text = '"日本語日本語" metod:x'
+        prompt.show("filter", text)
+        prompt.tell("no such key", text.index("metod") + 1)
+        await until(pilot, lambda: len(lines(pilot.app)) > 1 and "^" in lines(pilot.app)[1])
+        line, below = lines(pilot.app)[:2]
+        assert column(line, "metod") == column(below, "^")
+
+    play(scenario, app=Shell())
+
+
+def test_the_caret_goes_with_a_line_that_is_longer_than_the_screen():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+
+        def right():
+            line, below = lines(pilot.app)[:2]
+            return "metod" in line and "^" in below and column(line, "metod") == column(below, "^")
+
+        text = f"method:x metod:x {'y' * 60}"
+        prompt.show("filter", text)
+        prompt.focus()
+        await pilot.pause()
+        await pilot.press("home", "end")
+        await until(pilot, lambda: "metod" not in lines(pilot.app)[0])
+        prompt.tell("no such key", text.index("metod") + 1)
+        await pilot.press("home")
+        await until(pilot, right)
+
+    play(scenario, app=Shell(), size=(60, 10))
+
+
+def test_each_kind_has_its_own_history():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+        for kind in KINDS:
+            prompt.show(kind, f"was {kind}")
+            prompt.remember()
+        for kind in KINDS:
+            prompt.show(kind)
+            prompt.focus()
+            await pilot.press("up")
+            assert prompt.text == f"was {kind}"
+            await pilot.press("down")
+            assert prompt.text == ""
+
+    play(scenario, app=Shell())
+
+
+def test_only_what_can_be_seen_is_pasted():
+    async def scenario(pilot):
+        prompt = pilot.app.query_one(Prompt)
+        prompt.show("filter")
+        prompt.focus()
+        pilot.app.focused.post_message(Paste("a\x1b[2J\u202eb\t日本\ud800\nc"))
+        await until(pilot, lambda: prompt.text)
+        assert prompt.text == "a[2Jb日本"
+
+    play(scenario, app=Shell())

@@ -1,0 +1,175 @@
+"""A list of rows with a cursor: only rows in sight are made, whatever there are."""
+
+import pytest
+from textual.app import App
+
+from mcpspy.tui.widgets.rows import Rows
+from tests.tui.screen import STYLES, play, shown, until
+
+
+class Numbers(Rows):
+    """Rows that say which they are, and remember which of them were made."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+        self.made = set()
+
+    def count(self):
+        return self.number
+
+    def cells(self, place, width):
+        self.made.add(place)
+        return [(f"row {place} ", ""), ("x" * 500, "rows--cursor")]
+
+
+class Shell(App):
+    """Nothing but the list; remembers what was chosen."""
+
+    CSS_PATH = STYLES
+
+    def __init__(self, number):
+        super().__init__()
+        self.rows = Numbers(number)
+        self.chosen = []
+
+    def compose(self):
+        yield self.rows
+
+    def on_mount(self):
+        self.rows.focus()
+
+    def on_rows_chosen(self):
+        self.chosen.append(self.rows.cursor)
+
+
+def keys(number, scenario, size=(80, 10)):
+    app = Shell(number)
+    play(scenario, app=app, size=size)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("pressed", "cursor", "top"),
+    [
+        ("down", 1, 0),
+        ("up j j k", 1, 0),
+        ("pagedown pagedown", 18, 9),
+        ("pagedown pagedown pageup", 9, 9),
+        ("space pagedown ctrl+b", 9, 9),
+        ("end down", 99_999, 99_990),
+        ("G k home", 0, 0),
+    ],
+)
+def test_keys_move_the_cursor_and_what_is_in_sight(pressed, cursor, top):
+    async def scenario(pilot):
+        await pilot.press(*pressed.split())
+        rows = pilot.app.rows
+        await until(pilot, lambda: rows.scroll_offset.y == top)
+        assert rows.cursor == cursor
+        assert shown(rows)[cursor - top].startswith(f"row {cursor} x")
+
+    app = keys(100_000, scenario)
+    assert len(app.rows.made) < 100, "of 100,000 rows"
+
+
+def test_the_selected_row_and_no_other_is_marked():
+    async def scenario(pilot):
+        await pilot.press("down")
+        rows = pilot.app.rows
+        styles = [rows.render_line(y)._segments[0].style.bgcolor for y in range(3)]
+        assert styles[0] == styles[2] != styles[1]
+
+    keys(5, scenario)
+
+
+def test_a_line_is_as_wide_as_the_view():
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        assert [rows.render_line(y).cell_length for y in (0, 4, 5, 9)] == [rows.scrollable_content_region.width] * 4
+        assert shown(rows)[5:] == [""] * 5
+
+    keys(5, scenario)
+
+
+def test_an_empty_list_takes_every_key():
+    async def scenario(pilot):
+        await pilot.press("down", "up", "pagedown", "pageup", "home", "end", "enter")
+        await pilot.click(Numbers, offset=(3, 3))
+        assert pilot.app.rows.cursor == 0
+
+    assert keys(0, scenario).chosen == []
+
+
+def test_enter_chooses_the_selected_row():
+    async def scenario(pilot):
+        await pilot.press("down", "down", "enter")
+
+    assert keys(5, scenario).chosen == [2]
+
+
+def test_a_click_selects_and_a_second_one_chooses():
+    async def scenario(pilot):
+        await pilot.press("pagedown", "pagedown")
+        top = pilot.app.rows.scroll_offset.y
+        await pilot.click(Numbers, offset=(3, 4))
+        assert pilot.app.rows.cursor == top + 4
+        assert pilot.app.chosen == []
+        await pilot.click(Numbers, offset=(3, 4))
+
+    app = keys(100, scenario)
+    assert app.chosen == [app.rows.cursor]
+
+
+def test_a_click_below_the_last_row_changes_nothing():
+    async def scenario(pilot):
+        await pilot.click(Numbers, offset=(3, 8))
+
+    app = keys(5, scenario)
+    assert (app.rows.cursor, app.chosen) == (0, [])
+
+
+def test_rows_that_come_leave_those_in_sight_where_they_are():
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        await pilot.press("pagedown", "pagedown")
+        before = shown(rows), rows.cursor
+        rows.number = 1000
+        rows.rows_changed()
+        await pilot.pause()
+        assert (shown(rows), rows.cursor) == before
+        assert rows.virtual_size.height == 1000
+
+    keys(100, scenario)
+
+
+@pytest.mark.parametrize(("left", "cursor"), [(3, 2), (0, 0)])
+def test_where_rows_go_the_cursor_stays_on_one_there_is(left, cursor):
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        await pilot.press("end")
+        rows.number = left
+        rows.rows_changed()
+        await until(pilot, lambda: rows.scroll_offset.y == 0)
+        assert rows.cursor == cursor
+        assert [line.split(" x")[0] for line in shown(rows)][: left + 1] == [f"row {n}" for n in range(left)] + [""]
+
+    keys(100, scenario)
+
+
+def test_the_selected_row_stays_in_sight_when_the_view_shrinks_and_grows():
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        for _ in range(8):
+            await pilot.press("down")
+        for size in ((40, 4), (200, 60), (10, 1), (80, 10)):
+            await pilot.resize_terminal(*size)
+            await until(
+                pilot,
+                lambda: (
+                    rows.scroll_offset.y <= rows.cursor < rows.scroll_offset.y + rows.scrollable_content_region.height
+                ),
+            )
+        assert rows.cursor == 8
+
+    keys(100, scenario)
