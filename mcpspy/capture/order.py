@@ -35,17 +35,18 @@ class Window:
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, Record]] = deque()  # in the order of the times
         self._bytes = 0
+        self._latest = 0  # the highest time so far
         self._newest: dict[int, int] = {}  # by channel: the time of its newest record
 
     def feed(self, record: Record) -> Iterable[Record]:
         """Take the next record; returns those before which no other is waited for."""
         waiting, t = self._waiting, record.t
         if type(record) is Frame:
-            newest = self._newest
-            if t < newest.get(record.ch, 0):
-                t = newest[record.ch]
+            ch, newest = record.ch, self._newest
+            if t < newest.get(ch, 0):
+                t = newest[ch]
             else:
-                newest[record.ch] = t
+                newest[ch] = t
             self._bytes += len(record.raw)
         elif type(record) is Open:
             t = self._in_channel(record.ch, t)
@@ -54,13 +55,14 @@ class Window:
             del self._newest[record.ch]
         elif type(record) is End and waiting:
             t = max(t, waiting[-1][0])  # whatever else it says, it is the last
-        if not waiting or t >= waiting[-1][0]:  # as nearly always
+        if t >= self._latest:  # as nearly always
+            self._latest = t
             waiting.append((t, record))
-        elif t < waiting[0][0]:
+        elif not waiting or t < waiting[0][0]:
             waiting.appendleft((t, record))
         else:
             waiting.insert(bisect_right(waiting, t, key=_time), (t, record))
-        if waiting[-1][0] - waiting[0][0] <= SPAN and len(waiting) <= RECORDS and self._bytes <= BYTES:
+        if self._latest - waiting[0][0] <= SPAN and len(waiting) <= RECORDS and self._bytes <= BYTES:
             return ()
         return self._ready()
 
@@ -92,5 +94,6 @@ def ordered(records: Iterable[Record]) -> Iterator[Record]:
     """Some records, and no more, in the order of their times."""
     window = Window()
     for record in records:
-        yield from window.feed(record)
+        if ready := window.feed(record):
+            yield from ready
     yield from window.flush()

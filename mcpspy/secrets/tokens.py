@@ -1,10 +1,9 @@
 """Tokens of a known kind, looked for in frames and in texts; both searches are made from the table `KINDS`.
 
-A frame may be large, and nearly every frame holds no token. Nearly every literal has a `-`, a `_`, a `J` or two
-capitals in a row: one search dismisses all of these for most frames. The kinds are grouped by one byte of their
-literal. The regex of a group begins with that byte, which the regex engine finds at the speed of `memchr`, and looks
-back for the beginning of the literal. A text is short, and a kind is looked for where one of its literals stands. Each
-regex is compiled when it is needed first.
+A frame may be large, and nearly every frame holds no token. The kinds are grouped by one byte of their literal, so that
+a few searches for one byte each dismiss most frames. The regex of a group begins with that byte, which the regex engine
+finds at the speed of `memchr`, and looks back for the beginning of the literal. A text is short, and a kind is looked
+for where one of its literals stands. Each regex is compiled when it is needed first.
 """
 
 import re
@@ -13,21 +12,18 @@ from functools import cache
 
 from mcpspy.secrets.patterns import KINDS, Kind
 
-_ANCHORS = "_JKGPCBSAz-.:/p"
+_ANCHORS = "_JKGA-.p"
 """Bytes of literals, the one to search for first: rare in JSON, and in few groups."""
-_MARK = re.compile(rb"[A-Z_-](?:(?<=[J_-])|[A-Z])")
 _SHORT = 256  # characters
 _ESCAPED = r"(?<=\\[nrt]{})"  # behind a line break, in JSON
 
 
 def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     """The name of the kind of the first token in a frame, and the token; None where there is none."""
-    marked, unmarked = _groups()
-    for groups in (marked, unmarked) if _MARK.search(raw) else (unmarked,):
-        for part, pattern, kinds in groups:
-            if part in raw and (found := pattern.search(raw)):
-                kind, offset = kinds[found.lastindex or 0]
-                return kind.name, raw[found.start() - offset : found.end()]
+    for part, search, kinds in _groups():
+        if part in raw and (found := search(raw)):
+            kind, offset = kinds[found.lastindex or 0]
+            return kind.name, raw[found.start() - offset : found.end()]
     return None
 
 
@@ -57,15 +53,14 @@ def _in_frame(kind: Kind, literal: str, place: int) -> str:
     return f"((?<={before})(?:{free}|{_ESCAPED.format(before)}){behind}{kind.rest})"
 
 
-_Group = tuple[bytes, re.Pattern[bytes], list[tuple[Kind, int]]]
+_Group = tuple[bytes, Callable[[bytes], re.Match[bytes] | None], list[tuple[Kind, int]]]
 
 
 @cache
-def _groups() -> tuple[list[_Group], list[_Group]]:
-    """The groups whose literals all have a mark, and the others.
+def _groups() -> list[_Group]:
+    """Of each group what its literals have in common, its search, and for each number of a match the kind.
 
-    Of each what its literals have in common, its regex, and for each number of a match the kind, and where its token
-    begins.
+    With a kind goes the number of bytes from its token's beginning to the match.
     """
     groups: dict[str, dict[str, list[tuple[Kind, str, int]]]] = {}
     for kind in KINDS:
@@ -73,8 +68,7 @@ def _groups() -> tuple[list[_Group], list[_Group]]:
             place = _anchor(literal)
             before = literal[place - 1] if place else ""
             groups.setdefault(literal[place], {}).setdefault(before, []).append((kind, literal, place))
-    marked: list[_Group] = []
-    unmarked: list[_Group] = []
+    found: list[_Group] = []
     for byte, parts in groups.items():
         forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
         for before, members in parts.items():
@@ -85,9 +79,8 @@ def _groups() -> tuple[list[_Group], list[_Group]]:
             beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
         literals = [literal.encode() for members in parts.values() for _, literal, _ in members]
         part = literals[0] if len(literals) == 1 else byte.encode()
-        group = (part, re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()), kinds)
-        (marked if all(map(_MARK.search, literals)) else unmarked).append(group)
-    return marked, unmarked
+        found.append((part, re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()).search, kinds))
+    return found
 
 
 @cache
