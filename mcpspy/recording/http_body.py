@@ -121,9 +121,10 @@ class Body:
             gated["sent"] = self._redacted(gated["sent"])
         whole = Whole()
         frames = whole.feed(self._redacted(raw)) + whole.end() or [(b"", False, False)]
+        rest = ({"op": op} if op else {}) | written(gated)
         for piece, more, _ in frames:
-            rest = ({"op": op} if op else {}) | (written(gated) if gated and not more else {})
             sink.frame(self.number, t, piece, more, cut and not more, rest or None)
+            rest = {"op": op} if op else {}  # the rest of it stands on the first piece
 
     def _redacted(self, raw: bytes) -> bytes:
         """A whole frame without secrets."""

@@ -77,6 +77,17 @@ def test_an_event_that_was_changed_says_what_was_sent():
     ]
 
 
+def test_a_long_frame_says_on_its_first_piece_what_a_gate_did(tmp_path, said):
+    """docs/capture-format.md, `release`; readers look for it there."""
+    recording = Recording(said.append, sink=begin(tmp_path / "a"))
+    body = opened(recording, "message", role="ws", answers=1)
+    body.frame(b"x" * 200_000, 1, op="binary", gated={"sent": None, "by": "gate g", "held": 3})
+    recording.end(2)
+    (frame,) = [it for it in Capture(str(tmp_path / "a")).records() if isinstance(it, Frame)]
+    assert (len(frame.raw), frame.op, frame.dropped, frame.by, frame.held) == (200_000, "binary", True, "gate g", 3)
+    assert said == []
+
+
 def test_a_frame_that_a_gate_decided_on_keeps_no_secret(tmp_path):
     """A-08: neither as it came nor as it was sent."""
     recorder = Recorder()
