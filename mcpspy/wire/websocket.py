@@ -1,4 +1,4 @@
-"""The framing of one direction of a WebSocket after its handshake (RFC 6455, 5), read from a copy of its bytes.
+"""The framing of one direction of a WebSocket after its handshake (RFC 6455, 5).
 
 A frame of the capture is a message: fragments joined, the mask undone. Pings and pongs are frames of their own; the
 close frame is not one, `closing` has its code and reason. Extensions are not supported: the relay lets none be
@@ -9,19 +9,27 @@ from typing import NamedTuple
 
 from mcpspy.wire.lines import PIECE, Lines
 
-_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
-_NAMES = {_TEXT: None, _PING: "ping", _PONG: "pong"}
-_LONGEST_HEAD = 14
+TEXT, BINARY, CLOSE, _PING, _PONG = 1, 2, 8, 9, 10
+_NAMES = {TEXT: None, _PING: "ping", _PONG: "pong"}
+LONGEST_HEAD = 14
+"""Bytes of a WebSocket frame before its payload, at most."""
 
 Quadruple = tuple[bytes, bool, bool, str | None]
 
 
-class _Head(NamedTuple):
+class FrameHead(NamedTuple):
+    """What stands before the payload of a WebSocket frame, which is a message or a fragment of one."""
+
     final: bool
+    """Whether it ends its message."""
+    reserved: bool
+    """Whether an extension has changed the payload: one of the bits RSV1 to RSV3 is set."""
     opcode: int
     mask: bytes
     length: int
-    size: int  # of the head itself
+    """Bytes of the payload."""
+    size: int
+    """Bytes of the head itself."""
 
 
 class Messages(Lines):
@@ -38,7 +46,7 @@ class Messages(Lines):
         self.closing: tuple[int | None, str] | None = None
         """Code and reason of the close frame, once it has come; an empty one has no code."""
         self._pending = b""  # of a head
-        self._head: _Head | None = None  # of the WebSocket frame under way
+        self._head: FrameHead | None = None  # of the WebSocket frame under way
         self._left = 0  # bytes of its payload to come
         self._control = b""  # payload of a control frame
         self._message: int | None = None  # opcode of the message under way
@@ -51,7 +59,7 @@ class Messages(Lines):
         raw, place = self._pending + chunk, 0
         while True:
             if self._head is None:
-                self._head = _parse_head(raw[place : place + _LONGEST_HEAD])
+                self._head = parse_head(raw[place : place + LONGEST_HEAD])
                 if self._head is None:
                     break
                 place += self._head.size
@@ -76,17 +84,17 @@ class Messages(Lines):
     @property
     def _op(self) -> str | None:
         assert self._message is not None
-        return _NAMES.get(self._message, "binary")
+        return op_of(self._message)
 
-    def _begin(self, head: _Head) -> None:
+    def _begin(self, head: FrameHead) -> None:
         self._left = head.length
-        if head.opcode < _CLOSE and self._message is None:
+        if head.opcode < CLOSE and self._message is None:
             self._message = head.opcode
 
-    def _payload(self, head: _Head, part: bytes, out: list[Quadruple]) -> None:
-        plain = _unmask(part, head.mask, head.length - self._left)
+    def _payload(self, head: FrameHead, part: bytes, out: list[Quadruple]) -> None:
+        plain = unmask(part, head.mask, head.length - self._left)
         self._left -= len(part)
-        if head.opcode >= _CLOSE:
+        if head.opcode >= CLOSE:
             self._control = (self._control + plain)[:PIECE]  # 125 bytes, if the peer keeps to the specification
         elif plain:
             pieces: list[tuple[bytes, bool, bool]] = []
@@ -94,23 +102,41 @@ class Messages(Lines):
             self._pieces = self._pieces or bool(pieces)
             out.extend((*piece, self._op) for piece in pieces)
 
-    def _finish(self, head: _Head, out: list[Quadruple]) -> None:
-        if head.opcode < _CLOSE:
+    def _finish(self, head: FrameHead, out: list[Quadruple]) -> None:
+        if head.opcode < CLOSE:
             if head.final:
                 out.append((self._take() if self._parts else b"", False, False, self._op))
                 out.extend(self._later)
                 self._message, self._pieces, self._later = None, False, []
             return
         payload, self._control = self._control, b""
-        if head.opcode == _CLOSE:
+        if head.opcode == CLOSE:
             code = int.from_bytes(payload[:2], "big") if len(payload) > 1 else None
             self.closing = code, payload[2:].decode("utf-8", "replace")
         else:
-            control = (payload, False, False, _NAMES.get(head.opcode, "binary"))
+            control = (payload, False, False, op_of(head.opcode))
             (self._later if self._pieces else out).append(control)
 
 
-def _parse_head(raw: bytes) -> _Head | None:
+def op_of(opcode: int) -> str | None:
+    """What a capture calls a message of that opcode; None for text."""
+    return _NAMES.get(opcode, "binary")
+
+
+def encode(payload: bytes, opcode: int, mask: bytes = b"") -> bytes:
+    """A message in one frame; `mask` is four random bytes from a client, and nothing from a server (RFC 6455, 5.1)."""
+    length = len(payload)
+    masked = 0x80 if mask else 0
+    if length < 126:
+        head = bytes([0x80 | opcode, masked | length])
+    elif length < 1 << 16:
+        head = bytes([0x80 | opcode, masked | 126]) + length.to_bytes(2, "big")
+    else:
+        head = bytes([0x80 | opcode, masked | 127]) + length.to_bytes(8, "big")
+    return head + mask + unmask(payload, mask, 0)
+
+
+def parse_head(raw: bytes) -> FrameHead | None:
     """The head at the start of `raw`; None if it is not all there (RFC 6455, 5.2)."""
     if len(raw) < 2:
         return None
@@ -122,11 +148,11 @@ def _parse_head(raw: bytes) -> _Head | None:
     size = start + (4 if raw[1] & 0x80 else 0)
     if len(raw) < size:
         return None
-    return _Head(bool(raw[0] & 0x80), raw[0] & 0x0F, raw[start:size], length, size)
+    return FrameHead(bool(raw[0] & 0x80), bool(raw[0] & 0x70), raw[0] & 0x0F, raw[start:size], length, size)
 
 
-def _unmask(part: bytes, mask: bytes, offset: int) -> bytes:
-    """Undo the mask of a part that begins `offset` bytes into its payload (RFC 6455, 5.3)."""
+def unmask(part: bytes, mask: bytes, offset: int) -> bytes:
+    """Apply or undo the mask of a part that begins `offset` bytes into its payload (RFC 6455, 5.3)."""
     if not mask or not part:
         return part
     shift = offset % 4

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpspy.wire.lines import PIECE
-from mcpspy.wire.websocket import Messages
+from mcpspy.wire.websocket import BINARY, Messages, encode, parse_head
 from tests.wire.counted import copied_by
 
 OPCODES = {"continuation": 0, None: 1, "binary": 2, "close": 8, "ping": 9, "pong": 10}
@@ -93,6 +93,19 @@ def test_a_close_frame_is_told_apart(payload, expected):
     assert decoder.closing is None
     assert decoder.feed(frame(b"x", mask=b"abcd") + frame(payload, "close", mask=b"abcd")) == [whole(b"x")]
     assert decoder.closing == expected
+
+
+@pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536])
+@pytest.mark.parametrize("mask", [b"", b"\x01\x80\xfe\x37"])
+def test_a_message_is_encoded_in_one_frame(size, mask):
+    """RFC 6455, 5.2 and 5.3: the shortest form of the length."""
+    assert encode(b"a" * size, BINARY, mask) == frame(b"a" * size, "binary", mask=mask)
+    assert split(encode(b"a" * size, BINARY, mask))[-1][3] == "binary"
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(0x80, False), (0xC0, True), (0xA0, True), (0x90, True)])
+def test_the_bits_of_extensions_are_told(bits, expected):
+    assert parse_head(bytes([bits | 1, 0])).reserved is expected
 
 
 def test_many_messages_in_a_chunk_are_not_copied_again_for_each():
