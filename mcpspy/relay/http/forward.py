@@ -39,7 +39,7 @@ from mcpspy.relay.http.http1 import is_chunked, is_upgrade, unread
 from mcpspy.relay.http.local_replies import REASONS, answer
 from mcpspy.relay.http.response import BROKEN, Response, chunk, record
 from mcpspy.relay.http.route import HttpRoute, Surroundings
-from mcpspy.relay.http.tunnel import tunnel
+from mcpspy.relay.http.tunnel import Pump, pump, tunnel
 from mcpspy.relay.http.upstream import protocol_of
 
 if TYPE_CHECKING:
@@ -299,6 +299,11 @@ class ForwardedRequest:
         self.open_response("server", t, headers, message.code, message.reason, head).end(t, "eof")
         self.keep_alive = False
         channels = self.recorded.open_socket(t)
+        forward: Pump = pump
+        if self.relay.gate is not None:
+            from mcpspy.relay.http.gated_tunnel import GatedTunnel
+
+            forward = GatedTunnel(self, self.relay.gate, self.request.protocol, protocol).pump
         await tunnel(
             self.request.protocol,
             protocol,
@@ -306,6 +311,7 @@ class ForwardedRequest:
             channels["server"],
             self.route.now,
             lambda: "shutdown" if self.relay.ending else "abort",
+            forward,
         )
         connection.close()
 

@@ -22,7 +22,7 @@ HELD = 65536
 
 
 class Piece(NamedTuple):
-    """Some of a body with its content coding undone."""
+    """Some of a body with its content coding undone, or of one direction of a WebSocket."""
 
     passes: bytes
     """What is forwarded if nothing is changed."""
@@ -34,6 +34,8 @@ class Piece(NamedTuple):
     """Whether a frame begins that is too long."""
     op: str | None = None
     """What kind of WebSocket message the frame is."""
+    more: bool = False
+    """Whether the frame goes on in the next piece, so that nothing may be forwarded between them."""
 
 
 class EventBlocks:

@@ -6,6 +6,7 @@ bytes go, it is not known what will be changed. What is held keeps the stream op
 has broken off, all goes at once. A body that cannot be decided on passes as it comes.
 """
 
+import functools
 from collections.abc import Callable
 
 from aiohttp.http import HttpVersion11
@@ -19,6 +20,7 @@ from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every
 from mcpspy.relay.http.passage import Passage, terminated
 from mcpspy.relay.http.response import Response, chunk, record
+from mcpspy.relay.http.route import say_once
 from mcpspy.wire.content_coding import Decoder
 
 
@@ -137,13 +139,8 @@ class GatedResponse(Response):
             self._channel(),
             exchange.route.recording,
             write,
-            self._say_unanswered,
+            functools.partial(say_once, exchange),
             render=render,
             first=own,
             close=self._break_off,
         )
-
-    def _say_unanswered(self, sentence: str) -> None:
-        if not self._exchange.route.unanswered:
-            self._exchange.route.unanswered = True
-            self._exchange.relay.say(sentence)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
-from mcpspy.gate.order import FrameOrder, GatedFrame
+from mcpspy.gate.order import FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import PASS, CloseStream, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
@@ -68,6 +68,8 @@ class Passage:
         self._say = say
         self._render = render
         self._reply = reply
+        self._own_frames: list[Reply] = []  # to be forwarded as soon as that is possible
+        self._inside = False  # a frame is being forwarded in pieces
         self._writing = asyncio.Lock()
         self._close = close
         self._room, self._wake = asyncio.Event(), asyncio.Event()  # what waits is less, or other, than before
@@ -109,6 +111,13 @@ class Passage:
     async def take(self, piece: Piece, verdict: "Verdict", t: int) -> None:
         """Forward a frame that was decided on already, as the verdict says."""
         await self._forward(self._enqueue(piece, verdict, t), t)
+
+    async def add(self, reply: Reply) -> None:
+        """Forward a frame of our own, after the frame that is being forwarded in pieces if there is one."""
+        self._own_frames.append(reply)
+        async with self._writing:
+            await self._add_own_frames()
+        await self._until(lambda: len(self._own_frames) < FRAMES)
 
     async def drained(self) -> None:
         """Wait until all has gone that is held."""
@@ -181,12 +190,22 @@ class Passage:
             finally:
                 for part in batch:
                     self._record(part, t, written=written and part in going)
+                    self._inside = isinstance(part, Piece) and part.more
+            await self._add_own_frames()
         for part in batch:
             if isinstance(part, _Frame) and isinstance(part.verdict, Reply) and self._reply:
                 await self._reply(part.verdict)
         if self.closed:
             self._room.set()
             self._close()
+
+    async def _add_own_frames(self) -> None:
+        while self._own_frames and not self._inside and not self.closed:
+            reply = self._own_frames.pop(0)
+            await self._write(self._render(reply.frame, Piece(b"")))
+            gated: Fields = {"from": "mcpspy", "by": reply.by}
+            self._channel.frame(reply.frame, self._recording.clock.now(), gated=gated)
+            self._room.set()
 
     def _sent(self, frame: _Frame) -> bytes:
         """The bytes to forward for a frame."""

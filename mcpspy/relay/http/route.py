@@ -1,6 +1,6 @@
 """Where the paths of the relay lead, and what the parts of one exchange know of the relay and of each other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
@@ -27,9 +27,8 @@ class HttpRoute:
     """Whether the user has been told what OAuth will do here."""
     guarded: bool = False
     """Whether the user has been told that requests are refused in the server's place."""
-
-    unanswered: bool = False
-    """Whether the user has been told that a gate cannot answer a server."""
+    told: set[str] = field(default_factory=set)
+    """What the user has been told of frames that a gate cannot decide on, or not as it wants."""
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""
@@ -78,3 +77,10 @@ class Asked(Protocol):
 
     def mapped(self, reference: str) -> str | None:
         """A URL that the upstream named, as this client has to see it; None where it needs no change."""
+
+
+def say_once(exchange: Asked, sentence: str) -> None:
+    """Tell the user something about what passes the gate of a route."""
+    if sentence not in exchange.route.told:
+        exchange.route.told.add(sentence)
+        exchange.relay.say(sentence)

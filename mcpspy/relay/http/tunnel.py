@@ -5,7 +5,7 @@ business: their close frames pass like all others, and when one of them ends the
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from aiohttp.base_protocol import BaseProtocol
@@ -15,10 +15,11 @@ from aiohttp.http_writer import StreamWriter
 from mcpspy.recording.http_body import Body
 
 _HIGH = 1 << 18  # bytes received and not yet written on, from which a peer has to wait
-_LAST = 1.0  # seconds for the last bytes of a peer that has left to be written on
+LAST = 1.0
+"""Seconds for the last bytes of a peer that has left to be written on."""
 
 
-class _Received:
+class Received:
     """The bytes that one peer sends: aiohttp feeds them in here, in place of a parser of WebSocket frames."""
 
     def __init__(self, protocol: BaseProtocol) -> None:
@@ -64,39 +65,7 @@ class _Received:
         return chunk
 
 
-async def tunnel(
-    client: BaseProtocol,
-    server: BaseProtocol,
-    from_client: Body,
-    from_server: Body,
-    now: Callable[[], int],
-    cut: Callable[[], str],
-) -> None:
-    """Pass bytes between two connections until one of them ends.
-
-    Each direction is recorded into its channel; `cut` says how one ends that did not end itself.
-    """
-    directions = ((client, server, from_client), (server, client, from_server))
-    sources = [_Received(source) for source, _, _ in directions]
-    pumps = [
-        asyncio.create_task(_pump(received, sink, channel, now))
-        for received, (_, sink, channel) in zip(sources, directions, strict=True)
-    ]
-    try:
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for received, pump, (_, _, channel) in zip(sources, pumps, directions, strict=True):
-            if received.ended:
-                await asyncio.wait([pump], timeout=_LAST)
-            pump.cancel()
-            await asyncio.wait([pump])
-            channel.end(now(), cut() if pump.cancelled() else pump.result())
-        for protocol in (client, server):
-            if protocol.transport:
-                protocol.transport.close()
-
-
-async def _pump(source: _Received, sink: BaseProtocol, channel: Body, now: Callable[[], int]) -> str:
+async def pump(source: Received, sink: BaseProtocol, channel: Body, now: Callable[[], int]) -> str:
     """Forward one direction; returns how it ended."""
     writer = StreamWriter(sink, asyncio.get_running_loop())
     while chunk := await source.read():
@@ -108,3 +77,40 @@ async def _pump(source: _Received, sink: BaseProtocol, channel: Body, now: Calla
             return "abort"
         channel.feed(chunk, t)
     return "eof"
+
+
+Pump = Callable[[Received, BaseProtocol, Body, Callable[[], int]], Coroutine[Any, Any, str]]
+
+
+async def tunnel(
+    client: BaseProtocol,
+    server: BaseProtocol,
+    from_client: Body,
+    from_server: Body,
+    now: Callable[[], int],
+    cut: Callable[[], str],
+    pump: Pump = pump,
+) -> None:
+    """Pass bytes between two connections until one of them ends.
+
+    Each direction is recorded into its channel; `cut` says how one ends that did not end itself. A relay with a gate
+    has a `pump` of its own.
+    """
+    directions = ((client, server, from_client), (server, client, from_server))
+    sources = [Received(source) for source, _, _ in directions]
+    pumps = [
+        asyncio.create_task(pump(received, sink, channel, now))
+        for received, (_, sink, channel) in zip(sources, directions, strict=True)
+    ]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for received, task, (_, _, channel) in zip(sources, pumps, directions, strict=True):
+            if received.ended:
+                await asyncio.wait([task], timeout=LAST)
+            task.cancel()
+            await asyncio.wait([task])
+            channel.end(now(), cut() if task.cancelled() else task.result())
+        for protocol in (client, server):
+            if protocol.transport:
+                protocol.transport.close()

@@ -1,0 +1,153 @@
+"""A WebSocket of a relay that has a gate: each message is decided on when it is whole.
+
+The rules. A message that no verdict changes goes on in the fragments and with the masks that it came in; a message of
+the gate's goes in one frame, masked if it goes to the server (RFC 6455, 5.3). Control frames pass as they come, before
+messages that are held; a close frame, like the end of the connection, lets what is held go before it. An answer of a
+gate to one peer waits until a long message on its way to that peer has ended. A verdict that closes the stream ends
+both directions with a close frame of code 1001. What `gated_messages` says cannot be decided on passes, and the user
+is told once unless it is only too long.
+"""
+
+import asyncio
+import contextlib
+import functools
+import os
+from collections.abc import Callable
+
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http_writer import StreamWriter
+
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.verdicts import Pass, Reply
+from mcpspy.recording.http_body import Body
+from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.gated_messages import CLOSES, MessagePieces
+from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.route import Asked, say_once
+from mcpspy.relay.http.tunnel import Received
+from mcpspy.wire.websocket import BINARY, CLOSE, TEXT, encode
+
+_GOING_AWAY = (1001).to_bytes(2, "big")  # RFC 6455, 7.4.1
+_OPCODES = {None: TEXT, "binary": BINARY}
+_OVERTAKES = Pass(overtakes=True)
+
+
+class GatedTunnel:
+    """Both directions of one WebSocket."""
+
+    def __init__(self, exchange: Asked, gate: Gate, client: BaseProtocol, server: BaseProtocol) -> None:
+        """`client` and `server` are the connections to them."""
+        session = object()  # what tells this connection apart for the gate
+        from_client = _GatedDirection(exchange, gate, "client", session, server, self._close)
+        from_server = _GatedDirection(exchange, gate, "server", session, client, self._close)
+        from_client.other, from_server.other = from_server, from_client
+        self._by_sink = {server: from_client, client: from_server}
+
+    async def pump(self, source: Received, sink: BaseProtocol, _: Body, now: Callable[[], int]) -> str:
+        """Forward one direction; returns how it ended."""
+        return await self._by_sink[sink].run(source, now)
+
+    def _close(self) -> None:
+        """A verdict ends the stream."""
+        for direction in self._by_sink.values():
+            direction.stop()
+
+
+class _GatedDirection:
+    """What one peer sends, `sender`, on its way to the connection `sink`."""
+
+    other: "_GatedDirection"
+
+    def __init__(
+        self,
+        exchange: Asked,
+        gate: Gate,
+        sender: str,
+        session: object,
+        sink: BaseProtocol,
+        close: Callable[[], None],
+    ) -> None:
+        self._say = functools.partial(say_once, exchange)
+        self._masked = sender == "client"
+        self._messages = MessagePieces(LIMIT)
+        self._inside = False  # a message is being forwarded in pieces
+        self._closed = False  # a close frame has been forwarded
+        self._source: Received | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._write = StreamWriter(sink, asyncio.get_running_loop()).write
+        self._passage = Passage(
+            gate,
+            gate.facts(sender, "message", session),
+            exchange.recorded.sockets[sender],
+            exchange.route.recording,
+            self._write,
+            self._say,
+            render=self._render,
+            reply=lambda reply: self.other.add(reply),  # noqa: PLW0108 (`other` is set later)
+            close=close,
+        )
+
+    async def run(self, source: Received, now: Callable[[], int]) -> str:
+        """Forward until the source ends or a verdict ends the stream; returns how."""
+        self._source = source
+        try:
+            while not self._stopping and (chunk := await source.read()):
+                t = now()
+                for piece in self._messages.feed(chunk):
+                    if not self._stopping:
+                        await self._forward(piece, t)
+                if self._messages.fault:
+                    self._say(f"{self._messages.fault}; no gate decides on it, and it passes unchanged")
+            await self._passage.end()
+            if self._stopping:
+                await self._end()
+                return "shutdown"
+            await self._passage.feed(self._messages.end(), now())
+        except ConnectionError:
+            return "abort"
+        finally:
+            self._passage.abandon()
+            if self._stopping:
+                self._stopping.cancel()
+        return "eof"
+
+    async def add(self, reply: Reply) -> None:
+        """Send an answer of the gate to the peer that this direction leads to."""
+        if not self._closed:
+            with contextlib.suppress(ConnectionError):  # who reads from that peer finds out, too
+                await self._passage.add(reply)
+
+    def stop(self) -> None:
+        """Let what is held go, and take nothing more."""
+        if not self._stopping:
+            self._stopping = asyncio.create_task(self._hasten())
+            if self._source:
+                self._source.feed_eof()
+
+    async def _hasten(self) -> None:
+        with contextlib.suppress(ConnectionError):  # who reads finds out, too
+            await self._passage.end()
+
+    async def _forward(self, piece: Piece, t: int) -> None:
+        if piece.frame is None:
+            if piece.op == CLOSES:
+                await self._passage.end()
+                self._closed = True
+            self._inside = True
+            await self._passage.feed([piece], t)
+            self._inside = piece.more
+        elif piece.op in _OPCODES:
+            await self._passage.feed([piece], t)
+        else:
+            await self._passage.take(piece, _OVERTAKES, t)
+
+    async def _end(self) -> None:
+        """Send a close frame, if that is possible now; nobody waits until it has been taken."""
+        if not (self._closed or self._inside):
+            await self._write(self._encoded(_GOING_AWAY, CLOSE), drain=False)
+
+    def _render(self, frame: bytes, piece: Piece) -> bytes:
+        return self._encoded(frame, _OPCODES.get(piece.op, BINARY))
+
+    def _encoded(self, payload: bytes, opcode: int) -> bytes:
+        return encode(payload, opcode, os.urandom(4) if self._masked else b"")

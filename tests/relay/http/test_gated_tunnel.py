@@ -1,0 +1,385 @@
+"""WebSocket messages pass a gate: what it names is changed, and all else goes on byte for byte."""
+
+import asyncio
+import json
+
+import pytest
+
+from mcpspy.capture.records import Close, Frame, Release
+from mcpspy.gate.gate import LIMIT
+from tests.relay.http.test_tunnel import MASK, opened
+from tests.relay.stage import scripted, stage
+from tests.wire.test_websocket import frame
+
+CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search"}}'
+RESULT = b'{"jsonrpc":"2.0","id":7,"result":{}}'
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
+OTHER = b'{"jsonrpc":"2.0","method":"notifications/other"}'
+CANCEL = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}'
+CALLS = {"from": "client", "method": "tools/call"}
+NOTES = {"from": "server", "method": "notifications/message"}
+MINUTE = 60_000_000_000
+GOING_AWAY = b"\x03\xe9"
+
+
+def gate(action, **when):
+    return [{"name": "g", "when": when or CALLS, "action": action}]
+
+
+def masked(payload, *rest):
+    return frame(payload, *rest, mask=MASK) if rest else frame(payload, mask=MASK)
+
+
+async def arrives(peer, payload, op=None):
+    """The next frame that a peer gets is this one; returns its mask."""
+    head = await peer.read(2)
+    length = head[1] & 0x7F
+    if length > 125:
+        head += await peer.read(2 if length == 126 else 8)
+        length = int.from_bytes(head[2:], "big")
+    mask = await peer.read(4) if head[1] & 0x80 else b""
+    assert head + mask + await peer.read(length) == frame(payload, op, mask=mask)
+    return mask
+
+
+def frames(there, ch=None):
+    return [it for it in there.records(Frame) if ch in (None, it.ch)]
+
+
+@scripted
+async def test_what_no_gate_names_passes_byte_for_byte(tmp_path):
+    """Fragments and masks as they came, a ping between fragments at once; both directions."""
+    async with stage(tmp_path, gates=gate({"drop": True}, method="never")) as there:
+        client, server, _ = await opened(there)
+        begun, ping = frame(CALL[:9], None, False, MASK), frame(b"!", "ping", mask=MASK)
+        rest = frame(CALL[9:], "continuation", mask=MASK)
+        await client.send(begun, ping)
+        assert await server.read(len(ping)) == ping
+        await client.send(rest[:3])
+        await client.send(rest[3:])
+        assert await server.read(len(begun + rest)) == begun + rest
+        answer = frame(RESULT, "binary")
+        await server.send(answer, frame(b"", "pong"))
+        assert await client.read(len(answer) + 2) == answer + frame(b"", "pong")
+        bye = frame(b"\x0f\xa1bye", "close", mask=MASK)
+        await client.send(bye)
+        assert await server.read(len(bye)) == bye
+        await server.send(frame(b"\x03\xe8", "close"))
+        assert await client.read(4) == frame(b"\x03\xe8", "close")
+        server.close()
+        assert await client.gone() == "eof"
+    assert [(it.raw, it.op) for it in frames(there, 3)] == [(b"!", "ping"), (CALL, None)]
+    assert [(it.raw, it.op) for it in frames(there, 4)] == [(RESULT, "binary"), (b"", "pong")]
+    assert not any(it.by or it.dropped or it.held or it.undecided for it in frames(there))
+    closes = {it.ch: (it.how, it.code, it.reason) for it in there.records(Close) if it.ch > 2}
+    assert closes == {3: ("abort", 4001, "bye"), 4: ("eof", 1000, None)}
+
+
+@scripted
+async def test_a_changed_message_is_masked_for_the_server_alone(tmp_path):
+    """RFC 6455, 5.3."""
+    gates = [*gate({"send": ["1", "2" * 200]}), {"name": "h", "when": NOTES, "action": {"repeat": 2}}]
+    async with stage(tmp_path, gates=gates) as there:
+        client, server, _ = await opened(there)
+        await client.send(frame(CALL[:9], None, False, MASK), frame(CALL[9:], "continuation", mask=MASK))
+        first = await arrives(server, b"1")
+        second = await arrives(server, b"2" * 200)
+        assert len(first) == len(second) == 4
+        assert first != second
+        await server.send(frame(NOTE, "binary"))
+        assert await client.read(2 * len(frame(NOTE))) == frame(NOTE, "binary") * 2
+    assert [(it.raw, it.sent, it.by, it.sender) for it in frames(there, 3)] == [
+        (CALL, b"1", "gate g", None),
+        (b"2" * 200, None, "gate g", "mcpspy"),
+    ]
+    assert [(it.raw, it.sent, it.by, it.op) for it in frames(there, 4)] == [
+        (NOTE, NOTE, "gate h", "binary"),
+        (NOTE, None, "gate h", "binary"),
+    ]
+
+
+@scripted
+async def test_a_dropped_message_goes_nowhere_and_an_answered_one_back(tmp_path):
+    gates = gate({"drop": True}, method="notifications/*") + gate({"answer": '{"result":{}}'}, method="*")
+    async with stage(tmp_path, gates=gates) as there:
+        client, server, _ = await opened(there)
+        await client.send(masked(NOTE), masked(CALL))
+        assert await arrives(client, RESULT) == b""
+        await server.send(frame(NOTE), frame(CALL))
+        assert len(await arrives(server, RESULT)) == 4
+    assert [(it.raw, it.dropped, it.by, it.sender) for it in frames(there, 3)] == [
+        (NOTE, True, "gate g", None),
+        (CALL, True, "gate g", None),
+        (RESULT, False, "gate g", "mcpspy"),
+    ]
+    assert [(it.raw, it.dropped, it.sender) for it in frames(there, 4)] == [
+        (RESULT, False, "mcpspy"),
+        (NOTE, True, None),
+        (CALL, True, None),
+    ]
+
+
+@scripted
+async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_path):
+    """Another message may not stand between its fragments (RFC 6455, 5.4)."""
+    async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:
+        client, server, _ = await opened(there)
+        begun, rest = frame(b"a" * (LIMIT + 1), None, False), frame(b"b", "continuation")
+        await server.send(begun)
+        assert await client.read(len(begun)) == begun
+        await client.send(masked(CALL), frame(b"!", "ping", mask=MASK))
+        assert await arrives(server, b"!", "ping")
+        await server.send(frame(b"!", "pong"), rest)
+        assert await client.read(3) == frame(b"!", "pong")
+        assert await client.read(len(rest)) == rest
+        await arrives(client, RESULT)
+    long, pong, answer = frames(there, 4)
+    assert (long.raw, long.undecided) == (b"a" * (LIMIT + 1) + b"b", True)
+    assert (pong.op, pong.undecided) == ("pong", False)
+    assert (answer.raw, answer.sender) == (RESULT, "mcpspy")
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+@scripted
+async def test_a_held_message_keeps_its_order_and_holds_up_nothing_else(tmp_path, who):
+    """Control frames and the other direction go on."""
+    hold = gate({"delay": 300_000_000}, method="notifications/message")
+    async with stage(tmp_path, gates=hold) as there:
+        client, server, _ = await opened(there)
+        peer, other = (client, server) if who == "client" else (server, client)
+        mask, back = (MASK, b"") if who == "client" else (b"", MASK)
+        held = [frame(NOTE, mask=mask), frame(OTHER, mask=mask)]
+        await peer.send(*held, frame(b"!", "ping", mask=mask))
+        assert await other.read(len(frame(b"!", mask=mask))) == frame(b"!", "ping", mask=mask)
+        await other.send(frame(RESULT, mask=back))
+        assert await peer.read(len(frame(RESULT, mask=back))) == frame(RESULT, mask=back)
+        assert await other.read(len(b"".join(held))) == b"".join(held)
+    ch = 3 if who == "client" else 4
+    assert [(it.raw, it.held, it.by) for it in frames(there, ch)] == [
+        (NOTE, 1, "gate g"),
+        (OTHER, 2, "gate g"),
+        (b"!", None, None),
+    ]
+    first, second = there.records(Release)
+    assert (first.held, first.how, second.held, second.how) == (1, "delayed", 2, "delayed")
+    assert first.t - frames(there, ch)[0].t >= 300_000_000
+
+
+@pytest.mark.parametrize("end", [frame(b"\x03\xe8", "close", mask=MASK), b""], ids=["close frame", "end"])
+@scripted
+async def test_the_end_of_the_sender_lets_all_go_before_it(tmp_path, end):
+    """Also a message that is not whole."""
+    async with stage(tmp_path, gates=gate({"hold": MINUTE})) as there:
+        client, server, _ = await opened(there)
+        whole = masked(CALL) + masked(OTHER)
+        cut = frame(b"cut", None, False, MASK)
+        await client.send(whole, cut, end)
+        client.close()
+        assert await server.read(len(whole + cut + end)) == whole + cut + end
+        assert await server.gone() == "eof"
+    assert [(it.held, it.how, it.dropped) for it in there.records(Release)] == [
+        (1, "closed", False),
+        (2, "closed", False),
+    ]
+    assert [(it.raw, it.cut) for it in frames(there, 3)] == [(CALL, False), (OTHER, False), (b"cut", True)]
+    close = {it.ch: it for it in there.records(Close)}[3]
+    assert (close.how, close.code) == ("eof", 1000 if end else None)
+
+
+@scripted
+async def test_a_receiver_that_leaves_drops_what_is_held(tmp_path):
+    async with stage(tmp_path, gates=gate({"hold": MINUTE}, **NOTES)) as there:
+        client, server, _ = await opened(there)
+        await server.send(frame(NOTE), frame(b"!", "ping"))
+        assert await client.read(3) == frame(b"!", "ping")
+        client.close()
+        assert await server.gone() == "eof"
+    (release,) = there.records(Release)
+    assert (release.how, release.dropped) == ("closed", True)
+
+
+@scripted
+async def test_a_cancellation_drops_the_held_request_and_itself(tmp_path):
+    """As on stdio (docs/capture-format.md, `release`)."""
+    async with stage(tmp_path, gates=gate({"hold": MINUTE})) as there:
+        client, server, _ = await opened(there)
+        await client.send(masked(CALL), masked(CANCEL), masked(OTHER))
+        assert await server.read(len(masked(OTHER))) == masked(OTHER)
+    (release,) = there.records(Release)
+    assert (release.how, release.dropped, release.by) == ("cancelled", True, "gate g")
+    assert [(it.raw, it.dropped, it.by) for it in frames(there, 3)][1] == (CANCEL, True, "gate g")
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+@scripted
+async def test_a_closing_gate_ends_both_sides_with_a_close_frame(tmp_path, who):
+    """What the other direction holds goes first."""
+    sender = {"from": who, "method": "tools/call"}
+    gates = gate({"close": True}, **sender) + gate({"hold": MINUTE}, method="roots/*")
+    roots = b'{"jsonrpc":"2.0","id":1,"method":"roots/list"}'
+    async with stage(tmp_path, gates=gates) as there:
+        client, server, _ = await opened(there)
+        peer, other = (client, server) if who == "client" else (server, client)
+        mask, back = (MASK, b"") if who == "client" else (b"", MASK)
+        await other.send(frame(roots, mask=back), frame(b"!", "ping", mask=back))
+        assert await peer.read(len(frame(b"!", mask=back))) == frame(b"!", "ping", mask=back)
+        await peer.send(frame(OTHER, mask=mask), frame(CALL, mask=mask), frame(NOTE, mask=mask))
+        assert await other.read(len(frame(OTHER, mask=mask))) == frame(OTHER, mask=mask)
+        assert bool(await arrives(other, GOING_AWAY, "close")) is (who == "client")
+        assert await peer.read(len(frame(roots, mask=back))) == frame(roots, mask=back)
+        assert bool(await arrives(peer, GOING_AWAY, "close")) is (who == "server")
+        assert [await peer.gone(), await other.gone()] == ["eof", "eof"]
+    ch = 3 if who == "client" else 4
+    assert [(it.raw, it.dropped, it.by) for it in frames(there, ch)] == [(OTHER, False, None), (CALL, True, "gate g")]
+    (release,) = there.records(Release)
+    assert (release.how, release.dropped) == ("closed", False)
+    assert {there.how()[3], there.how()[4]} == {"shutdown"}
+
+
+@scripted
+async def test_a_closing_gate_does_not_break_into_a_long_message(tmp_path):
+    async with stage(tmp_path, gates=gate({"close": True})) as there:
+        client, server, _ = await opened(there)
+        begun = frame(b"a" * (2 * LIMIT))[:-1]
+        await server.send(begun)
+        assert await client.read(len(begun)) == begun
+        await client.send(masked(CALL))
+        assert await arrives(server, GOING_AWAY, "close")
+        assert await client.rest() == b""
+    assert [(it.cut, it.undecided) for it in frames(there, 4)] == [(True, True)]
+
+
+@pytest.mark.parametrize("parts", [1, 5])
+@scripted
+async def test_a_message_over_1_mib_passes_undecided(tmp_path, parts):
+    size = LIMIT // parts + 1
+    long = frame(b"a" * size, None, parts == 1, MASK)
+    long += b"".join(frame(b"a" * size, "continuation", it == parts - 2, MASK) for it in range(parts - 1))
+    async with stage(tmp_path, gates=gate({"drop": True}, **{"from": "client"})) as there:
+        client, server, _ = await opened(there)
+        await client.send(long, masked(b"x" * 100_000), frame(b"!", "ping", mask=MASK))
+        assert await server.read(len(long)) == long
+        assert await server.read(7) == frame(b"!", "ping", mask=MASK)
+    assert [(len(it.raw), it.undecided, it.dropped, it.op) for it in frames(there, 3)] == [
+        (parts * size, True, False, None),
+        (100_000, False, True, None),
+        (1, False, False, "ping"),
+    ]
+    assert there.stderr == b""
+
+
+@scripted
+async def test_a_long_message_waits_for_what_is_held(tmp_path):
+    async with stage(tmp_path, gates=gate({"delay": 50_000_000})) as there:
+        client, server, _ = await opened(there)
+        stream = masked(CALL) + masked(b"a" * (LIMIT + 1)) + masked(OTHER)
+        await client.send(stream)
+        assert await server.read(len(stream)) == stream
+    assert [(it.held, it.undecided) for it in frames(there, 3)] == [(1, False), (None, True), (None, False)]
+
+
+@scripted
+async def test_while_much_is_held_nothing_more_is_read(tmp_path):
+    """The client's own writes wait then."""
+    message = masked(CALL + b" " * 200_000)
+    async with stage(tmp_path, gates=gate({"hold": MINUTE})) as there:
+        client, server, _ = await opened(there)
+        sending = asyncio.create_task(client.send(message * 200))
+        while len(frames(there, 3)) < 6:
+            await server.send(frame(b"", "ping"))  # the other direction goes on
+            assert await client.read(2) == frame(b"", "ping")
+        assert not sending.done()
+        assert len(frames(there, 3)) == 6
+        sending.cancel()
+
+
+@scripted
+async def test_an_extension_that_was_not_negotiated_passes_and_is_said_once(tmp_path):
+    """RFC 7692: permessage-deflate sets RSV1; the handshake has lost the offer, so nobody should."""
+    coded = bytearray(masked(b"coded"))
+    coded[0] |= 0x40
+    async with stage(tmp_path, gates=gate({"drop": True}, **{"from": "client"})) as there:
+        client, server, _ = await opened(there)
+        await client.send(bytes(coded) * 2, masked(b"{}"), frame(b"!", "ping", mask=MASK))
+        assert await server.read(2 * len(coded)) == bytes(coded) * 2
+        assert await server.read(7) == frame(b"!", "ping", mask=MASK)
+    assert [(it.raw, it.undecided, it.dropped) for it in frames(there, 3)] == [
+        (b"coded", True, False),
+        (b"coded", True, False),
+        (b"{}", False, True),
+        (b"!", False, False),
+    ]
+    assert there.stderr.count(b"extension that was not negotiated") == 1
+
+
+@scripted
+async def test_the_end_of_the_proxy_records_what_is_held_as_not_forwarded(tmp_path):
+    async with stage(tmp_path, gates=gate({"hold": MINUTE})) as there:
+        client, server, _ = await opened(there)
+        await client.send(masked(CALL), frame(b"!", "ping", mask=MASK))
+        await server.read(7)
+        assert await there.end() == 0
+    (release,) = there.records(Release)
+    assert (release.how, release.dropped) == ("closed", True)
+    assert (there.how()[3], there.how()[4]) == ("shutdown", "shutdown")
+
+
+@scripted
+async def test_aiohttp_on_both_sides_sees_valid_frames(tmp_path):
+    """A real client that offers compression and checks masks, fragments and close codes; so does the server."""
+    import aiohttp
+    from aiohttp import web
+
+    async def serve(request):
+        socket = web.WebSocketResponse(compress=True)
+        await socket.prepare(request)
+        await socket.ping(b"are you there")
+        async for message in socket:
+            value = json.loads(message.data)
+            await socket.send_str(
+                json.dumps({"jsonrpc": "2.0", "id": value["id"], "result": {"size": len(message.data)}})
+            )
+        return socket
+
+    app = web.Application()
+    app.router.add_get("/ws", serve)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = site._server.sockets[0].getsockname()[1]
+    gates = [
+        {"name": "answer", "when": {"method": "a"}, "action": {"answer": '{"result":{"text":"' + "t" * 70_000 + '"}}'}},
+        {"name": "twice", "when": {"kind": "result", "method": "b"}, "action": {"repeat": 2}},
+        {"name": "late", "when": {"method": "c"}, "action": {"delay": 20_000_000}},
+        {"name": "other", "when": {"method": "d"}, "action": {"send": '{"id":9}'}},
+        {"name": "close", "when": {"method": "e"}, "action": {"close": True}},
+    ]
+    try:
+        async with (
+            stage(tmp_path, gates=gates, url=f"http://127.0.0.1:{port}/ws") as there,
+            aiohttp.ClientSession() as session,
+            session.ws_connect(f"http://127.0.0.1:{there.port}/ws", compress=15, max_msg_size=0) as socket,
+        ):
+            assert not socket.compress
+
+            def request(method, padding):
+                return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"x": "x" * padding}}
+
+            async def ask(method, count=1, padding=0):
+                await socket.send_str(json.dumps(request(method, padding)))
+                return [(await socket.receive_json())["result"] for _ in range(count)]
+
+            assert await ask("a") == [{"text": "t" * 70_000}]
+            assert await ask("plain", padding=LIMIT + 5) == [{"size": LIMIT + len(json.dumps(request("plain", 5)))}]
+            first, second = await ask("b", 2)
+            assert first == second
+            await ask("c")
+            assert await ask("d") == [{"size": 8}]
+            await socket.send_str('{"jsonrpc":"2.0","id":1,"method":"e"}')
+            closing = await socket.receive()
+            assert (closing.type, closing.data) == (aiohttp.WSMsgType.CLOSE, 1001)
+    finally:
+        await runner.cleanup()
+    names = ["answer", "answer", "twice", "twice", "late", "late", "other", "close"]
+    assert [it.by for it in frames(there) if it.by] == [f"gate {name}" for name in names]
