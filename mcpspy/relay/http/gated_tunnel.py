@@ -100,6 +100,7 @@ class _GatedDirection:
                     self._say(f"{self._messages.fault}; no gate decides on it, and it passes unchanged")
             await self._passage.end()
             if self._stopping:
+                await self._passage.drained()
                 await self._end()
                 return "shutdown"
             await self._passage.feed(self._messages.end(), now())
