@@ -73,7 +73,7 @@ class FrameOrder:
         """Take the next frame and return what goes now; it waits itself if it has got a number."""
         verdict = frame.verdict
         if isinstance(verdict, Pass) and verdict.overtakes and frame.until is None:
-            waiting = self._request(verdict.cancels)
+            waiting = self.find(verdict.cancels)
             if waiting is None:
                 return [frame]
             if len(waiting.ids) == 1:
@@ -98,6 +98,10 @@ class FrameOrder:
                 frame.until, frame.how, frame.verdict = None, how, verdict or frame.verdict
         return self._ready(None)
 
+    def find(self, key: "Key | None") -> GatedFrame | None:
+        """The frame that waits with a request of that id."""
+        return next((frame for frame in self._waiting if key in frame.ids), None) if key else None
+
     def expire(self, t: int) -> list[GatedFrame]:
         """What may go at the time `t`."""
         return self._ready(t)
@@ -119,7 +123,3 @@ class FrameOrder:
             going.append(self._waiting.pop(0))
             self._size -= len(going[-1].raw)
         return going
-
-    def _request(self, key: "Key | None") -> GatedFrame | None:
-        """The frame that waits with a request of that id."""
-        return next((frame for frame in self._waiting if key in frame.ids), None) if key else None

@@ -30,8 +30,30 @@ class _Flushing:
         return self._compress(plain) + self._flush()
 
 
+class _Stacked:
+    """Several codings, in the order in which they are applied."""
+
+    def __init__(self, encoders: list[Encoder]) -> None:
+        self._encoders = encoders
+
+    def encode(self, plain: bytes) -> bytes:
+        for coder in self._encoders:
+            plain = coder.encode(plain)
+        return plain
+
+    def finish(self) -> bytes:
+        rest = b""
+        for coder in self._encoders:
+            rest = (coder.encode(rest) if rest else b"") + coder.finish()
+        return rest
+
+
 def encoder(encoding: str) -> Encoder | None:
-    """An encoder for a Content-Encoding value; None where there is none, such as for several codings."""
+    """An encoder for a Content-Encoding value, which may list several codings; None where it has an unknown one."""
+    if "," in encoding:
+        each = [encoder(coding) for coding in encoding.split(",") if coding.strip().lower() not in ("", "identity")]
+        known = [it for it in each if it]
+        return _Stacked(known) if known and len(known) == len(each) else None
     coding = encoding.strip().lower()
     if coding in ("gzip", "x-gzip", "deflate"):
         zipper = zlib.compressobj(wbits=15 if coding == "deflate" else 31)

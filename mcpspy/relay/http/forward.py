@@ -202,8 +202,8 @@ class ForwardedRequest:
         """Let the gate decide on the body; False where the request goes no further."""
         from mcpspy.relay.http.gated_request import collect, decide, too_long
 
-        if self._whole is None and first(self.headers, b"expect") is None:
-            body, whole = await collect(self.request.content)
+        if self._whole is None:
+            body, whole = await collect(self.request, head)
             self._undecided = too_long(body)
             if not whole:
                 self._begun = body

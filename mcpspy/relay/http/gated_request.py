@@ -1,23 +1,32 @@
 """The body of a request on its way through the gate of the relay: JSON of at most 1 MiB, decided on as a whole.
 
 A request that is dropped or answered never reaches the upstream: the client gets status 202, or the answer with status
-200. Several frames in the place of one stand in the same body, one after the other.
+200. Several frames in the place of one stand in the same body, one after the other. A cancellation in another request
+of the session drops a request that is held, and is dropped itself; one that is held in a batch goes on.
+
+A client that waits for leave to send its body (`Expect: 100-continue`) gets it here, and the upstream is asked when the
+body is known. A body with a content coding that is unknown passes undecided, and the user is told once.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from aiohttp import web
-from aiohttp.streams import StreamReader
+from aiohttp.http import HttpVersion11
 
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, Hold, Pass, Reply, Send
+from mcpspy.gate.verdicts import PASS, Drop, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.encoders import coded, encoder
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.heads import Head, every
 from mcpspy.relay.http.passage import Passage
-from mcpspy.relay.http.route import Asked
+from mcpspy.relay.http.route import Asked, say_once
 from mcpspy.wire.content_coding import Decoder
+
+if TYPE_CHECKING:
+    from mcpspy.gate.messages import Key
+    from mcpspy.gate.verdicts import Verdict
 
 
 def too_long(body: bytes) -> bool:
@@ -25,8 +34,13 @@ def too_long(body: bytes) -> bool:
     return len(body) > LIMIT
 
 
-async def collect(content: StreamReader) -> tuple[bytes, bool]:
+async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool]:
     """What has come of a body, up to somewhat more than may be decided on; and whether it is whole."""
+    content = request.content
+    if any(name.lower() == b"expect" for name, _ in head.headers):
+        if request.version >= HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")  # RFC 9110, 10.1.1
+        head.drop(b"expect", "gate")
     parts, size = [], 0
     try:
         while not content.at_eof() and size <= LIMIT:
@@ -48,13 +62,19 @@ async def decide(
     decoder = Decoder(encoding)
     plain = b"".join(decoder.feed(body))
     decoder.end()
-    if not plain or decoder.fault or not (decoder.plain or encoder(encoding)):
+    if decoder.fault or not (decoder.plain or encoder(encoding)):
+        say_once(exchange, "a request has a content coding that cannot be undone; such requests pass undecided")
+        return PASS
+    if not plain:
         return PASS
     t = exchange.route.now()
     facts = gate.facts("client", "body", exchange.session)
-    verdict = gate.decide(plain, facts, t)
+    verdict: Verdict = gate.decide(plain, facts, t)
     if isinstance(verdict, Pass):
-        return verdict
+        by = await _cancel(exchange, verdict.cancels) if verdict.cancels else ""
+        if not by:
+            return verdict
+        verdict = Drop(by)
     if isinstance(verdict, Send | Hold) and not chunked:
         head.chunk(verdict.by)
     channel = begin()
@@ -78,10 +98,13 @@ async def decide(
         render=lambda frame, _: coded(frame, encoding),
         reply=reply,
     )
+    waiting = (exchange.session, passage)
+    exchange.route.held.append(waiting)
     try:
         await passage.take(Piece(body, plain), verdict, t)
         await passage.drained()
     finally:
+        exchange.route.held.remove(waiting)
         passage.abandon()
     channel.end(exchange.route.now(), "eof")
     if out:
@@ -93,6 +116,16 @@ async def decide(
     else:
         await _answer(exchange, answers[0] if answers else None)
     return None
+
+
+async def _cancel(exchange: Asked, key: "Key") -> str:
+    """Drop the request of that id if it is held in this session; returns who held it, else nothing."""
+    for session, passage in exchange.route.held:
+        if session == exchange.session:
+            by = await passage.cancel(key)
+            if by:
+                return by
+    return ""
 
 
 async def _answer(exchange: Asked, reply: Reply | None) -> None:

@@ -3,7 +3,9 @@
 The rules. The head of a JSON body waits until the verdict is known, so that it changes only if the body does. A coded
 event stream is decoded, and encoded again with a flush after each write, whatever the verdicts are: when the first
 bytes go, it is not known what will be changed. What is held keeps the stream open when the upstream has ended; if it
-has broken off, all goes at once. A body that cannot be decided on passes as it comes.
+has broken off, all goes at once. A body that changes goes in chunks; to a client of HTTP/1.0, which knows none, it goes
+without a length, and the connection ends with it. A body that cannot be decided on passes as it comes: one that is too
+long or broken off, or has a content coding that is unknown, of which the user is told once.
 """
 
 import functools
@@ -23,6 +25,8 @@ from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import say_once
 from mcpspy.wire.content_coding import Decoder
 
+_UNDECIDED = "a response has a content coding that cannot be undone; such responses pass undecided"
+
 
 class GatedResponse(Response):
     """What the upstream answers, on its way through the gate."""
@@ -31,19 +35,17 @@ class GatedResponse(Response):
         gate = self._exchange.relay.gate
         encoding = every(self._headers, b"content-encoding")
         json = "json" in every(self._headers, b"content-type").lower()
-        modern = self._exchange.request.version >= HttpVersion11  # a length that changes needs chunks
-        possible = modern or (self._events and not self._chunked and not self._delimited)
-        if gate is None or self._empty or self._metadata or not (json or self._events) or not possible:
+        if gate is None or self._empty or self._metadata or not (json or self._events):
             return await super()._stream(head)
         if not Decoder(encoding).plain and (Decoder(encoding).fault or encoder(encoding) is None):
+            say_once(self._exchange, _UNDECIDED)
             return await super()._stream(head)
         return await (self._stream_events if self._events else self._stream_json)(head, gate, encoding)
 
     async def _stream_events(self, head: Head, gate: Gate, encoding: str) -> bool:
         exchange = self._exchange
         if self._delimited and not self._chunked:
-            head.chunk("gate")
-            self._chunked = True
+            self._change_length(head, "gate")
         own = Gate([EndpointGate(exchange.mapped)], exchange.relay.say) if self._held else None
         self._held = None
         await exchange.request.writer.write(head.encode())
@@ -82,6 +84,8 @@ class GatedResponse(Response):
         decoder = Decoder(encoding)
         plain = b"".join(decoder.feed(body))
         decoder.end()
+        if ended and decoder.fault:
+            say_once(self._exchange, _UNDECIDED)
         if not ended or decoder.fault or len(plain) > LIMIT or not plain:
             return await self._go_on(head, body, t, ended=ended, broken=broken, undecided=size > LIMIT)
         facts = gate.facts("server", "body", self._exchange.session)
@@ -89,8 +93,7 @@ class GatedResponse(Response):
         if isinstance(verdict, Pass):
             return await self._go_on(head, body, t, ended=True, broken=False, undecided=verdict.undecided)
         if not self._chunked:
-            head.chunk(verdict.by)
-            self._chunked = self._delimited = True
+            self._change_length(head, verdict.by)
         await self._exchange.request.writer.write(head.encode())
         self._open(head)
         passage = self._passage(gate, facts, None, None, lambda frame, _: coded(frame, encoding))
@@ -99,10 +102,23 @@ class GatedResponse(Response):
             await passage.drained()
             if passage.closed:
                 return False
-            await self._exchange.request.writer.write(chunk(b"", last=True))
+            if self._chunked:
+                await self._exchange.request.writer.write(chunk(b"", last=True))
         finally:
             passage.abandon()
         return True
+
+    def _change_length(self, head: Head, by: str) -> None:
+        """Make a head fit a body whose length is not known yet."""
+        exchange = self._exchange
+        if exchange.request.version >= HttpVersion11:
+            head.chunk(by)
+            self._chunked = self._delimited = True
+        elif self._delimited:
+            self._delimited = exchange.keep_alive = False
+            head.drop(b"content-length", by)
+            head.headers = [field for field in head.headers if field[0].lower() != b"connection"]
+            exchange.say_whether_we_close(head)
 
     async def _go_on(self, head: Head, body: bytes, t: int, *, ended: bool, broken: bool, undecided: bool) -> bool:
         """Forward a body as it came, from its beginning, which has come already."""

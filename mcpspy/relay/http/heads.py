@@ -74,6 +74,13 @@ class Head:
         self.headers = [field for field in self.headers if field[0].lower() not in (b"content-length", *CHUNKED)]
         self.change(b"Transfer-Encoding", b"chunked", by)
 
+    def drop(self, name: bytes, by: str) -> None:
+        """Forward no field of a name in lower case."""
+        for field_ in [field_ for field_ in self.headers if field_[0].lower() == name]:
+            self.headers.remove(field_)
+            self.sent.setdefault("headers", []).append([text(field_[0]), None])
+            self._because(by)
+
     def retarget(self, method: str, target: str, by: str) -> None:
         """Ask for `target` instead."""
         self.line = request_line(method, target)

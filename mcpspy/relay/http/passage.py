@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.order import FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import PASS, CloseStream, Pass, Reply, Send
+from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import Piece
 
 if TYPE_CHECKING:
+    from mcpspy.gate.messages import Key
     from mcpspy.gate.verdicts import AtOnce, Verdict
 
 
@@ -99,6 +100,14 @@ class Passage:
     def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> Awaitable[None]:
         """Let the held frame with that number go, with another verdict if one is given."""
         return self._forward(self._own(self._order.release(held, how, verdict)), self._recording.clock.now())
+
+    async def cancel(self, key: "Key") -> str:
+        """Drop the request of that id if it is held, and no other in its frame; returns who held it, else nothing."""
+        frame = self._order.find(key)
+        if frame is None or frame.held is None or len(frame.ids) != 1:
+            return ""
+        await self.release(frame.held, "cancelled", Drop(frame.by))
+        return frame.by
 
     def abandon(self) -> None:
         """Record that what waits is not forwarded: nobody takes it any more."""

@@ -14,6 +14,7 @@ from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
     from mcpspy.gate.gate import Gate
+    from mcpspy.relay.http.passage import Passage
 
 
 @dataclass(slots=True)
@@ -29,6 +30,9 @@ class HttpRoute:
     """Whether the user has been told that requests are refused in the server's place."""
     told: set[str] = field(default_factory=set)
     """What the user has been told of frames that a gate cannot decide on, or not as it wants."""
+
+    held: list[tuple[str, "Passage"]] = field(default_factory=list)
+    """The sessions and bodies of requests that wait for a gate."""
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""

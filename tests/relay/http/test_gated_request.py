@@ -5,7 +5,8 @@ import json
 import pytest
 
 from mcpspy.capture.records import Frame, Release
-from tests.relay.http.test_forward import CALL, OK, POST
+from mcpspy.relay.http.encoders import coded
+from tests.relay.http.test_forward import CALL, LAST, OK, POST
 from tests.relay.stage import scripted, stage
 
 ANSWER = '{"result":{"content":[]}}'
@@ -118,3 +119,101 @@ async def test_a_client_that_leaves_drops_what_is_held(tmp_path):
         client.abort()
     (release,) = there.records(Release)
     assert (release.how, release.dropped) == ("closed", True)
+
+
+def post(body, head=POST, **fields):
+    """A request; fields are header lines."""
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items()).encode()
+    return head + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def cancelling(request_id):
+    return b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%b}}' % request_id
+
+
+@scripted
+async def test_a_cancellation_in_another_post_drops_the_held_request_and_itself(tmp_path):
+    """Only in the same session, and only the request of that id."""
+    async with stage(tmp_path, gates=gate({"hold": 60_000_000_000})) as there:
+        client = await there.client()
+        await client.send(post(CALL, Mcp_Session_Id="one"))
+        while not there.records(Frame):
+            await client.send(b"")
+        for body, session in ((cancelling(b"7"), "two"), (cancelling(b"8"), "one")):
+            other, server, _ = await there.both(post(body, Mcp_Session_Id=session))
+            assert await server.read(len(body)) == body
+            await server.send(LAST)
+            assert (await other.until(b"{}")).startswith(b"HTTP/1.1 200 OK\r\n")
+        other = await there.client()
+        await other.send(post(cancelling(b"7"), Mcp_Session_Id="one"))
+        for peer in (client, other):
+            assert (await peer.head()).startswith(b"HTTP/1.1 202 Accepted\r\n")
+        assert there.arrived.empty()
+    (release,) = there.records(Release)
+    assert (release.held, release.how, release.dropped, release.by) == (1, "cancelled", True, "gate g")
+    cancelled = [it for it in there.records(Frame) if it.raw == cancelling(b"7")]
+    assert [(it.dropped, it.by) for it in cancelled] == [(False, None), (True, "gate g")]
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+@scripted
+async def test_a_client_that_waits_for_leave_to_send_gets_it_here(tmp_path, version):
+    """RFC 9110, 10.1.1; a server ignores the field in a request of HTTP/1.0."""
+    async with stage(tmp_path, gates=gate({"send": "[]"})) as there:
+        client = await there.client()
+        head = POST.replace(b"HTTP/1.1", b"HTTP/" + version)
+        await client.send(head + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(CALL))
+        if version == b"1.1":
+            assert await client.head() == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await client.send(CALL)
+        server = await there.server()
+        head = await server.head()
+        if version == b"1.1":
+            assert b"Expect" not in head
+        assert await server.read(12) == b"2\r\n[]\r\n0\r\n\r\n"
+        await server.send(OK)
+        assert (await client.until(b"{}")).startswith(b"HTTP/1.1 200 OK\r\n")
+    if version == b"1.1":
+        opened = there.opens()[0]
+        assert ["Expect", None] in opened.sent["headers"]
+        assert "gate" in opened.by
+    assert there.records(Frame)[0].sent == b"[]"
+
+
+@scripted
+async def test_a_long_body_that_waited_for_leave_passes(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True})) as there:
+        client = await there.client()
+        large = CALL + b" " * (2 << 20)
+        await client.send(POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(large))
+        assert await client.head() == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await client.send(large)
+        server = await there.server()
+        await server.head()
+        assert await server.read(len(large)) == large
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    assert [it.undecided for it in there.records(Frame) if it.ch == 1] == [True]
+
+
+@scripted
+async def test_a_body_with_several_content_codings_is_decided_on(tmp_path):
+    async with stage(tmp_path, gates=gate({"send": "[]"})) as there:
+        body = coded(CALL, "gzip, br")
+        _, server, head = await there.both(post(body, Content_Encoding="gzip, br"))
+        assert b"Content-Encoding: gzip, br\r\n" in head
+        chunk = await server.until(b"\r\n0\r\n\r\n")
+        sent = coded(b"[]", "gzip, br")
+        assert chunk == b"%x\r\n%b\r\n0\r\n\r\n" % (len(sent), sent)
+    assert there.records(Frame)[0].sent == b"[]"
+
+
+@scripted
+async def test_a_content_coding_that_is_unknown_passes_and_is_said_once(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True})) as there:
+        for _ in range(2):
+            client, server, _ = await there.both(post(CALL, Content_Encoding="exi"))
+            assert await server.read(len(CALL)) == CALL
+            await server.send(LAST)
+            await client.until(b"{}")
+    assert there.stderr.count(b"a request has a content coding that cannot be undone") == 1

@@ -152,3 +152,57 @@ async def test_a_server_cannot_be_answered_over_http_and_that_is_said_once(tmp_p
         await client.head()
         assert await client.read(len(chunk(request * 2))) == chunk(request * 2)
     assert there.stderr.count(b"cannot answer a server over HTTP") == 1
+
+
+@pytest.mark.parametrize("keep_alive", [b"", b"Connection: keep-alive\r\n"])
+@pytest.mark.parametrize("action", [{"send": "[]"}, {"delay": 20_000_000}], ids=["changed", "delayed"])
+@scripted
+async def test_json_to_a_client_of_http_1_0_ends_with_the_connection(tmp_path, action, keep_alive):
+    """RFC 9112, 6.3 and 9.3: it knows no chunks."""
+    async with stage(tmp_path, gates=gate(action, **RESULTS)) as there:
+        asked = ASK.replace(b"HTTP/1.1\r\n", b"HTTP/1.0\r\n" + keep_alive)
+        client, server, _ = await there.both(asked)
+        await server.read(len(CALL))
+        await server.send(JSON % len(RESULT), RESULT)
+        head = await client.head()
+        assert (b"Content-Length" in head, b"Transfer-Encoding" in head) == (False, False)
+        assert head.count(b"Connection:") == head.count(b"Connection: close") == 1
+        assert await client.rest() == (b"[]" if "send" in action else RESULT)
+    assert ["Content-Length", None] in there.opens()[1].sent["headers"]
+    assert there.how() == {1: "eof", 2: "eof"}
+
+
+@scripted
+async def test_what_is_unchanged_keeps_its_length_for_a_client_of_http_1_0(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True}, method="never")) as there:
+        client, server, _ = await there.both(ASK.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        await server.read(len(CALL))
+        await server.send(JSON % len(RESULT), RESULT)
+        assert b"Content-Length: %d\r\n" % len(RESULT) in await client.head()
+        assert await client.read(len(RESULT)) == RESULT
+
+
+@scripted
+async def test_events_to_a_client_of_http_1_0_end_with_the_connection(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True}, **NOTES)) as there:
+        events = NOTE + b"\n" + OTHER + b"\n"
+        client, server, _ = await there.both(GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        length = b"Content-Length: %d\r\n\r\n" % len(events)
+        await server.send(STREAM.replace(b"Transfer-Encoding: chunked\r\n\r\n", length), events)
+        assert b"Content-Length" not in await client.head()
+        assert await client.rest() == OTHER + b"\n"
+    assert there.how()[2] == "eof"
+
+
+@scripted
+async def test_a_content_coding_that_is_unknown_passes_and_is_said_once(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True}, **RESULTS)) as there:
+        for _ in range(2):
+            client, server, _ = await there.both(ASK)
+            await server.read(len(CALL))
+            await server.send(
+                JSON.replace(b"\r\n\r\n", b"\r\nContent-Encoding: exi\r\nConnection: close\r\n\r\n") % len(RESULT),
+                RESULT,
+            )
+            assert await client.until(RESULT[-1:] * 2) != b""
+    assert there.stderr.count(b"a response has a content coding that cannot be undone") == 1
