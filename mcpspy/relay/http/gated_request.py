@@ -2,7 +2,8 @@
 
 A request that is dropped or answered never reaches the upstream: the client gets status 202, or the answer with status
 200. Several frames in the place of one stand in the same body, one after the other. A cancellation in another request
-of the session drops a request that is held, and is dropped itself; one that is held in a batch goes on.
+of the session drops a request that is held, and is dropped itself; one that is held in a batch goes on. Sessions are
+told apart by Mcp-Session-Id: without it, as in HTTP+SSE, the cancellation passes, and the held request goes on.
 
 A client that waits for leave to send its body (`Expect: 100-continue`) gets it here, and the upstream is asked when the
 body is known. A body with a content coding that is unknown passes undecided, and the user is told once.
@@ -120,7 +121,7 @@ async def decide(
 
 async def _cancel(exchange: Asked, key: "Key") -> str:
     """Drop the request of that id if it is held in this session; returns who held it, else nothing."""
-    for session, passage in exchange.route.held:
+    for session, passage in list(exchange.route.held):
         if session == exchange.session:
             by = await passage.cancel(key)
             if by:

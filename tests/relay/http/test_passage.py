@@ -8,10 +8,12 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
 from mcpspy.gate.compiled import CompiledGate
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import Drop, Send
+from mcpspy.gate.messages import read
+from mcpspy.gate.order import FRAMES
+from mcpspy.gate.verdicts import Drop, Reply, Send
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
-from mcpspy.relay.http.gated_body import EventBlocks
+from mcpspy.relay.http.gated_body import EventBlocks, Piece
 from mcpspy.relay.http.passage import Passage
 from tests.relay.stage import scripted
 from tests.transcript import begin
@@ -105,3 +107,49 @@ async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
     stream.passage.abandon()
     (release,) = stream.records(Release)
     assert release.dropped
+
+
+@scripted
+async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces(tmp_path):
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.passage.add(Reply(b"1\n", "gate g"))
+    await stream.passage.feed([Piece(b"data: ", more=True)], 1)
+    await stream.passage.add(Reply(b"2\n", "gate g"))
+    await stream.passage.feed([Piece(b"x\n", more=True)], 1)
+    assert stream.out == [b"1\n", b"data: ", b"x\n"]
+    await stream.passage.feed([Piece(b"\n")], 1)
+    assert stream.out[3:] == [b"\n", b"2\n"]
+    assert [(it.raw, it.sender, it.by) for it in stream.records(Frame)] == [
+        (b"1\n", "mcpspy", "gate g"),
+        (b"data: x\n", None, None),
+        (b"2\n", "mcpspy", "gate g"),
+    ]
+
+
+@scripted
+async def test_only_so_many_frames_of_ours_wait(tmp_path):
+    """Who has them sent waits then, and reads no more."""
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.passage.feed([Piece(b"data: ", more=True)], 1)
+    for _ in range(FRAMES - 1):
+        await stream.passage.add(Reply(b"1", "gate g"))
+    adding = asyncio.create_task(stream.passage.add(Reply(b"1", "gate g")))
+    await asyncio.sleep(0)
+    assert not adding.done()
+    await stream.passage.feed([Piece(b"x\n\n")], 1)
+    await adding
+    assert len(stream.out) == FRAMES + 2
+
+
+@scripted
+async def test_a_request_that_is_held_alone_can_be_cancelled(tmp_path):
+    hold = {"name": "g", "when": {}, "action": {"hold": 60_000_000_000}}
+    stream = Stream(tmp_path / "capture.jsonl", hold)
+    ask = '{"jsonrpc":"2.0","id":%d,"method":"a"}'
+    await stream.feed(f"data: {ask % 1}\n\ndata: [{ask % 2},{ask % 3}]\n\n".encode())
+    ids = [read(b'{"id":%d,"method":"a"}' % number, "body")[0].id for number in (1, 2, 4)]
+    assert [await stream.passage.cancel(key) for key in ids] == ["gate g", "", ""]
+    assert stream.out == []
+    (release,) = stream.records(Release)
+    assert (release.held, release.how, release.dropped, release.by) == (1, "cancelled", True, "gate g")
+    stream.passage.abandon()
