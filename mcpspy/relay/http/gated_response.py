@@ -87,7 +87,8 @@ class GatedResponse(Response):
         if ended and decoder.fault:
             say_once(self._exchange, _UNDECIDED)
         if not ended or decoder.fault or len(plain) > LIMIT or not plain:
-            return await self._go_on(head, body, t, ended=ended, broken=broken, undecided=size > LIMIT)
+            undecided = max(size, len(plain)) > LIMIT
+            return await self._go_on(head, body, t, ended=ended, broken=broken, undecided=undecided)
         facts = gate.facts("server", "body", self._exchange.session)
         verdict = gate.decide(plain, facts, t)
         if isinstance(verdict, Pass):

@@ -15,8 +15,7 @@ from aiohttp.http_writer import StreamWriter
 from mcpspy.recording.http_body import Body
 
 _HIGH = 1 << 18  # bytes received and not yet written on, from which a peer has to wait
-LAST = 1.0
-"""Seconds for the last bytes of a peer that has left to be written on."""
+_LAST = 1.0  # seconds for the last bytes of a peer that has left to be written on
 
 
 class Received:
@@ -107,7 +106,7 @@ async def tunnel(
     finally:
         for received, task, (_, _, channel) in zip(sources, pumps, directions, strict=True):
             if received.ended:
-                await asyncio.wait([task], timeout=LAST)
+                await asyncio.wait([task], timeout=_LAST)
             task.cancel()
             await asyncio.wait([task])
             channel.end(now(), cut() if task.cancelled() else task.result())

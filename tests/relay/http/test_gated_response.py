@@ -3,6 +3,7 @@
 import pytest
 
 from mcpspy.capture.records import Frame, Release
+from mcpspy.relay.http.encoders import coded
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.http.test_forward import CALL, GET, POST, STREAM, chunk
 from tests.relay.stage import scripted, stage
@@ -206,3 +207,17 @@ async def test_a_content_coding_that_is_unknown_passes_and_is_said_once(tmp_path
             )
             assert await client.until(RESULT[-1:] * 2) != b""
     assert there.stderr.count(b"a response has a content coding that cannot be undone") == 1
+
+
+@scripted
+async def test_json_that_is_too_long_once_it_is_decoded_passes_undecided(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True}, **RESULTS)) as there:
+        body = b'{"a":"%b"}' % (b"x" * (2 << 20))
+        packed = coded(body, "gzip")
+        client, server, _ = await there.both(ASK)
+        await server.read(len(CALL))
+        await server.send(JSON.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n") % len(packed), packed)
+        await client.head()
+        assert await client.read(len(packed)) == packed
+    answer = next(it for it in there.records(Frame) if it.ch == 2)
+    assert (answer.raw, answer.undecided, answer.by) == (body, True, None)
