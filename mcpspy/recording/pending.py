@@ -74,13 +74,16 @@ class Pending:
             if SIGN_OF_MCP.search(seen):
                 self.accept()
         if self._kept is not None:
-            self._size += len(raw) + _RECORD
-            if self._size > LIMIT:
-                self.discard()
-            else:
-                self._kept.append((Pending.frame, ch, t, raw, more, cut, rest))
+            self._keep(len(raw) + (len(str(rest)) if rest else 0), Pending.frame, ch, t, raw, more, cut, rest)
         elif self._sink:
             self._sink.frame(self._numbers[ch], t, raw, more, cut, rest)
+
+    def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
+        """What became of a held frame; held frames are numbered by the gate, alike here and in the capture."""
+        if self._kept is not None:
+            self._keep(len(str(rest)), Pending.release, t, held, how, rest)
+        elif self._sink:
+            self._sink.release(t, held, how, rest)
 
     def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
         """A channel ends."""
@@ -88,6 +91,14 @@ class Pending:
             self._kept.append((Pending.close, ch, t, how, rest))
         elif self._sink:
             self._sink.close(self._numbers[ch], t, how, rest)
+
+    def _keep(self, size: int, *call: Any) -> None:
+        """Keep a record whose content has that size, unless that makes too many bytes."""
+        self._size += size + _RECORD
+        if self._size > LIMIT:
+            self.discard()
+        elif self._kept is not None:
+            self._kept.append(call)
 
     @property
     def _sink(self) -> "Sink | None":

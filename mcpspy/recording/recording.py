@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     class Sink(Protocol):
         """What takes the records of channels: the writer of a capture, or what keeps them until MCP is recognised.
 
-        Only a writer takes the others: gaps, signals, releases and the end.
+        Only a writer takes the others: gaps, signals and the end.
         """
 
         path: str
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
         def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, Any] | None = None) -> None:
             """A frame, or with `more` a piece of one."""
+
+        def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
+            """What became of a held frame."""
 
         def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
             """A channel ends."""

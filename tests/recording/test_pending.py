@@ -81,3 +81,27 @@ def test_a_capture_that_could_not_be_begun_takes_nothing():
     pending.accept()
     pending.frame(1, 1, CALL, False, False)
     assert pending.discarded
+
+
+def test_what_became_of_a_held_frame_waits_for_the_sign_too():
+    """M-04: frames that a gate holds before MCP is recognised; their numbers are the gate's."""
+    begun = Begun()
+    recording = Recording([].append, sink=Pending(begun, ""))
+    recording.record(lambda sink: sink.open(1, 0, "client", "request", "body"))
+    recording.record(lambda sink: sink.frame(1, 1, b"{}", False, False, {"by": "gate g", "held": 7}))
+    recording.release(2, 7, "edited", {"sent": b"[]", "by": "gate g"})
+    assert begun.count == 0
+    recording.record(lambda sink: sink.frame(1, 3, CALL, False, False))
+    recording.release(4, 8, "expired", {})
+    assert [call for call in begun.recorder.calls if call[0] == "release"] == [
+        ("release", 2, 7, "edited", {"sent": "[]", "by": "gate g"}),
+        ("release", 4, 8, "expired", {}),
+    ]
+
+
+def test_kept_releases_are_bounded_too():
+    begun = Begun()
+    pending = Pending(begun, "")
+    for number in range(LIMIT // 64 + 1):
+        pending.release(1, number, "expired", {})
+    assert pending.discarded
