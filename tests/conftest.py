@@ -1,6 +1,50 @@
 import os
+import signal
+import sys
+import threading
+import traceback
 
 import pytest
+
+_PYTHONS_OWN = {signal.SIGPIPE, signal.SIGXFSZ}
+"""What every Python ignores."""
+_LEFT = 10  # seconds that a thread may outlive the tests
+
+
+def heed_signals():
+    """Undo what the tests were started with: `nohup` ignores SIGHUP, a shell's background job SIGINT and SIGQUIT.
+
+    Our processes keep what they inherit, as they must (S-02), so a test of signals would wait in vain.
+    """
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - _PYTHONS_OWN:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+heed_signals()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home_of_its_own(tmp_path_factory):
+    """No test, and no other process of tests, shares a home with the user or with this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+def pytest_unconfigure():
+    """A thread that a test has left must not keep us from ending."""
+    main = threading.main_thread()
+    for thread in threading.enumerate():
+        if thread is main or thread.daemon or "PYTEST_XDIST_WORKER" in os.environ:
+            continue
+        thread.join(_LEFT)
+        if thread.is_alive():
+            print(f"a test has left the thread {thread.name}:", file=sys.stderr)
+            traceback.print_stack(sys._current_frames().get(thread.ident), file=sys.stderr)
+            sys.stderr.flush()
+            os._exit(1)
 
 
 @pytest.hookimpl(wrapper=True)

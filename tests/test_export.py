@@ -80,7 +80,7 @@ def server():
             pass
 
     serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Remember)
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.02})
+    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{serving.server_port}", asked
     serving.shutdown()

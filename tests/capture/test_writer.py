@@ -6,7 +6,6 @@ import fcntl
 import itertools
 import json
 import os
-import subprocess
 import sys
 from contextlib import contextmanager
 
@@ -21,6 +20,7 @@ from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Release
 from mcpspy.capture.writer import create
 from mcpspy.wire.lines import Lines
+from tests import limits
 from tests.transcript import WALL, begin, finish
 
 HEADER = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": ["node", "weather.js"]}
@@ -520,7 +520,7 @@ def test_a_file_that_reaches_its_size_limit_goes_on_when_it_may(tmp_path):
     """The real thing, not a fake: a short write, then EFBIG."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(module.__file__)))
     command = [sys.executable, "-c", LIMITED, str(tmp_path / "a"), root]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    run = limits.run(command, capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("1\n", "")
     found = read(tmp_path / "a")
     frames = [int(record.raw.split()[0]) for record in found if isinstance(record, Frame)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy import cli
+from tests import limits
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, finish, record
 
@@ -196,7 +197,7 @@ def test_a_capture_that_cannot_be_read_stops_the_run(tmp_path, check):
 def test_findings_in_a_live_capture_come_as_they_are_made(tmp_path):
     writer = begin(tmp_path / "a")
     command = [sys.executable, "-m", "mcpspy", "check", "--follow", str(tmp_path / "a")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+    with limits.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
         record(writer, FAULTY)
         lines = [following.stdout.readline() for _ in range(4)]
         assert following.poll() is None

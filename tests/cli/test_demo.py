@@ -14,6 +14,7 @@ import pytest
 from mcpspy import cli
 from mcpspy.capture.listing import captures
 from mcpspy.capture.reader import Capture
+from tests import limits
 from tests.relay.harness import LIMIT, running, until
 
 COMMAND = [sys.executable, "-m", "mcpspy", "demo"]
@@ -232,7 +233,7 @@ def test_a_tui_that_fails_leaves_no_process(folder, demo, terminal, started):
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_quiet_and_leaves_no_process(folder, group):
     """Ctrl-C goes to the whole group; a supervisor tells only the one it knows."""
-    with subprocess.Popen(
+    with limits.Popen(
         COMMAND,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -261,7 +262,7 @@ def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
     pty = pytest.importorskip("pty")
     for environ, coloured in ((os.environ, True), (os.environ | {"NO_COLOR": "1"}, False)):
         ours, theirs = pty.openpty()
-        with subprocess.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=theirs, env=environ) as process:
+        with limits.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=theirs, env=environ) as process:
             os.close(theirs)
             out = b""
             while chunk := read(ours):
@@ -274,6 +275,6 @@ def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
 
 def read(fd):
     try:
-        return os.read(fd, 65536)
+        return limits.read(fd, 65536)
     except OSError:  # EIO: the last process with the terminal has ended
         return b""

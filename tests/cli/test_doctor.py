@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests import limits
 from tests.relay.harness import LIMIT, running
 
 DEMO = ["-m", "mcpspy.demo.server"]
@@ -63,7 +64,7 @@ def test_a_signal_leaves_no_server(cursor, home):
     source = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
     cursor.write_text(json.dumps({"mcpServers": {"s": {"command": sys.executable, "args": ["-c", source]}}}))
     doctor = [sys.executable, "-m", "mcpspy", "doctor", "s"]
-    with subprocess.Popen(doctor, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with limits.Popen(doctor, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         server = int(pid.read_text())
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=LIMIT)

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests import limits
 from tests.peers import prepare
 from tests.relay.interception import certificate, intercepting, needs_mitmproxy
 
@@ -32,7 +33,7 @@ def mcpspy(home, *arguments, python=sys.executable):
 
 
 @pytest.mark.skipif(
-    subprocess.run([sys.executable, "-c", "import mitmproxy"], capture_output=True, check=False).returncode == 0,
+    limits.run([sys.executable, "-c", "import mitmproxy"], capture_output=True, check=False).returncode == 0,
     reason="mitmproxy is installed beside the tests",
 )
 @pytest.mark.parametrize("command", [("mitm", "--allow", "h"), ("ca", "export"), ("ca", "env")], ids=" ".join)
@@ -154,7 +155,7 @@ def test_it_goes_on_where_nobody_reads_its_address(tmp_path):
     os.close(read)
     command = [prepare.python("mitm"), "-m", "mcpspy", "mitm", "--allow", "h", "--listen", ":0"]
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    with subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environ) as mitm:
+    with limits.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environ) as mitm:
         os.close(write)
         try:
             assert "cannot write the output, which is http://127.0.0.1:" in mitm.stderr.readline()
@@ -205,7 +206,7 @@ def test_several_that_make_the_authority_at_once_agree(tmp_path):
     """Each would leave half of its own: a certificate that does not belong to the key."""
     command = [prepare.python("mitm"), "-m", "mcpspy", "ca", "export"]
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environ) for _ in range(3)]
+    both = [limits.Popen(command, stdout=subprocess.PIPE, env=environ) for _ in range(3)]
     said = {each.communicate(timeout=LIMIT)[0] for each in both}
     folder = tmp_path / ".mcpspy" / "ca"
     assert len(said) == 1

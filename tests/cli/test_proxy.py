@@ -10,6 +10,7 @@ import pytest
 
 from mcpspy.cli import main
 from mcpspy.clients import checks
+from tests import limits
 
 LIMIT = 20
 
@@ -124,7 +125,7 @@ def test_it_does_not_relay_to_itself_by_the_name_of_the_machine(tmp_path):
 def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, listen, warned, url, how):
     """A warning where others can reach it (H-02)."""
     command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", listen, "--capture-dir", str(tmp_path)]
-    process = subprocess.Popen(
+    process = limits.Popen(
         [*command, "http://127.0.0.1:1/a/mcp?b=%7e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
@@ -157,7 +158,7 @@ def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
     (tmp_path / ".mcpspy").mkdir()
     (tmp_path / ".mcpspy" / "routes.json").write_text(json.dumps(routes))
     command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as relay:
+    with limits.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as relay:
         line = relay.stdout.readline()
         relay.send_signal(signal.SIGTERM)
         out, err = relay.communicate(timeout=LIMIT)
@@ -185,7 +186,7 @@ def test_the_routes_that_install_made_are_served(tmp_path):
         subprocess.run(install, env=home, check=True, capture_output=True, timeout=LIMIT)
         assert '"http://127.0.0.1:6278/remote/mcp?a=b"' in config.read_text()
         command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", f"127.0.0.1:{port}"]
-        with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, text=True) as relay:
+        with limits.Popen(command, env=home, stdout=subprocess.PIPE, text=True) as relay:
             try:
                 assert relay.stdout.readline() == f"http://127.0.0.1:{port}/remote/\n"
                 with socket.create_connection(("127.0.0.1", port), LIMIT) as client:
@@ -216,7 +217,7 @@ def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeyp
     command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
     for clients, served in ((["cursor"], "a"), (["vscode"], "b"), (["cursor", "vscode"], "ab")):
         words = [*command, *(word for client in clients for word in ("--from", client))]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as relay:
+        with limits.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as relay:
             lines = [relay.stdout.readline() for _ in served]
             monkeypatch.setattr(checks, "PORT", int(lines[0].split(":")[2].split("/")[0]))
             for server in "ab":

@@ -12,6 +12,7 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.replay.client import drive, stdio
+from tests import limits
 from tests.relay.harness import LIMIT, python, running, until
 from tests.replay.scripts import INITIALIZE, INITIALIZED, SERVER, call, result
 from tests.replay.test_run import CLOCK
@@ -174,7 +175,7 @@ def test_a_signal_ends_the_replay_and_the_server(mcpspy, number):
     argv = [sys.executable, "-m", "mcpspy", "replay", "weather.jsonl", "--update", "--", *hang]
     before = Path("weather.jsonl").read_bytes()
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(argv, start_new_session=True, **pipes) as process:
+    with limits.Popen(argv, start_new_session=True, **pipes) as process:
         until(lambda: Path("started").exists(), "the start of the server")
         os.killpg(process.pid, number)
         assert process.communicate(timeout=LIMIT) == (b"", b"")

@@ -14,6 +14,7 @@ from mcpspy.capture.reader import Capture, Records
 from mcpspy.cli.show import _title, line
 from mcpspy.errors import CaptureError
 from mcpspy.timeline import final_rows, rows, to_json
+from tests import limits
 from tests.transcript import begin, capture, finish, record, records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
@@ -403,7 +404,7 @@ def test_colours_are_for_terminals(tmp_path, show, monkeypatch):
 
 def process(*arguments, **options):
     command = [sys.executable, "-m", "mcpspy", "show", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, **options)
+    return limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, **options)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
@@ -448,7 +449,7 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
     for arguments in (["show", str(path)], ["ls", str(tmp_path)]):
         with open("/dev/full", "wb") as full:
             command = [sys.executable, "-m", "mcpspy", *arguments]
-            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+            done = limits.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
         assert (done.returncode, done.stderr) == (2, b"mcpspy: cannot write the output: No space left on device\n")
 
 

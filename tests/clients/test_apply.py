@@ -10,6 +10,7 @@ import pytest
 from mcpspy.clients import apply
 from mcpspy.clients.apply import check_writable, forget, load, recall, remember, replace, write_private
 from mcpspy.errors import ConfigError
+from tests import limits
 
 TEXT = b'\xef\xbb\xbf{"a": 1}\r\n'
 
@@ -62,7 +63,7 @@ def test_what_is_no_file_or_too_large_is_not_read(path, monkeypatch):
 
 
 def test_drafts_of_killed_processes_are_removed_and_those_of_others_stay(path, home):
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+    with limits.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     dead, mine, living, other = (f"mcp.json.mcpspy-{end}" for end in (ended.pid, os.getpid(), os.getppid(), "x"))
     for name in (dead, mine, living, other):

@@ -163,7 +163,7 @@ def test_the_routes_of_a_proxy_are_told_by_its_answer(answer, there):
                 connection.recv(1000)
                 connection.sendall(head + answer if answer else b"\0\r\n")
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         assert routes_at(server.getsockname()[1]) == there
         thread.join(LIMIT)

@@ -92,7 +92,11 @@ def test_two_that_save_at_once_wait_for_each_other(home, monkeypatch):
     def meanwhile(path, content):
         if not threads:
             more = {"b": Route("https://b", {})}
-            threads.append(threading.Thread(target=routes.save, args=[more | {"c": Route("https://c", {"x": ("/",)})}]))
+            threads.append(
+                threading.Thread(
+                    target=routes.save, args=[more | {"c": Route("https://c", {"x": ("/",)})}], daemon=True
+                )
+            )
             threads[0].start()
             threads[0].join(0.2)
             assert threads[0].is_alive()

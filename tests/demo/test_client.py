@@ -13,6 +13,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End
 from mcpspy.demo.client import Client
 from mcpspy.timeline import final_rows
+from tests import limits
 from tests.demo.official import validate
 from tests.relay.harness import LIMIT, running, until
 
@@ -146,7 +147,7 @@ def interruptible():
 def test_interrupted_it_takes_the_server_with_it(tmp_path, number, status):
     path = tmp_path / "a.jsonl"
     command = [*COMMAND, "-o", path, "--pace", "0.2"]
-    with subprocess.Popen(
+    with limits.Popen(
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -168,7 +169,7 @@ def test_interrupted_it_takes_the_server_with_it(tmp_path, number, status):
 def test_a_server_that_dies_is_one_line_and_exit_status_1(tmp_path):
     path = tmp_path / "a.jsonl"
     command = [*COMMAND, "-o", path, "--pace", "0.2"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as client:
+    with limits.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as client:
         until(lambda: path.exists() and b"initialize" in path.read_bytes(), "the session")
         [wrap] = children(client.pid)
         os.kill(wrap, signal.SIGKILL)

@@ -8,6 +8,7 @@ import jsonschema_rs
 import pytest
 
 from mcpspy.demo.server import Server
+from tests import limits
 from tests.demo.official import validate
 
 STRAY = "Fetching forecast for Oslo…".encode()
@@ -255,7 +256,7 @@ def test_by_hand_it_answers_line_by_line_until_its_input_ends():
 
 def test_it_answers_while_its_input_stays_open():
     command = [sys.executable, "-m", "mcpspy.demo.server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+    with limits.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         server.stdin.flush()
         assert json.loads(server.stdout.readline())["result"] == {}
@@ -267,7 +268,7 @@ def test_it_answers_while_its_input_stays_open():
 def test_it_ends_quietly_when_nobody_reads_its_answers():
     command = [sys.executable, "-m", "mcpspy.demo.server"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as server:
+    with limits.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as server:
         server.stdout.close()
         server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         server.stdin.flush()

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 
+from tests import limits
 from tests.peers import prepare
 
 PATHS = {"http": "/mcp", "sse": "/sse", "ws": "/ws"}
@@ -15,7 +16,7 @@ LIMIT = 30  # seconds until a process that ends, or a server that starts, is giv
 @contextlib.contextmanager
 def running(command, **popen):
     """A process whose standard output is read."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
+    process = limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
     try:
         yield process
     finally:

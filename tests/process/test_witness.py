@@ -2,12 +2,12 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import limits
 from tests.relay.harness import LIMIT, end_group, running, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what the witness holds")
@@ -32,7 +32,7 @@ for line in open(0, buffering=1):
 """
 
 
-class Asker(subprocess.Popen):
+class Asker(limits.Popen):
     """A process with a witness."""
 
     def __init__(self):

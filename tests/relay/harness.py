@@ -11,12 +11,13 @@ from pathlib import Path
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
+from tests import limits
 
 LIMIT = 30  # seconds that anything here may take before the test fails
 PYTHON = (sys.executable, "-I", "-S", "-c")  # a server in Python that starts quickly
 
 
-class Wrapped(subprocess.Popen):
+class Wrapped(limits.Popen):
     """A running `mcpspy wrap`."""
 
     def __init__(self, capture: Path, command: tuple[str, ...], options: tuple[str, ...] | None, **popen):
@@ -33,10 +34,7 @@ class Wrapped(subprocess.Popen):
         return self.readline()
 
     def readline(self) -> bytes:
-        line = b""
-        while not line.endswith(b"\n") and (byte := self.stdout.read(1)):
-            line += byte
-        return line.removesuffix(b"\n")
+        return self.stdout.readline().removesuffix(b"\n")
 
     def finish(self, sent: bytes | None = b"") -> tuple[bytes, bytes, int]:
         """Close stdin after `sent`, and return stdout, stderr and the exit status."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import limits
 from tests.peers import prepare
 from tests.relay.harness import LIMIT, until
 from tests.relay.http.test_upstream import certificate
@@ -29,7 +30,7 @@ class Mitm:
         self._err = home / "stderr"
         command = [prepare.python("mitm"), *program, "mitm", "--listen", "127.0.0.1:0", *options]
         with self._err.open("w") as err:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, env=self.environ)
+            self.process = limits.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, env=self.environ)
         self.url = self.process.stdout.readline().strip()
 
     @property

@@ -8,6 +8,8 @@ import sys
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from tests import limits
+
 LIMIT = 30  # seconds that anything here may take
 
 
@@ -51,7 +53,7 @@ class Served:
 def served(*captures, options=()):
     """Serve captures over HTTP."""
     argv = [sys.executable, "-m", "mcpspy", "mock", *map(str, captures), "--listen", "127.0.0.1:0", *options]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = limits.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     there = Served(process, process.stdout.readline().strip())
     try:
         yield there

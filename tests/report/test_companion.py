@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from mcpspy.report import companion
+from tests import limits
 from tests.report.captures import faulty, fine
 
 
@@ -44,7 +45,7 @@ def test_what_nobody_has_read_is_counted_in_a_pipe(stderr):
     assert companion._unread() == 0
     os.write(2, b"x" * 5000)
     assert companion._unread() == 5000
-    os.read(read, 1000)
+    limits.read(read, 1000)
     assert companion._unread() == 4000
     os.close(read)
     os.close(write)
@@ -79,12 +80,12 @@ def test_a_line_waits_until_there_is_room_for_it(monkeypatch, stderr):
     def nap(seconds):
         naps.append(seconds)
         if len(naps) == 3:
-            os.read(read, 5000)
+            limits.read(read, 5000)
 
     monkeypatch.setattr(companion.time, "sleep", nap)
     companion._say("mcpspy: late\n", os.getppid())
     assert len(naps) == 3
-    assert os.read(read, 100) == b"mcpspy: late\n"
+    assert limits.read(read, 100) == b"mcpspy: late\n"
     os.close(read)
     os.close(write)
 

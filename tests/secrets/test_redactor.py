@@ -3,7 +3,6 @@
 import os
 import re
 import string
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from mcpspy.secrets import redactor as redact
 from mcpspy.secrets.redactor import Redactor, Withheld, is_form, is_oauth_endpoint, is_secret_name
+from tests import limits
 
 SECRET = "hunter2/Correct+Horse=="
 MARK = re.compile("«redacted:[0-9a-f]{8}»")
@@ -270,7 +270,7 @@ def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
         "Redactor().argv(['npx', '-y', '@scope/server', '--port', '5']); print('re' in sys.modules);"
         "Redactor().argv(['--token=x']); print('re' in sys.modules)"
     )
-    run = subprocess.run(
+    run = limits.run(
         [sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}
     )
     assert run.stdout.split() == ["False", "True"]

@@ -418,7 +418,7 @@ def talking(writers):
             if over.wait(0.02):
                 return
 
-    thread = Thread(target=talk)
+    thread = Thread(target=talk, daemon=True)
     thread.start()
     try:
         yield said

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests import limits
 from tests.relay.harness import LIMIT, running, until
 from tests.transcript import capture
 
@@ -161,9 +162,7 @@ def lost(tmp_path):
         termios.tcsetwinsize(own, (30, 120))
         command = [sys.executable, "-m", "mcpspy", "tui", *map(str, arguments)]
         environ = os.environ | {"TERM": term, "COLORTERM": "truecolor", "HOME": str(tmp_path)}
-        process = subprocess.Popen(
-            command, stdin=other, stdout=other, stderr=other, env=environ, start_new_session=True
-        )
+        process = limits.Popen(command, stdin=other, stdout=other, stderr=other, env=environ, start_new_session=True)
         os.close(other)
         started.append(process)
         return process, own
@@ -181,7 +180,7 @@ def read(end, text, seen=b""):
     """What the application writes to a terminal until that stands there."""
     while text not in seen:
         assert select.select([end], [], [], LIMIT)[0], seen[-1000:]
-        seen += os.read(end, 65536)
+        seen += limits.read(end, 65536)
     return seen
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.report.checked import check
+from tests import limits
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, running
 
@@ -38,7 +39,7 @@ def login(tmp_path, kind, *options):
             str(capture),
             url,
         ]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as proxy:
+        with limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as proxy:
             try:
                 ours = proxy.stdout.readline().strip()
                 client = [python, str(HERE / "login_client.py"), ours]

@@ -3,13 +3,13 @@
 import asyncio
 import json
 import ssl
-import subprocess
 
 import aiohttp
 import pytest
 
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.upstream import TIMEOUT, Upstream, protocol_of
+from tests import limits
 from tests.relay.stage import scripted, stage
 
 CALL = b'{"jsonrpc":"2.0","id":"a","method":"ping"}'
@@ -142,7 +142,7 @@ def certificate(tmp_path_factory):
     """A certificate for 127.0.0.1 that nobody trusts, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     names = [str(folder / name) for name in ("cert.pem", "key.pem")]
-    subprocess.run(
+    limits.run(
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 -addext"
         f" subjectAltName=IP:127.0.0.1 -out {names[0]} -keyout {names[1]}".split(),
         check=True,

@@ -1,7 +1,6 @@
 import os
 import re
 import ssl
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from mcpspy.errors import UsageError
 from mcpspy.relay.mitm.authority import Authority, certificates, default, through, write_bundle
+from tests import limits
 from tests.relay.interception import certificate
 
 __all__ = ["certificate"]  # a fixture
@@ -159,7 +159,7 @@ def test_what_cannot_be_used_is_said_with_what_to_do(authority, name, text, why)
 
 def test_the_password_of_a_key_is_not_asked_for(authority):
     """Nobody would be there to give it."""
-    subprocess.run(
+    limits.run(
         ["openssl", "pkcs8", "-topk8", "-passout", "pass:x", "-in", authority.key, "-out", authority.key + "2"],
         check=True,
         capture_output=True,

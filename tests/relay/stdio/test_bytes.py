@@ -17,6 +17,7 @@ import pytest
 
 from mcpspy.capture.records import Close, End
 from mcpspy.process.child import waiting
+from tests import limits
 from tests.relay.harness import LIMIT, end_group, python, running, status, until
 
 BLOCK_USR1 = "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
@@ -139,7 +140,7 @@ def test_the_standard_streams_may_be_anything(wrap, tmp_path, kind):
         os.write(ours, b"over a terminal\n")
         received = b""
         while len(received) < 16:
-            received += os.read(ours, 100)
+            received += limits.read(ours, 100)
         assert wrapped.wait(LIMIT) == 0
         os.close(ours)
         os.close(theirs)
@@ -160,9 +161,9 @@ def test_a_descriptor_that_others_made_non_blocking_works_and_stays_so(wrap):
     os.close(writer)
     os.set_blocking(reader, True)
     sent = os.urandom(400_000)
-    feeder = threading.Thread(target=lambda: (os.write(sink, sent), os.close(sink)))
+    feeder = threading.Thread(target=lambda: (os.write(sink, sent), os.close(sink)), daemon=True)
     feeder.start()
-    received = b"".join(iter(lambda: os.read(reader, 70_000), b""))
+    received = b"".join(iter(lambda: limits.read(reader, 70_000), b""))
     feeder.join(LIMIT)
     assert received == sent
     assert fcntl.fcntl(source, fcntl.F_GETFL) & os.O_NONBLOCK
@@ -242,7 +243,7 @@ os.write(1, b"1\\n"); os.read(0, 1)
             rest -= wrapped.stdin.write(b"c" * min(rest, 65536))
         wrapped.stdin.write(b"\n")
 
-    feeder = threading.Thread(target=feed)
+    feeder = threading.Thread(target=feed, daemon=True)
     feeder.start()
     received = 0
     while not (chunk := wrapped.stdout.read(65536)).endswith(b"\n1\n"):
@@ -278,7 +279,7 @@ sys.argv = ["mcpspy", "wrap", "-o", {str(tmp_path / "c.jsonl")!r}, "--", "cat"]
 from mcpspy.cli import main
 sys.exit(main())
 """
-    process = subprocess.Popen([sys.executable, "-c", source], stdin=-1, stdout=-1, stderr=-1)
+    process = limits.Popen([sys.executable, "-c", source], stdin=-1, stdout=-1, stderr=-1)
     try:
         out, err = process.communicate(os.urandom(200_000) + b"the end", timeout=LIMIT)
     finally:
@@ -295,7 +296,7 @@ def test_a_viewer_that_is_stopped_holds_nothing_up(wrap):
     """Case 15; S-01: nobody waits for who reads the capture."""
     wrapped = wrap("cat")
     assert wrapped.ask(b"first") == b"first"
-    viewer = subprocess.Popen(
+    viewer = limits.Popen(
         [sys.executable, "-m", "mcpspy", "show", "--follow", str(wrapped.path)], stdout=subprocess.PIPE
     )
     try:

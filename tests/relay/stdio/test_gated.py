@@ -21,6 +21,7 @@ from mcpspy.gate.verdicts import Drop, Send
 from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
 from mcpspy.relay.stdio.gated import GatedPump
+from tests import limits
 from tests.relay import gated
 from tests.relay.harness import LIMIT as SECONDS
 from tests.relay.harness import end_group, python, until
@@ -86,14 +87,14 @@ class Pair:
 
 
 def rest(fd):
-    return b"".join(iter(lambda: os.read(fd, 65536), b""))
+    return b"".join(iter(lambda: limits.read(fd, 65536), b""))
 
 
 def line(fd):
     """The next line; what follows it must not have come yet, or comes alone."""
     found = b""
     while not found.endswith(b"\n"):
-        byte = os.read(fd, 1)
+        byte = limits.read(fd, 1)
         if not byte:
             return found
         found += byte
@@ -131,8 +132,10 @@ def test_what_no_gate_names_passes_byte_for_byte_in_both_directions(pair, seed):
         found[place] = rest(fd)
 
     ends = (relay.client[0], relay.server[0])
-    threads = [threading.Thread(target=write, args=pair) for pair in zip(ends, streams, strict=True)]
-    threads += [threading.Thread(target=read, args=pair) for pair in enumerate((relay.server[1], relay.client[1]))]
+    threads = [threading.Thread(target=write, args=pair, daemon=True) for pair in zip(ends, streams, strict=True)]
+    threads += [
+        threading.Thread(target=read, args=pair, daemon=True) for pair in enumerate((relay.server[1], relay.client[1]))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -161,7 +164,7 @@ def test_a_line_without_its_end_waits_and_goes_when_the_stream_ends(pair):
     assert line(relay.client[1]) == OTHER, "the other direction goes on"
     os.set_blocking(relay.server[1], False)
     with pytest.raises(BlockingIOError):
-        os.read(relay.server[1], 1)
+        limits.read(relay.server[1], 1)
     os.set_blocking(relay.server[1], True)
     assert relay.finish() == (b'{"half":', b"")
     (frame,) = [frame for frame in relay.records(Frame) if frame.ch == 1]
@@ -171,16 +174,16 @@ def test_a_line_without_its_end_waits_and_goes_when_the_stream_ends(pair):
 def test_a_line_of_2_mb_passes_as_it_arrives_and_the_capture_says_so(pair):
     relay = pair(compiled({"drop": True}))
     first, second = b"a" * (LIMIT + 200_000), b"b" * 900_000
-    writer = threading.Thread(target=os.write, args=(relay.client[0], first))
+    writer = threading.Thread(target=os.write, args=(relay.client[0], first), daemon=True)
     writer.start()
     found = b""
     while len(found) < LIMIT:
-        found += os.read(relay.server[1], 65536)
+        found += limits.read(relay.server[1], 65536)
     writer.join(SECONDS)
-    writer = threading.Thread(target=send, args=(relay.client[0], second, CALL))
+    writer = threading.Thread(target=send, args=(relay.client[0], second, CALL), daemon=True)
     writer.start()
     while not found.endswith(b"\n"):
-        found += os.read(relay.server[1], 65536)
+        found += limits.read(relay.server[1], 65536)
     writer.join(SECONDS)
     assert found == first + second + b"\n"
     assert relay.finish() == (b"", b"")
@@ -238,11 +241,11 @@ def test_an_answer_goes_to_the_side_that_asked_between_its_other_frames(pair):
 def test_an_answer_never_lands_inside_a_line_that_passes_as_it_arrives(pair):
     relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
     long = b"a" * (LIMIT + 200_000)
-    writer = threading.Thread(target=os.write, args=(relay.server[0], long))
+    writer = threading.Thread(target=os.write, args=(relay.server[0], long), daemon=True)
     writer.start()
     found = b""
     while len(found) < LIMIT:
-        found += os.read(relay.client[1], 65536)
+        found += limits.read(relay.client[1], 65536)
     writer.join(SECONDS)
     send(relay.client[0], CALL, OTHER)
     assert line(relay.server[1]) == OTHER, "the call has been answered"
@@ -311,7 +314,7 @@ def test_a_long_line_behind_a_held_frame_waits_and_is_undecided(pair):
     relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
     long = b"a" * (LIMIT + 1000)
     found = []
-    reader = threading.Thread(target=lambda: found.append(rest(relay.server[1])))
+    reader = threading.Thread(target=lambda: found.append(rest(relay.server[1])), daemon=True)
     reader.start()
     send(relay.client[0], CALL, long)
     relay.there.release(1, "continued")
@@ -364,7 +367,7 @@ def test_what_waits_behind_a_held_frame_is_bounded(pair):
         for _ in range(count):
             send(relay.client[0], frame)
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write, daemon=True)
     writer.start()
     until(lambda: relay.there._waiting.full)
     assert len(relay.there._waiting) < 20
@@ -380,7 +383,7 @@ def test_what_waits_behind_a_held_frame_is_bounded(pair):
 def line_of(fd, size):
     found = b""
     while len(found) < size:
-        found += os.read(fd, size - len(found))
+        found += limits.read(fd, size - len(found))
     return found
 
 
@@ -430,7 +433,7 @@ def wrap(tmp_path):
         path = tmp_path / f"capture-{len(started)}.jsonl"
         words = [sys.executable, gated.__file__, str(path), json.dumps(gates), *command]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        started.append(subprocess.Popen(words, bufsize=0, start_new_session=True, **pipes))
+        started.append(limits.Popen(words, bufsize=0, start_new_session=True, **pipes))
         return started[-1], path
 
     yield start
@@ -522,7 +525,7 @@ def test_with_a_gate_nothing_heavy_is_imported():
 
     def imported(source):
         command = [sys.executable, "-S", "-c", source + "print(*sys.modules)"]
-        return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+        return set(limits.run(command, capture_output=True, text=True, check=True).stdout.split())
 
     new = imported(bare + full) - imported(bare)
     assert {name for name in new if not name.startswith("mcpspy")} <= {"_json", "itertools"}

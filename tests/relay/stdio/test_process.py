@@ -3,13 +3,13 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests import limits
 from tests.relay.harness import LIMIT, PROBE, end_group, python, running, until
 
 SLEEPER = "import signal; signal.pause()"
@@ -23,7 +23,7 @@ def test_the_server_sees_the_process_that_it_would_see_without_us(wrap, tmp_path
         "PYTHONPATH": str(Path.cwd()),
         "MCPSPY_CAPTURE_DIR": "x",
     }
-    direct = json.loads(subprocess.run(python(PROBE), env=environ, cwd="/", capture_output=True, check=True).stdout)
+    direct = json.loads(limits.run(python(PROBE), env=environ, cwd="/", capture_output=True, check=True).stdout)
     wrapped = wrap(*python(PROBE), env=environ, cwd="/", start_new_session=False)
     out, err, code = wrapped.finish()
     through = json.loads(out)
@@ -181,7 +181,7 @@ main()
         "import os, signal\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)\nif {wait}: signal.pause()\nos._exit(7)"
     )
     command = python(script.format(wait=end == "killed"))
-    process = subprocess.Popen(
+    process = limits.Popen(
         [sys.executable, "-c", source, *command], stdin=-1, stdout=-1, start_new_session=True, bufsize=0
     )
     try:

@@ -12,6 +12,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap, Open
 from mcpspy.timeline import final_rows
+from tests import limits
 from tests.relay.harness import LIMIT, end_group, python, running, until
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
@@ -66,12 +67,12 @@ def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
 def small_disk(place: Path, options: str):
     """A file system of its own at `place`; skips where that is not allowed."""
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=False).returncode:
+    if limits.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=False).returncode:
         pytest.skip("may not mount here")
     try:
         yield place
     finally:
-        subprocess.run(["umount", "-l", place], check=True)
+        limits.run(["umount", "-l", place], check=True)
 
 
 def _fill(disk: Path) -> Path:
@@ -191,7 +192,7 @@ def test_a_capture_shows_while_it_is_live_and_after_a_kill(wrap, tmp_path):
     until(lambda: [path for path in folder.glob("*") if path.read_bytes().count(b"result") == 2], "the capture")
     (listed,) = _ls(folder)
     assert (listed["live"], listed["name"], listed["exchanges"]) == (True, "cat", 2)
-    follow = subprocess.Popen(
+    follow = limits.Popen(
         [sys.executable, "-m", "mcpspy", "show", "--json", "--follow", listed["path"]], stdout=subprocess.PIPE
     )
     try:
@@ -207,14 +208,14 @@ def test_a_capture_shows_while_it_is_live_and_after_a_kill(wrap, tmp_path):
         assert follow.returncode == 0
     finally:
         end_group(follow)
-    shown = subprocess.run(
+    shown = limits.run(
         [sys.executable, "-m", "mcpspy", "show", "--json", listed["path"]], capture_output=True, check=True
     )
     assert len(shown.stdout.splitlines()) == 6
 
 
 def _ls(folder: Path) -> list[dict]:
-    done = subprocess.run([sys.executable, "-m", "mcpspy", "ls", "--json", folder], capture_output=True, check=True)
+    done = limits.run([sys.executable, "-m", "mcpspy", "ls", "--json", folder], capture_output=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Signal
+from tests import limits
 from tests.relay.harness import LIMIT, end_group, python, running, until
 
 ALL = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"]
@@ -158,16 +159,16 @@ def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
     children = f"/proc/{pid}/task/{pid}/children"
     seen = b""
     while b"ready" not in seen:
-        seen += os.read(terminal, 100)
+        seen += limits.read(terminal, 100)
     until(lambda: len(Path(children).read_text().split()) == 2)
     for count in (1, 2, 3):
         os.write(terminal, b"\x03")
         while seen.count(b"SIGINT") < count:
-            seen += os.read(terminal, 100)
+            seen += limits.read(terminal, 100)
         handled(path, count)
     os.write(terminal, b"\x04")
     try:
-        while chunk := os.read(terminal, 100):
+        while chunk := limits.read(terminal, 100):
             seen += chunk
     except OSError:  # how a terminal ends
         pass
@@ -300,7 +301,7 @@ from mcpspy.cli import main
 main()
 """
     command = [sys.executable, "-c", source, *python(SERVER % ""), str(tmp_path / "log"), " ".join(ALL)]
-    process = subprocess.Popen(command, stdin=-1, stdout=-1, start_new_session=True, bufsize=0)
+    process = limits.Popen(command, stdin=-1, stdout=-1, start_new_session=True, bufsize=0)
     try:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGTERM)

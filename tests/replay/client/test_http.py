@@ -61,7 +61,7 @@ def serving(answer):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
         server.shutdown()
@@ -74,7 +74,7 @@ def _link(url, tmp_path):
 
 def _end(link):
     """Close it as the driver does: while the main thread waits for the proxy."""
-    closing = threading.Thread(target=link.close)
+    closing = threading.Thread(target=link.close, daemon=True)
     closing.start()
     link.wait()
     closing.join(LIMIT)
@@ -167,7 +167,8 @@ def test_a_signal_to_us_ends_the_proxy(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         link = _link(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", tmp_path)
         player = threading.Thread(
-            target=lambda: (os.kill(os.getpid(), signal.SIGINT), link.heard.get(timeout=LIMIT), link.close())
+            target=lambda: (os.kill(os.getpid(), signal.SIGINT), link.heard.get(timeout=LIMIT), link.close()),
+            daemon=True,
         )
         player.start()
         link.wait()
@@ -186,7 +187,7 @@ def test_what_breaks_is_said_of_the_request(tmp_path):
         connection.recv(65536)
         connection.close()
         heard = link.heard.get(timeout=LIMIT)
-        threading.Thread(target=link.close).start()
+        threading.Thread(target=link.close, daemon=True).start()
         link.wait()
     said = heard.how if isinstance(heard, Failed) else json.loads(heard)["error"]["message"]
     assert said

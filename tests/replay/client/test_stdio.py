@@ -22,7 +22,7 @@ def start(tmp_path, source):
 
 def end(session):
     """Close it as the driver does: while the main thread waits for the server."""
-    closing = threading.Thread(target=session.close)
+    closing = threading.Thread(target=session.close, daemon=True)
     closing.start()
     session.wait()
     closing.join(LIMIT)
@@ -103,7 +103,9 @@ def test_a_signal_to_us_ends_the_server(tmp_path, monkeypatch):
     monkeypatch.setattr(stdio, "PATIENCE", 0.1)
     session = start(tmp_path, "import signal; print('ready', flush=True); signal.pause()")
     assert heard(session) == b"ready"
-    player = threading.Thread(target=lambda: (os.kill(os.getpid(), signal.SIGINT), heard(session), session.close()))
+    player = threading.Thread(
+        target=lambda: (os.kill(os.getpid(), signal.SIGINT), heard(session), session.close()), daemon=True
+    )
     player.start()
     session.wait()
     player.join(LIMIT)
@@ -120,7 +122,7 @@ def test_a_second_signal_does_not_wait(tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGTERM)
             heard(session)
 
-    player = threading.Thread(target=play)
+    player = threading.Thread(target=play, daemon=True)
     player.start()
     session.wait()
     player.join(LIMIT)

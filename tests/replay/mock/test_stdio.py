@@ -4,6 +4,7 @@ import threading
 import pytest
 
 from mcpspy.replay.mock.stdio import Mock, serve
+from tests import limits
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
@@ -205,10 +206,10 @@ def test_a_client_is_served_until_it_goes():
     (client_in, server_out), (server_in, client_out) = os.pipe(), os.pipe()
     mock = Mock([script(f"> {call(1, 'a')}\n< {result(1, 'A')}")], loose=True)
     said = []
-    served = threading.Thread(target=serve, args=(mock, server_in, server_out, said.append))
+    served = threading.Thread(target=serve, args=(mock, server_in, server_out, said.append), daemon=True)
     served.start()
     os.write(client_out, call(3, "a", '{"x":1}').encode() + b"\n")
-    assert os.read(client_in, 65536).decode() == result(3, "A") + "\n"
+    assert limits.read(client_in, 65536).decode() == result(3, "A") + "\n"
     os.close(client_out)
     served.join(10)
     assert not served.is_alive()

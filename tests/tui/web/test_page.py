@@ -24,6 +24,7 @@ from aiohttp.web import WebSocketResponse
 from mcpspy.errors import UsageError
 from mcpspy.tui.web import page as web
 from mcpspy.tui.web.page import Pages, WebGate
+from tests import limits
 from tests.transcript import capture
 
 LIMIT = 30  # seconds
@@ -39,7 +40,7 @@ def served(tmp_path):
 
     def start(*targets):
         words = [sys.executable, "-m", "mcpspy", "tui", "--web", "127.0.0.1:0", *map(str, targets)]
-        process = subprocess.Popen(
+        process = limits.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(tmp_path)}
         )
         running.append(process)
@@ -369,7 +370,7 @@ class Browser:
     """Chromium without a screen, driven by WebDriver's plain HTTP (https://www.w3.org/TR/webdriver2/)."""
 
     def __init__(self, folder):
-        self.process = subprocess.Popen(
+        self.process = limits.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(folder)}
         )
         port = None

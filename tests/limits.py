@@ -1,0 +1,91 @@
+"""Whatever a test waits for from another process has a limit of time; test_limits.py looks for what has none."""
+
+import io
+import os
+import select
+import subprocess
+import threading
+
+LIMIT = 60  # seconds; a process that is well answers in milliseconds, and on a machine that is busy in seconds
+
+
+def within(call, *arguments, seconds=LIMIT):
+    """What a call returns or raises that may block for ever; fails when it takes longer."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append((call(*arguments), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert outcome, f"{call} took longer than {seconds} s"
+    value, error = outcome[0]
+    if error:
+        raise error
+    return value
+
+
+def read(fd, size, seconds=LIMIT):
+    """`os.read`, which fails when nothing comes; a descriptor that does not block is read as it is."""
+    ready = not os.get_blocking(fd) or select.select([fd], [], [], seconds)[0]
+    assert ready, f"nothing came from descriptor {fd} in {seconds} s"
+    return os.read(fd, size)
+
+
+def run(command, *, timeout=LIMIT, **options):
+    """`subprocess.run` with a limit."""
+    return subprocess.run(command, timeout=timeout, **options)  # noqa: PLW1510 (the caller says)
+
+
+class Popen(subprocess.Popen):
+    """A process whose pipes, end and farewell have a limit; a failure in its `with` block kills it."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.stdout = self.stdout and Pipe(self.stdout)
+        self.stderr = self.stderr and Pipe(self.stderr)
+
+    def wait(self, timeout=LIMIT):
+        return super().wait(timeout)
+
+    def communicate(self, input=None, timeout=LIMIT):  # noqa: A002 (the name of the standard library)
+        return super().communicate(input, timeout)
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            self.kill()
+        super().__exit__(kind, value, trace)
+
+
+class Pipe:
+    """What a process writes; each read fails when it takes longer than the limit."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._raw = isinstance(stream, io.RawIOBase)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def __iter__(self):
+        while line := self.readline():
+            yield line
+
+    def read(self, size=-1):
+        if not self._raw:
+            return within(self._stream.read, size)
+        if size >= 0:
+            return read(self.fileno(), size)
+        return b"".join(iter(lambda: read(self.fileno(), 65536), b""))
+
+    def readline(self):
+        if not self._raw:
+            return within(self._stream.readline)
+        line = b""
+        while not line.endswith(b"\n") and (byte := read(self.fileno(), 1)):
+            line += byte
+        return line
