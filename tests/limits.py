@@ -53,7 +53,9 @@ class Popen(subprocess.Popen):
         return super().wait(timeout)
 
     def communicate(self, input=None, timeout=LIMIT):  # noqa: A002 (the name of the standard library)
-        return super().communicate(input, timeout)
+        told = super().communicate(input, timeout)
+        pipes = (self.stdout, self.stderr)
+        return tuple(pipe.held + rest if pipe and pipe.held else rest for pipe, rest in zip(pipes, told, strict=True))
 
     def __exit__(self, kind, value, trace):
         if kind:
@@ -67,6 +69,8 @@ class Pipe:
     def __init__(self, stream):
         self._stream = stream
         self._raw = isinstance(stream, io.RawIOBase)
+        self.held = b""
+        """What a raw pipe gave beyond the line that was asked for."""
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
@@ -78,14 +82,17 @@ class Pipe:
     def read(self, size=-1):
         if not self._raw:
             return within(self._stream.read, size)
-        if size >= 0:
-            return read(self.fileno(), size)
-        return b"".join(iter(lambda: read(self.fileno(), 65536), b""))
+        if size < 0:
+            return b"".join(iter(lambda: self.read(65536), b""))
+        told = self.held or read(self.fileno(), size)
+        self.held = told[size:]
+        return told[:size]
 
     def readline(self):
         if not self._raw:
             return within(self._stream.readline)
-        line = b""
-        while not line.endswith(b"\n") and (byte := read(self.fileno(), 1)):
-            line += byte
-        return line
+        pieces = []
+        while not pieces or (pieces[-1] and b"\n" not in pieces[-1]):
+            pieces.append(self.read(65536))
+        line, newline, self.held = b"".join(pieces).partition(b"\n")
+        return line + newline

@@ -73,6 +73,12 @@ def test_what_a_process_says_is_read_whole():
             )
 
 
+def test_what_came_with_a_line_is_not_lost():
+    with limits.Popen([sys.executable, "-c", "print('one'); print('two')"], stdout=-1, bufsize=0) as process:
+        assert process.stdout.readline() == b"one\n"
+        assert process.communicate() == (b"two\n", None)
+
+
 def test_a_process_is_killed_by_the_failure_of_its_block():
     with pytest.raises(ZeroDivisionError), limits.Popen([sys.executable, "-c", "input()"], stdin=-1) as process:
         raise ZeroDivisionError

@@ -174,6 +174,7 @@ def test_others_on_the_network_are_warned_of(tmp_path):
         mitm.says("whoever reaches this machine")
 
 
+@pytest.mark.field
 @needs_mitmproxy
 def test_it_listens_soon(tmp_path):
     """Issue 10: the best of a few, for other work may hold it up; its first start makes the keys."""

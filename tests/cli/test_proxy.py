@@ -10,7 +10,7 @@ import pytest
 
 from mcpspy.cli import main
 from mcpspy.clients import checks
-from tests import limits
+from tests import limits, ports
 
 LIMIT = 20
 
@@ -94,9 +94,7 @@ def test_it_does_not_relay_to_itself(tmp_path, listen, upstream):
     """Issue 7: by whatever name."""
     if socket.getaddrinfo("localhost", 1)[0][0] != socket.AF_INET:
         pytest.skip("localhost is an IPv6 address first here")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = ports.free()
     done = proxy("--listen", f"{listen}:{port}", "--capture-dir", str(tmp_path), f"http://{upstream}:{port}/mcp")
     assert done.returncode == 2
     assert "is this proxy itself" in done.stderr
@@ -109,9 +107,7 @@ def test_it_does_not_relay_to_itself_by_the_name_of_the_machine(tmp_path):
         own = socket.gethostbyname(name)
     except OSError:
         pytest.skip("the machine's name has no address")
-    with socket.socket() as free:
-        free.bind((own, 0))
-        port = free.getsockname()[1]
+    port = ports.free(own)
     done = proxy("--listen", f"0.0.0.0:{port}", "--capture-dir", str(tmp_path), f"http://{name}:{port}/mcp")
     assert done.returncode == 2
     assert "is this proxy itself" in done.stderr
@@ -175,11 +171,9 @@ def test_the_routes_that_install_made_are_served(tmp_path):
     home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
     config = tmp_path / ".cursor" / "mcp.json"
     config.parent.mkdir()
-    with socket.create_server(("127.0.0.1", 0)) as upstream, socket.socket() as free:
+    port = ports.free()
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
         upstream.settimeout(LIMIT)
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
         before = f'{{"mcpServers": {{"remote": {{"url": "http://127.0.0.1:{upstream.getsockname()[1]}/mcp?a=b"}}}}}}'
         config.write_text(before)
         install = [sys.executable, "-m", "mcpspy", "install", "cursor", "remote"]

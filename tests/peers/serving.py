@@ -6,11 +6,20 @@ import socket
 import subprocess
 import time
 
-from tests import limits
+import pytest
+
+from tests import limits, ports
 from tests.peers import prepare
 
 PATHS = {"http": "/mcp", "sse": "/sse", "ws": "/ws"}
 LIMIT = 30  # seconds until a process that ends, or a server that starts, is given up
+
+
+def each(cases, usual):
+    """The cases as parameters of a test, of which those that are not `usual` are run by `scripts/test --field`."""
+    assert set(usual) <= set(cases)
+    values = {case: case if isinstance(case, tuple) else (case,) for case in cases}
+    return [pytest.param(*values[case], marks=[] if case in usual else pytest.mark.field) for case in cases]
 
 
 @contextlib.contextmanager
@@ -32,9 +41,7 @@ def serving(server, transport, *tls):
     An SDK's Python server takes the files of a certificate and its key.
     """
     if server == "everything":
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = ports.free()
         kind = {"http": "streamableHttp", "sse": "sse"}[transport]
         with running(prepare.everything(kind), env=os.environ | {"PORT": str(port)}):
             _until_it_listens(port)

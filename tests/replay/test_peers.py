@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.peers import prepare
-from tests.peers.serving import running, serving
+from tests.peers.serving import each, running, serving
 from tests.replay.webs import served
 from tests.timelines import CAPTURES
 
@@ -31,8 +31,13 @@ WEB_SESSIONS = {  # over HTTP: the capture, its server, the transport, its clien
     "field-sse": ("mem0", "sse", "mem0"),
 }
 MCPSPY = (sys.executable, "-m", "mcpspy")
-EACH = pytest.mark.parametrize("name", SESSIONS)
-EACH_WEB = pytest.mark.parametrize("name", WEB_SESSIONS)
+USUAL = {  # every SDK, the oldest revision and the newest, what has every feature
+    "features-node-2024-11-05", "full-python1-2025-06-18", "everything-2025-11-25", "features-python2-2026-07-28",
+}  # fmt: skip
+EACH = pytest.mark.parametrize("name", each(SESSIONS, USUAL))
+EACH_WEB = pytest.mark.parametrize(
+    "name", each(WEB_SESSIONS, {"http-python2-2026-07-28", "sse-python1-2024-11-05", "field-sse"})
+)
 
 
 def peers(name):
@@ -149,7 +154,7 @@ WEBS = [  # a capture of pipes, and a transport
 ]
 
 
-@pytest.mark.parametrize(("name", "transport"), WEBS)
+@pytest.mark.parametrize(("name", "transport"), each(WEBS, WEBS[1:]))
 def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport):
     _, client = peers(name)
     capture = CAPTURES / f"{name}.jsonl"
@@ -160,7 +165,7 @@ def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport):
     assert json.loads(done.stdout) == json.loads(run(*client, "--", *MCPSPY, "mock", capture).stdout)
 
 
-@pytest.mark.parametrize(("name", "transport"), WEBS)
+@pytest.mark.parametrize(("name", "transport"), each(WEBS, WEBS[1:]))
 def test_a_server_over_http_answers_as_it_did_on_pipes(name, transport):
     peers(name)
     with serving(SESSIONS[name][0], transport) as url:

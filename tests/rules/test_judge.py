@@ -18,6 +18,7 @@ from mcpspy.rules.state import REMEMBERED
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import Judgement, Outcome
 from mcpspy.spec.revisions import Revision
+from tests import NIGHTLY
 from tests.conversation.http import Exchange, request, result
 from tests.findings import CAPTURES
 from tests.rules.examples import records
@@ -165,7 +166,7 @@ def test_a_race_of_the_recording_is_no_finding_in_a_whole_session():
 # Nonsense: nothing raises, nothing hangs
 
 
-CASES = 50_000
+CASES = 50_000 if NIGHTLY else 10_000
 VALUES = (
     None,
     True,

@@ -8,6 +8,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.rules import RULES, Finding, plain
 from mcpspy.rules.judge import Judge
+from tests import NIGHTLY
 from tests.findings import CAPTURES
 from tests.rules.examples import records
 from tests.rules.test_judge import EXAMPLES, changed, flipped
@@ -47,7 +48,7 @@ def test_a_golden_capture_has_the_same_findings_the_long_way(path, monkeypatch):
 def test_a_message_that_was_changed_somewhere_has_the_same_findings_the_long_way(mutate, monkeypatch):
     chance = random.Random(7)  # noqa: S311 (seeded, so that a failure can be had again)
     sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|" not in text]
-    for _ in range(1500):
+    for _ in range(1500 if NIGHTLY else 300):
         found = list(chance.choice(sessions))
         place = chance.choice([place for place, record in enumerate(found) if isinstance(record, Frame)])
         found[place] = Frame(found[place].n, found[place].ch, found[place].t, mutate(found[place].raw, chance))

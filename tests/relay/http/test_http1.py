@@ -252,7 +252,7 @@ async def test_a_client_that_leaves_cancels_its_request_however_idle(tmp_path, h
         client.close()
         start = asyncio.get_running_loop().time()
         await server.gone()
-        assert asyncio.get_running_loop().time() - start < 2
+        assert asyncio.get_running_loop().time() - start < 10
         await lives_on(there)
     assert there.how()[1] in ("reset", "eof")
 

@@ -304,7 +304,7 @@ async def test_a_signal_ends_it_soon_whatever_is_under_way(tmp_path, certificate
         began = time.monotonic()
         there.mitm.process.send_signal(how)
         await there.captured()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
     records = there.records()
     assert isinstance(records[-1], End)
     assert {it.ch for it in records if isinstance(it, Open)} == {it.ch for it in records if isinstance(it, Close)}

@@ -17,6 +17,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.timeline import final_rows
 from tests.peers import prepare
+from tests.peers.serving import each
 from tests.relay.harness import LIMIT
 
 FIELD = Path(prepare.HERE) / "field"
@@ -24,6 +25,10 @@ SESSIONS = [
     *((client, server, "full") for client in prepare.SDKS for server in prepare.SDKS),
     ("node", "everything", "everything"),
 ]
+USUAL = {  # every SDK on either side, and both eras
+    ("python1", "node", "full"), ("node", "python2", "full"), ("python2", "python1", "full"),
+    ("python2", "python2", "full"), ("node", "everything", "everything"),
+}  # fmt: skip
 
 
 def session(command: list[str], client: str, scenario: str) -> dict:
@@ -38,7 +43,7 @@ def session(command: list[str], client: str, scenario: str) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("client", "server", "scenario"), SESSIONS)
+@pytest.mark.parametrize(("client", "server", "scenario"), each(SESSIONS, USUAL))
 def test_a_session_is_the_same_through_wrap_and_the_capture_is_what_passed(tmp_path, client, server, scenario):
     """S-01, S-02, F-02, with every SDK on either side."""
     for name in {client, server.replace("everything", "node")}:

