@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.capture.records import Frame
+from mcpspy.json_values import member
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded, exact_id
 
@@ -268,16 +269,16 @@ class Session:
             self.stated = self.stated or exchange.revision
 
     def _agree(self, message: Message, result: Any) -> None:
-        message.revision = Revision.of(_member(result, "protocolVersion"))
+        message.revision = Revision.of(member(result, "protocolVersion"))
         self.negotiated = message.revision
 
     def _follow_task(self, asker: str, exchange: Exchange, result: Any) -> None:
         """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
         if exchange.method == "tasks/result":
-            wanted = _member(exchange.request.body.value.get("params"), "taskId")
+            wanted = member(exchange.request.body.value.get("params"), "taskId")
             exchange.underlying = self.tasks.get((asker, wanted)) if isinstance(wanted, str) else None
             return
-        given = _member(_member(result, "task"), "taskId")
+        given = member(result, "task", "taskId")
         if isinstance(given, str):
             self.tasks[asker, given] = exchange.method
             if len(self.tasks) > REMEMBERED:
@@ -285,26 +286,26 @@ class Session:
 
     def _notification(self, message: Message, body: Notification) -> None:
         message.revision = self.negotiated or self.stated or message.revision
-        subscription = _member(_member(body.params, "_meta"), SUBSCRIPTION_ID)
+        subscription = member(body.params, "_meta", SUBSCRIPTION_ID)
         if subscription is not None:
             listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
             for exchange in self.pending.get(("client", listen), ()):
                 message.revision = exchange.revision
         if body.method == "notifications/cancelled":
-            requested = _member(body.params, "requestId")
+            requested = member(body.params, "requestId")
             target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
             for exchange in self.pending.get((message.sender, target), ()):
                 exchange.cancelled = True
                 message.cancels = exchange
 
     def _revision(self, body: Request) -> Revision | None:
-        stated = Revision.of(_member(_member(body.params, "_meta"), PROTOCOL_VERSION))
+        stated = Revision.of(member(body.params, "_meta", PROTOCOL_VERSION))
         if stated:
             if body.method != _PROBE:  # a server that may be of the other era has not agreed to it yet
                 self.stated = stated
             return stated
         if body.method == "initialize":
-            return Revision.of(_member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
+            return Revision.of(member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
         return self.negotiated
 
 
@@ -336,17 +337,12 @@ def _key(exchange: Exchange) -> tuple[str, Id]:
 def subject(method: str, params: Any) -> str | None:
     """The tool, prompt or resource that a request or notification is about."""
     if method == "completion/complete":
-        params = _member(params, "ref")
-        found = _member(params, "name") or _member(params, "uri")
+        params = member(params, "ref")
+        found = member(params, "name") or member(params, "uri")
     elif method in ("tools/call", "prompts/get"):
-        found = _member(params, "name")
+        found = member(params, "name")
     elif method.startswith(("resources/", "notifications/resources/")):
-        found = _member(params, "uri")
+        found = member(params, "uri")
     else:
         return None
     return found if isinstance(found, str) else None
-
-
-def _member(value: Any, key: str) -> Any:
-    """`value[key]` where `value` is an object that has it, else None: peers send anything."""
-    return value.get(key) if isinstance(value, dict) else None

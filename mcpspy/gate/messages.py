@@ -6,6 +6,8 @@ messages and on ids (a test compares them): the kind is told by which keys are t
 
 from _json import encode_basestring_ascii, make_scanner  # `json` imports `re`: 5 ms
 
+from mcpspy.json_values import member
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,16 +127,12 @@ def json_of(key: "Key") -> bytes:
 def _subject(method: str, params: "Any") -> str | None:
     """The name in the params of a request or notification."""
     if method == "completion/complete":
-        params = _member(params, "ref")
-        found = _member(params, "name") or _member(params, "uri")
+        params = member(params, "ref")
+        found = member(params, "name") or member(params, "uri")
     elif method in ("tools/call", "prompts/get"):
-        found = _member(params, "name")
+        found = member(params, "name")
     elif method.startswith(("resources/", "notifications/resources/")):
-        found = _member(params, "uri")
+        found = member(params, "uri")
     else:
         return None
     return found if type(found) is str else None
-
-
-def _member(value: "Any", key: str) -> "Any":
-    return value.get(key) if type(value) is dict else None

@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mcpspy.json_values import member
 from mcpspy.replay.client.drive import Driven, drive
 from mcpspy.replay.compare.sessions import Compared, Ignored, Pairs, Rules, compare
 from mcpspy.replay.script.load import script_of
-from mcpspy.replay.script.turns import Script, Turn, member
+from mcpspy.replay.script.turns import Script, Turn
 from mcpspy.wire.jsonrpc import Id, Request
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def writing(script: Script) -> set[Turn]:
     for turn in script.turns:
         result = turn.response.body.value.get("result") if turn.response and turn.method == "tools/list" else None
         for tool in member(result, "tools") or []:
-            hints[str(member(tool, "name"))] = member(member(tool, "annotations"), "readOnlyHint") is True
+            hints[str(member(tool, "name"))] = member(tool, "annotations", "readOnlyHint") is True
     skip: set[Turn] = set()
     tasks: set[str] = set()
     for turn in script.turns:
@@ -83,7 +84,7 @@ def writing(script: Script) -> set[Turn]:
         if called or (str(turn.method).startswith("tasks/") and member(turn.params, "taskId") in tasks):
             skip.add(turn)
             result = turn.response.body.value.get("result") if turn.response else None
-            tasks.add(str(member(member(result, "task"), "taskId")))
+            tasks.add(str(member(result, "task", "taskId")))
     return skip
 
 

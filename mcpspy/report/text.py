@@ -12,9 +12,9 @@ import orjson
 
 from mcpspy.capture.index import Index
 from mcpspy.capture.records import Close, Frame, Open, Record
+from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.checked import Checked, totals
 from mcpspy.rules import Finding, Severity
-from mcpspy.spec import schema
 from mcpspy.text import plural, printable
 from mcpspy.timeline import Row, Timeline
 
@@ -99,17 +99,8 @@ def _finding(finding: Finding, row: Row | None, *, colour: bool) -> Iterator[str
 
 
 def _offending(row: Row, pointer: str) -> str:
-    """What stands where a finding points to; the beginning of the frame where it points to nothing."""
-    value = row.value
-    for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return _beginning(row)
-    return printable(_json(value), 160) if pointer else _beginning(row)
+    """The value that a finding points to; the beginning of the frame where it points to the whole message."""
+    return printable(_json(resolve(row.value, pointer)), 160) if pointer else _beginning(row)
 
 
 def _beginning(row: Row) -> str:
@@ -120,7 +111,7 @@ def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # a lone surrogate, a number of many digits, a great depth
-        return schema.excerpt(value)
+        return excerpt(value)
 
 
 def _closing(captures: list[Checked]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpspy.conversation.session import Message
-from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.json_values import member
+from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import ASKED, State, capabilities
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Notification, Request

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import member, pointer
 from mcpspy.rules.http import MODERN, posted
-from mcpspy.rules.rule import Fault, member, rule
-from mcpspy.rules.state import State, Tool
+from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.state import State, Tool, annotated
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.wire.http_head import Head, header
 from mcpspy.wire.jsonrpc import Request, Result
@@ -24,7 +25,6 @@ _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
 _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
 _CLIPPED = 60  # characters of a value that are quoted
-_LEVELS = 64  # of a schema
 
 
 @rule(
@@ -56,9 +56,9 @@ def header_missing(message: Message, state: State) -> Iterator[Fault]:
     missing = [name for name in needed if header(place.opened.head, name.lower()) is None]
     if missing:
         yield Fault(f"the request has no {' and no '.join(missing)}")
-    for name, pointer, value, listed in _parameters(message, state):
+    for name, where, value, listed in _parameters(message, state):
         if value is not None and header(place.opened.head, name.lower()) is None:
-            yield Fault(f"the request has no {name}, by which the tool was listed", pointer, (listed,),
+            yield Fault(f"the request has no {name}, by which the tool was listed", where, (listed,),
                         severity="warning")  # fmt: skip
 
 
@@ -120,13 +120,13 @@ def _mismatches(message: Message, state: State | None) -> Iterator[Fault]:
         return
     head, params = place.opened.head, message.body.params
     stated = member(params, "_meta", PROTOCOL_VERSION)
-    pairs = [("Mcp-Method", "/method", message.body.method), ("Mcp-Name", _pointer(message), _name(message))]
-    pairs.append(("MCP-Protocol-Version", f"/params/_meta/{PROTOCOL_VERSION.replace('/', '~1')}", stated))
-    for name, pointer, value in pairs:
+    pairs = [("Mcp-Method", "/method", message.body.method), ("Mcp-Name", _place_of_name(message), _name(message))]
+    pairs.append(("MCP-Protocol-Version", pointer("params", "_meta", PROTOCOL_VERSION), stated))
+    for name, where, value in pairs:
         if isinstance(value, str):
-            yield from _compared(head, name, pointer, value)
-    for name, pointer, value, _ in _parameters(message, state) if state else ():
-        yield from _compared(head, name, pointer, value)
+            yield from _compared(head, name, where, value)
+    for name, where, value, _ in _parameters(message, state) if state else ():
+        yield from _compared(head, name, where, value)
 
 
 def _name(message: Message) -> Any:
@@ -134,24 +134,24 @@ def _name(message: Message) -> Any:
     return member(message.body.value, "params", _NAMED.get(member(message.body.value, "method"), ""))
 
 
-def _pointer(message: Message) -> str:
-    return f"/params/{_NAMED.get(member(message.body.value, 'method'), '')}"
+def _place_of_name(message: Message) -> str:
+    return pointer("params", _NAMED.get(member(message.body.value, "method"), ""))
 
 
-def _compared(head: Head | None, name: str, pointer: str, value: Any) -> Iterator[Fault]:
+def _compared(head: Head | None, name: str, where: str, value: Any) -> Iterator[Fault]:
     """What is wrong with a header that stands for a value of the body, if it is there."""
     found = header(head, name.lower())
     if found is None or _REDACTED in found:
         return
     said = found if name in ("Mcp-Method", "MCP-Protocol-Version") else decoded(found)
     if said is None:
-        yield Fault(f"the base64 of {name} cannot be decoded", pointer)
+        yield Fault(f"the base64 of {name} cannot be decoded", where)
     elif said is found and not found.isascii():
-        yield Fault(f"{name} has characters that go in base64 only", pointer)
+        yield Fault(f"{name} has characters that go in base64 only", where)
     elif value is None:
-        yield Fault(f"{name} stands for an argument that the body does not have", pointer)
+        yield Fault(f"{name} stands for an argument that the body does not have", where)
     elif not _same(said, value):
-        yield Fault(f"{name} says {said[:_CLIPPED]!r} and the body {_text(value)[:_CLIPPED]!r}", pointer)
+        yield Fault(f"{name} says {said[:_CLIPPED]!r} and the body {_text(value)[:_CLIPPED]!r}", where)
 
 
 def decoded(value: str) -> str | None:
@@ -185,23 +185,17 @@ def _parameters(message: Message, state: State) -> Iterator[tuple[str, str, Any,
     for header_name, path in _marked(tool) if tool else ():
         value = member(message.body.value, "params", "arguments", *path)
         if value is None or type(value) in (str, int, float, bool):
-            pointer = "/".join(("/params/arguments", *(part.replace("~", "~0").replace("/", "~1") for part in path)))
-            yield f"Mcp-Param-{header_name}", pointer[:1000], value, tool.listed if tool else 0
+            where = pointer("params", "arguments", *path)
+            yield f"Mcp-Param-{header_name}", where, value, tool.listed if tool else 0
 
 
 def _marked(tool: Tool) -> list[tuple[str, tuple[str, ...]]]:
     """The header and the path of each argument that has one; none where one of them cannot be: see `tools/`."""
     found: list[tuple[str, tuple[str, ...]]] = []
-    stack: list[tuple[tuple[str, ...], Any]] = [((), tool.definition.get("inputSchema"))]
-    while stack:
-        path, schema = stack.pop()
-        properties = member(schema, "properties")
-        for name, inner in properties.items() if isinstance(properties, dict) and len(path) < _LEVELS else ():
-            mark = member(inner, "x-mcp-header")
-            if mark is not None:
-                if not isinstance(mark, str) or member(inner, "type") not in ("string", "integer", "boolean"):
-                    return []
-                found.append((mark, (*path, name)))
-            stack.append(((*path, name), inner))
+    for path, schema in annotated(tool.definition.get("inputSchema")):
+        mark = schema["x-mcp-header"]
+        if not isinstance(mark, str) or schema.get("type") not in ("string", "integer", "boolean"):
+            return []
+        found.append((mark, tuple(map(str, path[1::2]))))
     unique = {mark.lower() for mark, _ in found}
     return found if len(unique) == len(found) else []

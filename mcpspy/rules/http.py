@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.http_sessions import Place, Remark
 from mcpspy.conversation.session import Message
-from mcpspy.rules.rule import EVERY, Fault, member, rule
+from mcpspy.json_values import member
+from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.rules.state import State
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.http_head import authority, header, media_type, status

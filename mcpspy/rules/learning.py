@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpspy.conversation.session import Exchange, Message
-from mcpspy.rules.rule import member
+from mcpspy.json_values import member
 from mcpspy.rules.state import (
     REMEMBERED,
     Listen,

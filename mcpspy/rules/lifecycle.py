@@ -7,7 +7,8 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 from collections.abc import Iterator
 
 from mcpspy.conversation.session import Message
-from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.json_values import member, pointer
+from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, becomes_round, stated_revision
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
@@ -181,16 +182,16 @@ def unknown_revision(message: Message, state: State) -> Iterator[Fault]:
     """Names of revisions that do not exist."""
     body = message.body
     if isinstance(body, Request):
-        found = [(f"/params/_meta/{PROTOCOL_VERSION.replace('/', '~1')}", stated_revision(message))]
+        found = [(pointer("params", "_meta", PROTOCOL_VERSION), stated_revision(message))]
         if body.method == "initialize":
             found.append(("/params/protocolVersion", member(body.params, "protocolVersion")))
     elif isinstance(body, Result) and message.exchange and message.exchange.method == "initialize":
         found = [("/result/protocolVersion", member(body.result, "protocolVersion"))]
     else:
         return
-    for pointer, name in found:
+    for where, name in found:
         if isinstance(name, str) and Revision.of(name) is None:
-            yield Fault(f"there is no revision {name[:40]}; there are {_KNOWN}", pointer)
+            yield Fault(f"there is no revision {name[:40]}; there are {_KNOWN}", where)
 
 
 @rule(

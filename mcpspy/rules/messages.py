@@ -13,8 +13,9 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.framing import is_spread
-from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
@@ -43,7 +44,7 @@ def version_missing(message: Message, state: State) -> Iterator[Fault]:
     """Members "jsonrpc" that are not there or not "2.0"."""
     value = message.body.value
     if isinstance(value, dict) and value.get("jsonrpc") != "2.0" and not is_spread(message, state):
-        found = "is missing" if "jsonrpc" not in value else f"is {_clipped(value['jsonrpc'])}"
+        found = "is missing" if "jsonrpc" not in value else f"is {excerpt(value['jsonrpc'])}"
         yield Fault(f'the member "jsonrpc" {found}; it has to be "2.0"', "/jsonrpc" if "jsonrpc" in value else "")
 
 
@@ -113,7 +114,7 @@ def id_null(message: Message, state: State) -> Iterator[Fault]:
 def id_type(message: Message, state: State) -> Iterator[Fault]:
     """Booleans, arrays and objects as ids."""
     if _id(message).kind == "other":
-        yield Fault(f"the id is {_clipped(message.body.value.get('id'))}; it has to be a string or an integer", "/id")
+        yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; it has to be a string or an integer", "/id")
 
 
 @rule(
@@ -171,7 +172,7 @@ def duplicate_key(message: Message, state: State) -> Iterator[Fault]:
     except (TypeError, orjson.JSONEncodeError):
         pass
     for key in _doubled(raw):
-        yield Fault(f"the key {_clipped(key)} stands twice in one object")
+        yield Fault(f"the key {excerpt(key)} stands twice in one object")
 
 
 def _doubled(raw: bytes) -> list[str]:
@@ -205,10 +206,10 @@ def number_range(message: Message, state: State) -> Iterator[Fault]:
     """Numbers that do not arrive as they were sent."""
     if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
         return
-    for path, value in _walk(message.body.value):
+    for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
         if large or (isinstance(value, float) and value in (float("inf"), float("-inf"))):
-            yield Fault(f"the number {_clipped(value)} does not arrive as it is at every peer", path)
+            yield Fault(f"the number {excerpt(value)} does not arrive as it is at every peer", pointer(*path))
             return
 
 
@@ -225,10 +226,17 @@ def lone_surrogate(message: Message, state: State) -> Iterator[Fault]:
     """Halves of surrogate pairs."""
     if not message.body.refused or message.part or not _SURROGATE.search(message.frame.raw):
         return
-    for path, value in _walk(message.body.value):
-        if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-            yield Fault("this string has half of a surrogate pair", path)
+    for path, value in walk(message.body.value):
+        if _has_surrogate(value):
+            yield Fault("this string has half of a surrogate pair", pointer(*path))
             return
+        if path and _has_surrogate(path[-1]):
+            yield Fault("the name of this member has half of a surrogate pair", pointer(*path))
+            return
+
+
+def _has_surrogate(value: Any) -> bool:
+    return isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value)
 
 
 @rule(
@@ -306,7 +314,7 @@ def extra_member(message: Message, state: State) -> Iterator[Fault]:
     """Members beside those of JSON-RPC."""
     for name in message.body.value:
         if name not in _MEMBERS:
-            yield Fault(f"{_clipped(name)} is no member of a JSON-RPC message", "/" + name[:100])
+            yield Fault(f"{excerpt(name)} is no member of a JSON-RPC message", pointer(name))
             return
 
 
@@ -318,26 +326,3 @@ def _id(message: Message) -> Id:
 
 def _is_batch(raw: bytes) -> bool:
     return raw[:1] == b"[" or (raw[:1] != b"{" and raw.lstrip()[:1] == b"[")
-
-
-def _walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """Each value in a message with its pointer, of any depth."""
-    stack = [("", value)]
-    while stack:
-        path, value = stack.pop()
-        yield path, value
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                if isinstance(name, str):
-                    yield f"{path}/{name[:100]}", name
-                stack.append((f"{path}/{name[:100]}".replace("~", "~0")[:1000], inner))
-        elif isinstance(value, list):
-            stack.extend((f"{path}/{place}"[:1000], inner) for place, inner in enumerate(value))
-
-
-def _clipped(value: Any) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        text = "a value that cannot be written"
-    return text if len(text) <= 60 else text[:59] + "…"

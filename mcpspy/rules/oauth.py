@@ -11,7 +11,8 @@ import orjson
 
 from mcpspy.conversation.http_sessions import Place, Remark
 from mcpspy.conversation.session import Message
-from mcpspy.rules.rule import Fault, member, rule
+from mcpspy.json_values import member
+from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Error

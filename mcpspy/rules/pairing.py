@@ -9,7 +9,8 @@ from itertools import product
 
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.session import ENDLESS, Exchange, Message
-from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.json_values import member
+from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, other
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result
 

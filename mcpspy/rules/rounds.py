@@ -8,8 +8,9 @@ answer may be recorded a moment later, so every question about a retry is asked 
 from collections.abc import Iterator
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import member, pointer
 from mcpspy.rules.capabilities import undeclared
-from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import ASKED, Round, State, capabilities, mark, round_key
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request, Result
@@ -209,5 +210,5 @@ def undeclared_input(message: Message, state: State) -> Iterator[Fault]:
         lacking = undeclared(method, member(request, "params"), declared) if known else None
         if lacking and lacking not in told:
             told.add(lacking)
-            pointer = f"/result/inputRequests/{name.replace('~', '~0').replace('/', '~1')[:100]}"
-            yield Fault(f"the client did not declare the capability {lacking}, which {method} needs", pointer)
+            where = pointer("result", "inputRequests", name)
+            yield Fault(f"the client did not declare the capability {lacking}, which {method} needs", where)

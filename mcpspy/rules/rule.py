@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mcpspy.conversation.http_sessions import Remark
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import nearest
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
@@ -148,6 +149,7 @@ class Rule:
     def finding(self, fault: Fault, message: Message | Remark) -> Finding:
         """The finding that a fault in a message makes; one in a response names the request as well."""
         message = fault.at or message
+        value = message.body.value if isinstance(message, Message) else None
         asked = message.exchange.request.n if message.exchange else message.n
         return Finding(
             self.id,
@@ -156,7 +158,7 @@ class Rule:
             message.n,
             message.part,
             fault.related if asked in (message.n, *fault.related) else (asked, *fault.related),
-            fault.pointer,
+            nearest(value, fault.pointer),
             fault.sentence,
             message.revision.value if message.revision else None,
             self.url(message.revision),
@@ -201,10 +203,3 @@ def rule(
         return check
 
     return enter
-
-
-def member(value: Any, *path: str) -> Any:
-    """The value at a path of members, None where there is none: peers send anything."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value

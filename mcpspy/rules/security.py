@@ -3,9 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import pointer, walk
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State
 from mcpspy.secrets.tokens import in_frame
@@ -50,11 +50,13 @@ def hidden_text(message: Message, state: State) -> Iterator[Fault]:
     raw = message.frame.raw
     if not message.part and raw.isascii() and not ESCAPED.search(raw):
         return
-    for path, text in _strings(message.body.value):
-        found = None if text.isascii() else _hidden(text)
-        if found:
-            yield Fault(f"the text hides U+{ord(found):04X} ({unicodedata.name(found, 'unnamed')})", path)
-            return
+    for path, value in walk(message.body.value):
+        for text in (*path[-1:], value):
+            found = _hidden(text) if isinstance(text, str) and not text.isascii() else None
+            if found:
+                told = f"the text hides U+{ord(found):04X} ({unicodedata.name(found, 'unnamed')})"
+                yield Fault(told, pointer(*path))
+                return
 
 
 def _hidden(text: str) -> str | None:
@@ -119,19 +121,3 @@ def secret_in_frame(message: Message, state: State) -> Iterator[Fault]:
     if found:
         kind, token = found
         yield Fault(f"there is what looks like a secret ({kind}): {token[:7].decode(errors='replace')}…")
-
-
-def _strings(value: Any) -> Iterator[tuple[str, str]]:
-    """Each string in a message, keys too, with a pointer; of any depth."""
-    stack = [("", value)]
-    while stack:
-        path, value = stack.pop()
-        if isinstance(value, str):
-            yield path, value
-        elif isinstance(value, dict):
-            for name, inner in value.items():
-                below = f"{path}/{name.replace('~', '~0').replace('/', '~1')[:100]}"[:1000]
-                yield below, name
-                stack.append((below, inner))
-        elif isinstance(value, list):
-            stack.extend((f"{path}/{place}"[:1000], inner) for place, inner in enumerate(value))

@@ -7,7 +7,8 @@ a gap nothing is called missing.
 from collections.abc import Iterator
 
 from mcpspy.conversation.session import HOLD, Message
-from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.json_values import member
+from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import Progress, State, is_about, is_in_answer, other
 from mcpspy.wire.jsonrpc import Id, Notification, Request
 

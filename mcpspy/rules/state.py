@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.conversation.session import HOLD, Message
-from mcpspy.rules.rule import Fault, Rule, member
+from mcpspy.json_values import Path, member, walk
+from mcpspy.rules.rule import Fault, Rule
 from mcpspy.spec.peer_schemas import Budget, Foreign
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Era, Revision
 from mcpspy.wire.jsonrpc import Id, Request
@@ -296,3 +297,11 @@ def becomes_round(message: Message) -> bool:
     if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
         return False
     return message.sender == "server" and message.body.method in ASKED
+
+
+def annotated(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The properties with `x-mcp-header`, those inside of properties too, with their paths in the schema."""
+    for path, inner in walk(schema):
+        of_argument = path and len(path) % 2 == 0 and all(step == "properties" for step in path[::2])
+        if of_argument and isinstance(inner, dict) and "x-mcp-header" in inner:
+            yield tuple(path), inner

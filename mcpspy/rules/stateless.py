@@ -6,7 +6,8 @@ What servers ask in turn: `mcpspy.rules.rounds`; what they tell unasked: `mcpspy
 from collections.abc import Iterator
 
 from mcpspy.conversation.session import Message
-from mcpspy.rules.rule import RULES, Fault, member, rule
+from mcpspy.json_values import member
+from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, extended, missing_meta, stated_revision
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision

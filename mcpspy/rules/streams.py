@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.http_sessions import Place, Remark, is_resumed
 from mcpspy.conversation.session import HOLD, REMEMBERED, Message
+from mcpspy.json_values import member
 from mcpspy.rules.http import STREAMABLE, asked, asks, posted
-from mcpspy.rules.rule import EVERY, Fault, member, rule
+from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.rules.state import Given, Over, State
 from mcpspy.spec.revisions import Era
 from mcpspy.wire.http_head import header, status

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpspy.conversation.session import Message
-from mcpspy.rules.rule import Fault, member, rule
-from mcpspy.rules.state import State, Tool
+from mcpspy.json_values import member, pointer
+from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.state import State, Tool, annotated
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request, Result
@@ -226,10 +227,10 @@ def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
 )
 def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
     """Schemas that nobody can use."""
-    for pointer, name, found in _schemas(message, state):
+    for where, name, found in _schemas(message, state):
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED):
-            what = pointer.rpartition("/")[2]
-            yield Fault(f"the {what} of {name} cannot be used: {found.message}", pointer + found.pointer)
+            what = where.rpartition("/")[2]
+            yield Fault(f"the {what} of {name} cannot be used: {found.message}", where + found.pointer)
 
 
 @rule(
@@ -253,9 +254,9 @@ def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
 )
 def schema_dialect(message: Message, state: State) -> Iterator[Fault]:
     """Dialects that are unknown."""
-    for pointer, name, found in _schemas(message, state):
+    for where, name, found in _schemas(message, state):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
-            yield Fault(f"{name} has a schema of the unknown dialect {found.message}", f"{pointer}/$schema")
+            yield Fault(f"{name} has a schema of the unknown dialect {found.message}", f"{where}/$schema")
 
 
 @rule(
@@ -279,11 +280,11 @@ def schema_dialect(message: Message, state: State) -> Iterator[Fault]:
 )
 def schema_too_costly(message: Message, state: State) -> Iterator[Fault]:
     """Schemas that are beyond our bounds."""
-    for pointer, name, found in _schemas(message, state):
+    for where, name, found in _schemas(message, state):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
-            yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", pointer)
+            yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", where)
         elif found.outcome is Outcome.NOT_JUDGED:
-            yield Fault(f"the schema of {name} was not evaluated: {found.message}", pointer, severity="info")
+            yield Fault(f"the schema of {name} was not evaluated: {found.message}", where, severity="info")
 
 
 @rule(
@@ -364,26 +365,13 @@ def header_annotation(message: Message, state: State) -> Iterator[Fault]:
     """Annotations that no header can be made of."""
     for place, tool in _listed(message):
         seen: set[str] = set()
-        for path, schema in _annotated(tool.get("inputSchema"), f"/result/tools/{place}/inputSchema"):
+        for path, schema in annotated(tool.get("inputSchema")):
+            where = pointer("result", "tools", place, "inputSchema", *path)
             name = schema["x-mcp-header"]
             if not isinstance(name, str) or not name or not _TOKEN.issuperset(name):
-                yield Fault(f"{str(name)[:60]!r} is no name of a header", f"{path}/x-mcp-header")
+                yield Fault(f"{str(name)[:60]!r} is no name of a header", f"{where}/x-mcp-header")
             elif name.lower() in seen:
-                yield Fault(f"{name[:60]!r} is the header of two arguments", f"{path}/x-mcp-header")
+                yield Fault(f"{name[:60]!r} is the header of two arguments", f"{where}/x-mcp-header")
             elif schema.get("type") not in ("string", "integer", "boolean"):
-                yield Fault(f"{name[:60]!r} is on something else than a string, an integer or a boolean", path)
+                yield Fault(f"{name[:60]!r} is on something else than a string, an integer or a boolean", where)
             seen.add(str(name).lower())
-
-
-def _annotated(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The properties with `x-mcp-header`, those inside of properties too."""
-    stack = [(path, schema)]
-    while stack:
-        path, schema = stack.pop()
-        properties = member(schema, "properties")
-        for name, inner in properties.items() if isinstance(properties, dict) else ():
-            below = f"{path}/properties/{name[:100]}"[:2000]
-            if isinstance(inner, dict):
-                if "x-mcp-header" in inner:
-                    yield below, inner
-                stack.append((below, inner))

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.json_values import Path, excerpt, pointer
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.revisions import Revision
-from mcpspy.spec.schema import excerpt, pointer
 from mcpspy.spec.shapes import Schema
 
-Path = tuple[str | int, ...]
 _ENOUGH = 50  # members of other revisions in one message
 
 URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may have, `#` at most once
@@ -71,9 +70,9 @@ def bad_formats(revision: Revision, definition: str, message: Any) -> list[BadFo
             if name == "uri" and not URI.fullmatch(value):
                 is_iri = _SCHEME.match(value) and URI.fullmatch(_BEYOND_ASCII.sub("x", value))
                 why = f"URI: {_why_no_uri(value)}"
-                found.append(BadFormat(pointer(list(path)), "iri" if is_iri else "uri", excerpt(value), why))
+                found.append(BadFormat(pointer(*path), "iri" if is_iri else "uri", excerpt(value), why))
             elif name == "byte" and not _is_base64(value):
-                found.append(BadFormat(pointer(list(path)), "byte", excerpt(value), "base64"))
+                found.append(BadFormat(pointer(*path), "byte", excerpt(value), "base64"))
     return found
 
 
@@ -91,7 +90,7 @@ def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhe
         for name in unknown:
             others = tuple(other for other in Revision if name in names[other])
             if others:
-                found.append(Elsewhere(pointer([*path, name]), name, others))
+                found.append(Elsewhere(pointer(*path, name), name, others))
         if len(found) > _ENOUGH:
             break
     return found
@@ -107,7 +106,7 @@ def outdated(revision: Revision, definition: str, message: Any) -> list[Outdated
         elif any(shape.get("deprecated") for shape in shapes) and value != "none":  # includeContext: none is fine
             covered.add(path)
             name = next((str(step) for step in reversed(path) if isinstance(step, str)), definition)
-            found.append(Outdated(pointer(list(path)), name))
+            found.append(Outdated(pointer(*path), name))
     return found
 
 

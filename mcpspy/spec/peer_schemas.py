@@ -21,8 +21,9 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
+from mcpspy.json_values import member, pointer, steps_of
 from mcpspy.spec.definitions import DIALECT
-from mcpspy.spec.schema import DEPTH, plain, pointer, refuse
+from mcpspy.spec.schema import DEPTH, plain, refuse
 
 SIZE = 256 * 1024
 """Bytes of JSON that a schema may have."""
@@ -225,10 +226,7 @@ class _Weighing:
         """The weight of what a reference leads to; infinite where only the library could find it."""
         if not reference.startswith("#/") and reference != "#":
             return inf
-        node = self._schema
-        for step in reference.split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            node = node.get(key) if isinstance(node, dict) else None
+        node = member(self._schema, *steps_of(reference))
         return inf if node is None else self._of(node)
 
 
@@ -256,7 +254,7 @@ def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:
     """Why a schema could not be compiled."""
     kind = error.kind.name
     outcome = {"$ref": Outcome.UNRESOLVED, "format": Outcome.UNSUPPORTED}.get(kind, Outcome.NO_SCHEMA)
-    return Judgement(outcome, pointer(list(error.instance_path)), _clipped(error.message))
+    return Judgement(outcome, pointer(*error.instance_path), _clipped(error.message))
 
 
 def _judged(raw: bytes, instance: Any) -> Judgement:
@@ -271,7 +269,7 @@ def _judged(raw: bytes, instance: Any) -> Judgement:
     try:
         validator.validate(instance)
     except jsonschema_rs.ValidationError as error:
-        return Judgement(Outcome.INVALID, pointer(list(error.instance_path)), _clipped(error.message))
+        return Judgement(Outcome.INVALID, pointer(*error.instance_path), _clipped(error.message))
     except ValueError as error:  # too deep to be quoted, or to be judged
         return _unquoted(validator, instance, error)
     return compiled

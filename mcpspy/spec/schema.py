@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
+from mcpspy.json_values import excerpt, pointer
 from mcpspy.spec.definitions import DIALECT, definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
@@ -70,31 +71,13 @@ def explain(revision: Revision, definition: str, message: Any) -> Explanation | 
             found = _explanation(revision, definition, message, places)
         except RecursionError:
             found = None
-        return found or Explanation(pointer(path), "what the definition says", excerpt(_at(message, path, places)))
+        return found or Explanation(pointer(*path), "what the definition says", excerpt(_at(message, path, places)))
     return None
 
 
 def refuse(uri: str) -> NoReturn:
     """The retriever of every validator: nothing is ever fetched."""
     raise ValueError(f"{uri} is not fetched")
-
-
-def pointer(path: list[str | int]) -> str:
-    """A JSON Pointer (RFC 6901)."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
-
-
-def excerpt(value: Any, limit: int = 60) -> str:
-    """A value as JSON of about `limit` characters, however large it is."""
-    if isinstance(value, dict):
-        names = ", ".join(f"{json.dumps(name[:20])}: …" for name in islice(value, 6))
-        return f"{{{names}{', …' if len(value) > 6 else ''}}}"
-    if isinstance(value, list):
-        return f"an array of {len(value)}" if value else "[]"
-    if isinstance(value, str):
-        return json.dumps(value if len(value) <= limit else value[: limit - 1] + "…", ensure_ascii=False)
-    text = json.dumps(value) if not isinstance(value, int) or abs(value) < 10**limit else "a number of many digits"
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def plain(message: Any) -> Any:
@@ -192,9 +175,9 @@ def _explanation(revision: Revision, definition: str, message: Any, places: dict
             tag = next((tag for tag in _TAGS if isinstance(error.instance, dict) and tag in error.instance), None)
             path = [*error.absolute_path, *([tag] if tag else [])]
             value = error.instance[tag] if tag else error.instance
-            return Explanation(pointer(_placed(path, places)), _alternatives(error, tag), excerpt(value))
+            return Explanation(pointer(*_placed(path, places)), _alternatives(error, tag), excerpt(value))
         error = chosen
-    return Explanation(pointer(_placed(list(error.absolute_path), places)), _expected(error), excerpt(error.instance))
+    return Explanation(pointer(*_placed(list(error.absolute_path), places)), _expected(error), excerpt(error.instance))
 
 
 def _placed(path: list[str | int], places: dict[int, int]) -> list[str | int]:

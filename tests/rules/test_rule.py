@@ -2,8 +2,11 @@
 
 import pytest
 
+from mcpspy.json_values import nearest, resolve
+from mcpspy.report.checked import check
 from mcpspy.rules import RULES, SEVERITIES
 from mcpspy.spec.revisions import Revision
+from tests.findings import CAPTURES
 from tests.rules.examples import findings
 
 EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
@@ -58,3 +61,72 @@ def test_a_rule_explains_itself(rule):
 )
 def test_a_link_leads_to_where_its_revision_says_so(rule, revision, page):
     assert RULES[rule].url(revision).endswith(page)
+
+
+def precise(value, text):
+    """In place of `nearest`, which cuts a pointer off where there is nothing: only a missing member may be cut off."""
+    found = nearest(value, text)
+    assert found in (text, text.rpartition("/")[0])
+    resolve(value, found)
+    return found
+
+
+@EACH
+def test_every_pointer_of_an_example_resolves_in_its_message(rule, monkeypatch):
+    monkeypatch.setattr("mcpspy.rules.rule.nearest", precise)
+    for text in (rule.fails, rule.passes):
+        assert findings(text) is not None
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("revision", [None, *Revision])
+def test_every_pointer_of_a_golden_capture_resolves_in_its_message(path, revision, monkeypatch):
+    monkeypatch.setattr("mcpspy.rules.rule.nearest", precise)
+    assert check(str(path), revision).findings is not None
+
+
+MARKED = """
+    > 1 tools/list {META}
+    < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"q","inputSchema":\
+{"type":"object","properties":{"a~/b":{"type":"string","x-mcp-header":"My Region"}}}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "pointer"),
+    [
+        ('> | {"jsonrpc":"2.0","id":1,"method":"ping","a~/b":1}', "jsonrpc/extra-member", "/a~0~1b"),
+        (
+            '> 1 ping {"_meta":{"io.modelcontextprotocol/x":12345678901234567890}}',
+            "jsonrpc/number-range",
+            "/params/_meta/io.modelcontextprotocol~1x",
+        ),
+        ('> 1 ping {"a~/b":{"c":[0,{"d":12345678901234567890}]}}', "jsonrpc/number-range", "/params/a~0~1b/c/1/d"),
+        (r'> | {"jsonrpc":"2.0","id":1,"method":"ping","params":{"a~/b":"\ud800"}}', "jsonrpc/lone-surrogate",
+         "/params/a~0~1b"),
+        (r'> | {"jsonrpc":"2.0","id":1,"method":"ping","params":{"a~/\ud800":1}}', "jsonrpc/lone-surrogate",
+         "/params/a~0~1\ud800"),
+        (r'> | {"jsonrpc":"2.0","id":1,"method":"ping","params":{"a~/b":["\u202e"]}}', "security/hidden-text",
+         "/params/a~0~1b/0"),
+        (MARKED, "tools/header-annotation",
+         "/result/tools/0/inputSchema/properties/a~0~1b/x-mcp-header"),
+    ],
+)  # fmt: skip
+def test_names_are_escaped_in_a_pointer(text, rule, pointer):
+    assert [finding.pointer for finding in findings(text) if finding.rule == rule] == [pointer]
+
+
+def test_a_pointer_of_a_long_name_leads_to_what_holds_it():
+    text = f'> 1 ping {{"a":{{"{"x" * 5000}":12345678901234567890}}}}'
+    assert [finding.pointer for finding in findings(text) if finding.rule == "jsonrpc/number-range"] == ["/params/a"]
+
+
+def test_a_name_that_utf_8_cannot_hold_is_not_in_a_pointer():
+    """`schema/invalid` sees a copy of the message that both validators take."""
+    name = r"a\ud800"
+    text = (
+        f'= 2025-06-18\n< | {{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{{"message":"x",'
+        f'"requestedSchema":{{"type":"object","properties":{{"{name}":{{"type":5}}}}}}}}}}'
+    )
+    found = [finding.pointer for finding in findings(text) if finding.rule == "schema/invalid"]
+    assert found == ["/params/requestedSchema/properties"]

@@ -9,7 +9,7 @@ import pytest
 from mcpspy.spec import schema
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.revisions import Revision
-from mcpspy.spec.schema import excerpt, explain, pointer, refuse, verdict
+from mcpspy.spec.schema import explain, refuse, verdict
 from mcpspy.spec.shapes import R2024_11_05, R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.wire.jsonrpc import Number, parse
 from tests import NIGHTLY
@@ -243,29 +243,3 @@ def test_nothing_is_fetched(monkeypatch):
 def test_a_validator_holds_only_what_its_definition_needs():
     needed = schema.self_contained(R2025_11_25, "ListToolsResult")["$defs"]
     assert set(needed) == {"ListToolsResult", "Tool", "ToolAnnotations", "ToolExecution", "Icon"}
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("x" * 100, '"' + "x" * 59 + '…"'),
-        ("\n\ud800", '"\\n\ud800"'),
-        ({}, "{}"),
-        ({"a": 1, "b" * 50: {}}, '{"a": …, "bbbbbbbbbbbbbbbbbbbb": …}'),
-        (dict.fromkeys("abcdefgh"), '{"a": …, "b": …, "c": …, "d": …, "e": …, "f": …, …}'),
-        ([], "[]"),
-        ([1, 2], "an array of 2"),
-        (None, "null"),
-        (True, "true"),
-        (10**70, "a number of many digits"),
-        (-(10**900), "a number of many digits"),
-        (float("inf"), "Infinity"),
-    ],
-)
-def test_an_excerpt_is_short(value, text):
-    assert excerpt(value) == text
-
-
-def test_a_pointer_is_that_of_rfc_6901():
-    assert pointer([]) == ""
-    assert pointer(["a/b", 0, "m~n", ""]) == "/a~1b/0/m~0n/"

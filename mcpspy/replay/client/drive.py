@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match.strategies import key
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.replay.script.issued_values import Values, canonical
-from mcpspy.replay.script.turns import LOG, PROGRESS, Line, Script, Turn, member
+from mcpspy.replay.script.turns import LOG, PROGRESS, Line, Script, Turn
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 
@@ -251,5 +252,5 @@ def _kind(body: Request | Notification) -> str:
     """What tells the server's messages apart that may be waited for: the method, and the request that it names."""
     named = member(body.params, "progressToken") if body.method == PROGRESS else None
     if named is None:
-        named = member(member(body.params, "_meta"), SUBSCRIPTION_ID)
+        named = member(body.params, "_meta", SUBSCRIPTION_ID)
     return f"{type(body).__name__} {body.method} {canonical(named)}"

@@ -24,8 +24,9 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpspy.conversation.session import subject
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
-from mcpspy.replay.script.turns import CANCELLED, member
+from mcpspy.replay.script.turns import CANCELLED
 from mcpspy.replay.streams import chunks, lines, room
 from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION
@@ -264,7 +265,7 @@ def _without_answer(response: http.client.HTTPResponse) -> str:
 def _heads_of(body: Body) -> dict[str, str]:
     """What a request that states its revision says of itself in its head (2026-07-28, basic/transports)."""
     params = body.value.get("params") if isinstance(body.value, dict) else None
-    revision = member(member(params, "_meta"), PROTOCOL_VERSION)
+    revision = member(params, "_meta", PROTOCOL_VERSION)
     if not isinstance(revision, str) or not isinstance(body, Request | Notification):
         return {}
     name = subject(body.method, params) if body.method in _NAMED else None

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mcpspy.json_values import Path, member, pointer
 from mcpspy.replay.compare.values import ABSENT, LISTINGS, Difference, by_name, differences
-from mcpspy.replay.script.issued_values import Path, pointer
-from mcpspy.replay.script.turns import Script, member
+from mcpspy.replay.script.turns import Script
 
 HANDSHAKES = ("initialize", "server/discover")
 LISTS = {
@@ -100,7 +100,7 @@ def _change(kind: str, name: str, old: Any, new: Any) -> Change | None:
     found = differences(old, new)
     if not found:
         return None
-    breaking = [pointer(path) for path in _breaking(kind, old, new)]
+    breaking = [pointer(*path) for path in _breaking(kind, old, new)]
     return Change(kind, name, "changed", tuple(found), tuple(dict.fromkeys(breaking)))
 
 

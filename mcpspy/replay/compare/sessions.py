@@ -19,9 +19,10 @@ from typing import Any, Literal, TypeVar
 
 from mcpspy.conversation.session import Message, subject
 from mcpspy.errors import UsageError
+from mcpspy.json_values import Path, pointer, steps_of
 from mcpspy.replay.compare.values import ABSENT, Difference, answer_differences, differences
 from mcpspy.replay.match.strategies import key
-from mcpspy.replay.script.issued_values import GIVEN_BACK, Path, begins, pointer
+from mcpspy.replay.script.issued_values import GIVEN_BACK, begins
 from mcpspy.replay.script.turns import LOG, Script, Turn, answer
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
@@ -53,13 +54,13 @@ class Ignored:
             raise UsageError(f"{text!r} names nothing to ignore; a pointer looks like /result/content/0/text")
         if method.split("/")[0] in ("result", "error", "params"):
             raise UsageError(f"{text!r} is no method; a JSON Pointer begins with a slash: '/{method}'")
-        path = tuple(step.replace("~1", "/").replace("~0", "~") for step in steps.split("/")) if steps else ()
+        path = steps_of(f"/{steps}") if steps else ()
         return cls(method or "*", name.strip() or "*", path)
 
     def __str__(self) -> str:
         """The text that `parse` takes."""
         named = [self.method, *([self.name] if self.name != "*" else [])] if self.method != "*" else []
-        return " ".join([*named, *([pointer(self.path)] if self.path else [])])
+        return " ".join([*named, *([pointer(*self.path)] if self.path else [])])
 
     def covers(self, method: str | None, name: str | None, path: Path) -> bool:
         """Whether a difference of a message at `path` is expected."""

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import orjson
 
-from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, Path, matches, pointer, renamed
+from mcpspy.json_values import Path, pointer
+from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, matches, renamed
 from mcpspy.text import printable
 
 LISTINGS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
@@ -46,7 +47,7 @@ class Difference:
     @property
     def pointer(self) -> str:
         """The place as a JSON Pointer; empty for the whole."""
-        return pointer(self.path)
+        return pointer(*self.path)
 
 
 def excerpt(value: Any, limit: int = 60) -> str:

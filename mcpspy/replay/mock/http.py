@@ -22,12 +22,12 @@ from typing import Any
 
 from aiohttp import web
 
+from mcpspy.json_values import member
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Server
 from mcpspy.replay.mock.stdio import Mock, Said
 from mcpspy.replay.script.edit import json_text
-from mcpspy.replay.script.turns import member
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.wire.jsonrpc import Id, Invalid, Request, parse
 

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import Path, member
 from mcpspy.replay.compare.values import Difference, answer_differences
 from mcpspy.replay.match.strategies import Matcher, Miss, key
 from mcpspy.replay.script.edit import json_text, rewritten
-from mcpspy.replay.script.issued_values import Path, canonical
-from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Line, Script, Turn, answer, member, progress_token
+from mcpspy.replay.script.issued_values import canonical
+from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Line, Script, Turn, answer, progress_token
 from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
@@ -249,7 +250,7 @@ class Mock:
             today = token if token is None else self._token(token, playing)
             if token is not None and today is None:
                 return None
-            subscription = Id.of(member(member(body.params, "_meta"), SUBSCRIPTION_ID))
+            subscription = Id.of(member(body.params, "_meta", SUBSCRIPTION_ID))
             request = self._ids.get(subscription, request)
             changes = _change(("params", "progressToken"), token, today) | self._named_today(body, subscription)
         answers = isinstance(body, Result | Error) and message.exchange is not None

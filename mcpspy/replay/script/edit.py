@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcpspy.conversation.session import Message
+from mcpspy.json_values import Path
 from mcpspy.wire.jsonrpc import Id
-
-Path = tuple[str | int, ...]
-"""Where a value stands: names of members and places in arrays, from the message inwards."""
 
 _SPACE = re.compile("[ \t\r\n\ufeff]*")  # a byte order mark as well: lenient peers read it as such
 _scan = json.JSONDecoder(strict=False).raw_decode

@@ -12,9 +12,8 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.session import subject
+from mcpspy.json_values import Path
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
-
-Path = tuple[str | int, ...]
 
 _META = ("params", "_meta")
 _RELATED = ("_meta", "io.modelcontextprotocol/related-task", "taskId")  # 2025-11-25, tasks
@@ -105,11 +104,6 @@ def renamed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
     if before.keys() == now.keys() or len(before) != len(now):
         return {name: name for name in before}
     return dict(zip(before, now, strict=True))
-
-
-def pointer(path: Path) -> str:
-    """A path as a JSON Pointer (RFC 6901); empty for the whole."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def matches(path: Path, pattern: Path) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from mcpspy.capture.records import End, Gap, Header, Open, Record
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.session import ENDLESS, Exchange, Message, subject
+from mcpspy.json_values import member
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
@@ -219,7 +220,7 @@ class _Builder:
         if not isinstance(message.body, Notification):
             return None
         params = message.body.params
-        subscription = member(member(params, "_meta"), SUBSCRIPTION_ID)
+        subscription = member(params, "_meta", SUBSCRIPTION_ID)
         if subscription is not None:
             return self._latest(lambda turn: turn.endless and turn.cause.body.value["id"] == subscription)
         token = member(params, "progressToken") if message.body.method == PROGRESS else None
@@ -231,14 +232,9 @@ class _Builder:
 
 def progress_token(params: Any) -> Any:
     """The token under which a request asks for progress; None where it does not."""
-    return member(member(params, "_meta"), "progressToken")
+    return member(params, "_meta", "progressToken")
 
 
 def answer(body: Result | Error) -> dict[str, Any]:
     """An answer without its envelope."""
     return {"result": body.result} if isinstance(body, Result) else {"error": body.error}
-
-
-def member(value: Any, key: str) -> Any:
-    """`value[key]` where `value` is an object that has it, else None: peers send anything."""
-    return value.get(key) if isinstance(value, dict) else None

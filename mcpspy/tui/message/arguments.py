@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from mcpspy.rules.rule import member
+from mcpspy.json_values import excerpt, member, steps_of
 from mcpspy.spec.peer_schemas import Budget, Foreign, Outcome
-from mcpspy.spec.schema import excerpt
 
 Mark = Literal["fits", "wrong", "missing", "undeclared", "absent", "unknown"]
 
@@ -84,7 +83,7 @@ class _Faults:
         if not self._wrong:
             return ""
         found = _ask(self._schema, {name: self._given[name]})
-        here = found.pointer[1:].partition("/")[0] == name.replace("~", "~0").replace("/", "~1")
+        here = steps_of(found.pointer)[:1] == (name,)
         refused = not found.pointer and self._schema.get("additionalProperties") is False
         return found.message or "refused" if found.outcome is Outcome.INVALID and (here or refused) else ""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.capture.records import Frame, Open, Record
-from mcpspy.rules.rule import member
+from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import Session

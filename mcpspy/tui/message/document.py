@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from mcpspy.spec.schema import pointer
+from mcpspy.json_values import pointer
 from mcpspy.tui.message.hexdump import HexDump
 from mcpspy.tui.message.pretty import Piece, text_pieces
 from mcpspy.tui.message.tree import ALL, Folds, Tree
@@ -123,7 +123,7 @@ class Document:
         at = self._lines[row] - len(self.entries)
         if at < 0 or isinstance(self.body, Text):
             return ""
-        return pointer([*self.body.path(at)]) if isinstance(self.body, Tree) else f"{self.body.offset(at):#x}"
+        return pointer(*self.body.path(at)) if isinstance(self.body, Tree) else f"{self.body.offset(at):#x}"
 
     def value(self, row: int) -> str | None:
         """The value in a row as it was written; None where there is none."""

@@ -7,8 +7,8 @@ goes through `printable`.
 from collections.abc import Iterator
 
 from mcpspy.capture.records import Frame, Header, Open
+from mcpspy.json_values import member
 from mcpspy.rules import RULES, Finding
-from mcpspy.rules.rule import member
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.timeline import Row, wall_time
 from mcpspy.tui.message.arguments import Argument, arguments

@@ -11,10 +11,10 @@ import re
 from array import array
 from itertools import islice
 
+from mcpspy.json_values import Path
 from mcpspy.text import plural
 from mcpspy.tui.message.pretty import Piece, json_pieces, spans
 
-Path = tuple[str | int, ...]
 """Where a value stands: names of members and places in arrays, from the message inwards."""
 
 ALL = 1 << 30

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from mcpspy.capture.index import Index
 from mcpspy.conversation.session import ENDLESS
-from mcpspy.rules.rule import member
+from mcpspy.json_values import member
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id

@@ -7,7 +7,6 @@ that the specification gives it counts for nothing here, the rules tell.
 """
 
 import json
-import re
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
-from mcpspy.rules.rule import member
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Request
@@ -33,7 +32,6 @@ _STATELESS = Revision.R2026_07_28.value
 _META = "io.modelcontextprotocol/"
 _LISTED = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources",
            "resources/templates/list": "resourceTemplates"}  # fmt: skip
-_POINTER = re.compile(r"/result/tools/(\d{1,9})(/|$)")
 
 
 @dataclass(slots=True)
@@ -140,9 +138,9 @@ class Announced:
         if method == CALL and name:
             self._tool(name).found += 1
         elif method == "tools/list" and finding.frame == self._page[0]:
-            match = _POINTER.match(finding.pointer)
-            if match and int(match[1]) < len(self._page[1]):
-                self._tool(self._page[1][int(match[1])]).found += 1
+            within = steps_of(finding.pointer)
+            if within[:2] == ("result", "tools") and len(within) > 2 and int(within[2]) < len(self._page[1]):
+                self._tool(self._page[1][int(within[2])]).found += 1
 
     def is_current(self, tool: Tool) -> bool:
         """Whether a tool stands in the newest listing."""

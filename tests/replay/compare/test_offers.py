@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpspy.json_values import pointer
 from mcpspy.replay.compare.offers import changes, narrowings, surface, told_differences
-from mcpspy.replay.script.issued_values import pointer
 from tests.replay.scripts import INITIALIZE, INITIALIZED, script
 
 
@@ -96,7 +96,7 @@ STRING, INTEGER = {"type": "string"}, {"type": "integer"}
     ],
 )
 def test_a_schema_that_has_become_narrower_breaks(old, new, breaking):
-    assert [pointer(path) for path in narrowings(old, new, ())] == breaking
+    assert [pointer(*path) for path in narrowings(old, new, ())] == breaking
 
 
 def test_of_an_output_wider_is_what_breaks():

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpspy.replay.script.issued_values import Values, begins, canonical, matches, pointer, renamed
+from mcpspy.replay.script.issued_values import Values, begins, canonical, matches, renamed
 
 LISTING = ("resources/list", {})
 CALL = ("tools/call", {"name": "ask"})
@@ -74,11 +74,6 @@ def test_a_star_is_any_one_step():
     assert begins(("result", "content", 0, "text"), ("result", "content", "0"))
     assert not begins(("result",), ("result", "content"))
     assert begins(("result",), ())
-
-
-def test_a_pointer_escapes_what_json_pointer_escapes():
-    assert pointer(("a/b", "c~d", 0)) == "/a~1b/c~0d/0"
-    assert pointer(()) == ""
 
 
 def test_equal_values_have_one_text():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.spec.schema import pointer
+from mcpspy.json_values import pointer
 from mcpspy.tui.message.tree import ALL, Folds, Tree
 from tests.test_text import unsafe
 from tests.test_timeline import JSON
@@ -34,7 +34,7 @@ def at(value, path):
 
 def test_each_line_has_its_path_and_its_value_as_it_was_written():
     tree = grown(NESTED)
-    assert [(pointer([*tree.path(line)]), tree.value(line)) for line in range(len(tree))] == [
+    assert [(pointer(*tree.path(line)), tree.value(line)) for line in range(len(tree))] == [
         ("", NESTED),
         ("/a", '[1,{"b":null}]'),
         ("/a/0", "1"),
@@ -63,7 +63,7 @@ def test_the_value_at_a_path_is_the_one_that_stands_there(value, indent, ascii_)
 def test_what_is_no_json_has_lines_all_the_same(text):
     tree = grown(text)
     for line in range(len(tree)):
-        assert pointer([*tree.path(line)]).count("/") <= len(text) * 2
+        assert pointer(*tree.path(line)).count("/") <= len(text) * 2
         assert tree.parent(line) is None or tree.parent(line) < line
         assert tree.value(line) in text
         for folded in (False, True):

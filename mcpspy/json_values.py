@@ -1,0 +1,111 @@
+"""JSON values: their members, places inside them, excerpts.
+
+The theory. Peers send anything, so a member is looked for only in what is an object. A place in a value is a path:
+names of members and places in arrays, from the outside inwards. It is written as a JSON Pointer (RFC 6901), in which
+`~` in a name is `~0` and `/` is `~1`. No other module of the package escapes names or takes pointers apart.
+
+The gate imports this module while a server starts, so it imports nothing at its top.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+Path = tuple[str | int, ...]
+"""Where a value stands in another: names of members and places in arrays."""
+
+LONGEST_POINTER = 1000
+"""Characters; a name may have millions."""
+
+
+def member(value: "Any", *names: str) -> "Any":
+    """The value at a path of names; None where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def pointer(*steps: str | int) -> str:
+    """A path as a JSON Pointer; empty for the whole value."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def steps_of(text: str) -> tuple[str, ...]:
+    """The path of a JSON Pointer; a place in an array stands there as its digits."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
+
+
+def resolve(value: "Any", text: str) -> "Any":
+    """The value that a JSON Pointer points to. Raises LookupError where there is none."""
+    for step in steps_of(text):
+        value = _inner(value, step)
+    return value
+
+
+def nearest(value: "Any", text: str) -> str:
+    """The longest beginning of a JSON Pointer that points to a value and has at most LONGEST_POINTER characters."""
+    end = 0
+    for part, step in zip(text.split("/")[1:], steps_of(text), strict=True):
+        longer = end + 1 + len(part)
+        try:
+            value = _inner(value, step)
+        except LookupError:
+            break
+        if longer > LONGEST_POINTER:
+            break
+        end = longer
+    return text[:end]
+
+
+def walk(value: "Any") -> "Iterator[tuple[list[str | int], Any]]":
+    """Each value in a value with its path, the whole first, of any depth.
+
+    The path is one list that changes as the walk goes on: make a pointer of it at once.
+    """
+    path: list[str | int] = []
+    yield path, value
+    open_: list[Iterator[tuple[str | int, Any]]] = [_parts(value)]
+    while open_:
+        for step, inner in open_[-1]:
+            path.append(step)
+            yield path, inner
+            if isinstance(inner, dict | list):
+                open_.append(_parts(inner))
+                break
+            path.pop()
+        else:
+            open_.pop()
+            if path:
+                path.pop()
+
+
+def excerpt(value: "Any", limit: int = 60) -> str:
+    """A value as JSON of about `limit` characters, however large it is."""
+    import json
+    from itertools import islice
+
+    if isinstance(value, dict):
+        names = ", ".join(f"{json.dumps(name[:20])}: …" for name in islice(value, 6))
+        return f"{{{names}{', …' if len(value) > 6 else ''}}}"
+    if isinstance(value, list):
+        return f"an array of {len(value)}" if value else "[]"
+    if isinstance(value, str):
+        return json.dumps(value if len(value) <= limit else value[: limit - 1] + "…", ensure_ascii=False)
+    text = json.dumps(value) if not isinstance(value, int) or abs(value) < 10**limit else "a number of many digits"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _parts(value: "Any") -> "Iterator[tuple[str | int, Any]]":
+    if isinstance(value, dict):
+        return iter(value.items())
+    return iter(enumerate(value)) if isinstance(value, list) else iter(())
+
+
+def _inner(value: "Any", step: str) -> "Any":
+    """A member or an element. Raises LookupError."""
+    if isinstance(value, dict):
+        return value[step]
+    if isinstance(value, list) and step.isdecimal() and len(step) < 10 and str(int(step)) == step:
+        return value[int(step)]
+    raise LookupError(step)
