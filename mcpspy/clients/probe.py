@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from mcpspy import __version__
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Revision
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 
 PATIENCE = 10.0
 """Seconds that a server has for its first answer, as in Cursor."""
@@ -41,7 +41,7 @@ _DISCOVER: _Request = {
     "method": "server/discover",
     "params": {
         "_meta": {
-            PROTOCOL_VERSION: Revision.R2026_07_28.value,
+            PROTOCOL_VERSION: STATELESS[0].value,  # servers that know a later one most likely know this
             "io.modelcontextprotocol/clientInfo": _ME,
             "io.modelcontextprotocol/clientCapabilities": {},
         }

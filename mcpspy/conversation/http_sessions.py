@@ -29,7 +29,7 @@ import orjson
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.conversation.recent import Recent
 from mcpspy.conversation.session import Delivery, Message, Session
-from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision
+from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import Head, header, media_type, query, stands_alone, status, title
 from mcpspy.wire.jsonrpc import Body, Request, Undecoded
 from mcpspy.wire.outline import outline
@@ -187,7 +187,7 @@ class Web:
             place.session.refuse(asked.carried)
         if closed.how == "abort":
             for exchange in place.session.asked_by(asked.carried):
-                exchange.cancelled = exchange.cancelled or exchange.revision is Revision.R2026_07_28
+                exchange.cancelled = exchange.cancelled or exchange.revision in STATELESS
         if asked.http["method"] == "DELETE" and place.http["status"] in _DELETED:
             self._known.finish(place.session)
         del self._places[closed.ch]

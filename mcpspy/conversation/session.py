@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.capture.records import Frame
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, Revision
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, TASKS, Revision
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded, exact_id
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class Session:
             _forget(self.completed)
         if exchange.method == "initialize" and isinstance(message.body, Result):
             self._agree(message, message.body.result)
-        elif exchange.revision is Revision.R2025_11_25 and isinstance(message.body, Result):
+        elif exchange.revision in TASKS and isinstance(message.body, Result):
             self._follow_task(key[0], exchange, message.body.result)
         elif exchange.method == _PROBE and isinstance(message.body, Result):
             self.stated = self.stated or exchange.revision

@@ -11,10 +11,11 @@ from mcpspy.conversation.session import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import ASKED, State, capabilities
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import Revision, until
 from mcpspy.wire.jsonrpc import Notification, Request
 
 _CALLS = (Request, Notification)
+_WITHOUT_COMPLETIONS = until(Revision.R2024_11_05)  # the capability came later than the method
 _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tools/list": ("server", ("tools",)),
     "tools/call": ("server", ("tools",)),
@@ -65,8 +66,8 @@ def capability_missing(message: Message, state: State) -> Iterator[Fault]:
     if not isinstance(body, _CALLS):
         return
     side, path = _NEEDS[body.method]
-    if path[0] == "completions" and message.revision is Revision.R2024_11_05:
-        return  # the capability came later than the method
+    if path[0] == "completions" and message.revision in _WITHOUT_COMPLETIONS:
+        return
     declared = capabilities(side, message, state)
     if declared is None or state.lossy:
         return

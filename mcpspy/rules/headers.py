@@ -12,10 +12,10 @@ from typing import Any
 
 from mcpspy.conversation.session import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.http import MODERN, posted
+from mcpspy.rules.http import posted
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State, Tool, annotated
-from mcpspy.spec.revisions import PROTOCOL_VERSION
+from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header
 from mcpspy.wire.jsonrpc import Request, Result
 
@@ -35,7 +35,7 @@ _CLIPPED = 60  # characters of a value that are quoted
     that too; since clients on one machine can hardly be told apart, it is a warning where it is missing.""",
     spec=_STANDARD,
     about="http",
-    revisions=MODERN,
+    revisions=since(Revision.R2026_07_28),
     fails="""
         >> [mcp-name:] 1 tools/call {META "name":"echo","arguments":{}}
     """,
@@ -69,7 +69,7 @@ def header_missing(message: Message, state: State) -> Iterator[Fault]:
     intermediaries have acted on the header; one that an argument does not have must be left out.""",
     spec=_VALIDATION,
     about="http",
-    revisions=MODERN,
+    revisions=since(Revision.R2026_07_28),
     fails="""
         >> [mcp-name: ls] 1 tools/call {META "name":"rm","arguments":{}}
         << 400 1 ! {"code":-32020,"message":"Header mismatch"}
@@ -92,7 +92,7 @@ def header_mismatch(message: Message, state: State) -> Iterator[Fault]:
     otherwise a gateway that routes or refuses by the header can be got past.""",
     spec=_VALIDATION,
     about="http",
-    revisions=MODERN,
+    revisions=since(Revision.R2026_07_28),
     fails="""
         >> [mcp-name: ls] 1 tools/call {META "name":"rm","arguments":{}}
         << 200 1 = {"resultType":"complete","content":[]}

@@ -13,13 +13,10 @@ from mcpspy.conversation.session import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.rules.state import State
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
 from mcpspy.wire.http_head import authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
-STREAMABLE = tuple(revision for revision in Revision if revision is not Revision.R2024_11_05)
-"""The revisions that have Streamable HTTP."""
-MODERN = (Revision.R2026_07_28,)
 SENDING = "basic/transports#sending-messages-to-the-server"
 
 _MESSAGES = (Request, Notification, Result, Error)
@@ -60,7 +57,7 @@ def asks(remark: Remark) -> Place | None:
     that of a GET. Servers refuse it otherwise (406); a wildcard is what some of them take. Said once a session.""",
     spec=SENDING,
     about="http",
-    revisions=STREAMABLE,
+    revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
         >> [accept: application/json] 2 tools/list
@@ -92,7 +89,7 @@ def accept(event: Message | Remark, state: State) -> Iterator[Fault]:
     the servers of all SDKs refuse anything else (400 or 415). Said once a session.""",
     spec=SENDING,
     about="http",
-    revisions=STREAMABLE,
+    revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
         >> [content-type: text/plain] 2 tools/list
@@ -119,7 +116,7 @@ def request_type(message: Message, state: State) -> Iterator[Fault]:
     (`text/event-stream`), and a GET by a stream. Clients take no other type.""",
     spec=SENDING,
     about="http",
-    revisions=STREAMABLE,
+    revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
         >> 2 tools/list
@@ -163,7 +160,7 @@ def _told(remark: Remark) -> str:
     anything else for an answer, and fail to read it.""",
     spec=SENDING,
     about="http",
-    revisions=STREAMABLE,
+    revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
         >> notifications/roots/list_changed
@@ -200,7 +197,7 @@ def notification_status(event: Message | Remark, state: State) -> Iterator[Fault
     (-32021) and a revision that the server does not speak (-32022).""",
     spec="basic/transports#protocol-version-header",
     about="http",
-    revisions=MODERN,
+    revisions=since(Revision.R2026_07_28),
     fails="""
         >> 1 prompts/list {META}
         << 200 1 ! {"code":-32601,"message":"Method not found"}
@@ -231,7 +228,7 @@ def error_status(message: Message, state: State) -> Iterator[Fault]:
     a session.""",
     spec="basic/transports#protocol-version-header",
     about="http",
-    revisions=(Revision.R2025_06_18, Revision.R2025_11_25),
+    revisions=between(Revision.R2025_06_18, Revision.R2025_11_25),
     fails="""
         = 2025-06-18 http
         >> [mcp-protocol-version:] 2 tools/list
@@ -325,7 +322,7 @@ def not_json(message: Message, state: State) -> Iterator[Fault]:
     `input_required` it gives with the request that it repeats.""",
     spec=SENDING,
     about="http",
-    revisions=MODERN,
+    revisions=ROUNDS,
     fails="""
         >> [mcp-protocol-version: 2026-07-28] 7 = {"action":"accept"}
     """,

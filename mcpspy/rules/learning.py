@@ -24,7 +24,7 @@ from mcpspy.rules.state import (
     round_key,
     subscription,
 )
-from mcpspy.spec.revisions import Era, Revision
+from mcpspy.spec.revisions import HANDSHAKE, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Id, Notification, Request, Result
 
 _FORGOTTEN = 256  # reports of progress, at once
@@ -60,8 +60,7 @@ def _learn_undecoded(message: Message, state: State) -> None:
     if exchange and not calls:
         _learn_answer(message, exchange, state)
     state.progress_forgotten = state.progress_forgotten or calls  # it may have a token
-    handshake = exchange and exchange.revision and exchange.revision.era is Era.HANDSHAKE
-    if not exchange or not handshake or exchange.method not in _LARGE:
+    if not exchange or exchange.revision not in HANDSHAKE or exchange.method not in _LARGE:
         state.lossy = message.session.partial = True
 
 
@@ -127,7 +126,7 @@ def _learn_initialize(message: Message, result: Any, state: State) -> None:
 
 def _learn_discover(message: Message, result: Any, state: State) -> None:
     versions = member(result, "supportedVersions")
-    state.discovered = isinstance(versions, list) and Revision.R2026_07_28.value in versions
+    state.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
     state.server = found if isinstance(found, dict) else {}
 

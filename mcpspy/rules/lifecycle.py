@@ -11,10 +11,9 @@ from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, becomes_round, stated_revision
 from mcpspy.spec.methods import methods
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, Era, Revision
+from mcpspy.spec.revisions import HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
-_HANDSHAKE = tuple(revision for revision in Revision if revision.era is Era.HANDSHAKE)
 _MOST_EARLY = 100  # requests before their time that are told of
 _KNOWN = ", ".join(revision.value for revision in Revision)
 
@@ -47,7 +46,7 @@ def before_initialize(message: Message, state: State) -> Iterator[Fault]:
     if isinstance(body, Request):
         if state.initialized or state.lossy or body.method in ("ping", "initialize"):
             return
-        modern = message.revision is not None and message.revision.era is Era.PER_REQUEST
+        modern = message.revision in STATELESS
         if not modern and (message.sender == "server" or state.agreed is None) and len(state.early) < _MOST_EARLY:
             state.early.append(message)
             yield from _ask_whether_initialized(message, state)
@@ -83,7 +82,7 @@ def _ask_whether_initialized(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "A session is initialized once; a second `initialize` has no meaning in it.",
     spec="basic/lifecycle#initialization",
-    revisions=_HANDSHAKE,
+    revisions=HANDSHAKE,
     fails="""
         = 2025-06-18
         > 5 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
@@ -107,7 +106,7 @@ def initialize_twice(message: Message, state: State) -> Iterator[Fault]:
     Servers refuse requests until then, or never begin to send theirs.""",
     spec="basic/lifecycle#initialization",
     about="handshake",
-    revisions=_HANDSHAKE,
+    revisions=HANDSHAKE,
     fails="""
         > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         < 1 = {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}
@@ -216,12 +215,12 @@ def revision_mismatch(message: Message, state: State) -> Iterator[Fault]:
     body = message.body
     if isinstance(body, Result):
         agrees = message.exchange is not None and message.exchange.method == "initialize"
-        if agrees and message.revision and message.revision.era is Era.PER_REQUEST:
+        if agrees and message.revision and message.revision in STATELESS:
             sentence = f"{message.revision.value} has no `initialize`; the newest with one is {NEWEST_HANDSHAKE.value}"
             yield Fault(sentence, "/result/protocolVersion")
     elif isinstance(body, Request) and state.agreed is not None and message.session.negotiated:
         stated = Revision.of(stated_revision(message))
-        if stated and stated.era is Era.HANDSHAKE and stated is not message.session.negotiated:
+        if stated and stated in HANDSHAKE and stated is not message.session.negotiated:
             agreed = message.session.negotiated.value
             yield Fault(f"the request states {stated.value}, the session agreed on {agreed}", "/params/_meta")
 
@@ -252,5 +251,5 @@ def era_mixed(message: Message, state: State) -> Iterator[Fault]:
         return
     if message.body.method == "initialize" and state.discovered and state.once("era-mixed"):
         yield Fault("the server was discovered to need no handshake, and is initialized all the same", "/method")
-    elif state.agreed is not None and message.revision is Revision.R2026_07_28 and state.once("era-mixed"):
+    elif state.agreed is not None and message.revision in STATELESS and state.once("era-mixed"):
         yield Fault("the session was initialized, and this request stands by itself", "/params/_meta")

@@ -17,7 +17,7 @@ from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _BASIC = "basic#messages"
@@ -260,7 +260,7 @@ def too_deep(message: Message, state: State) -> Iterator[Fault]:
     "Batches exist in 2025-03-26 alone; peers of other revisions drop them.",
     spec="changelog",
     about="bytes",
-    revisions=tuple(revision for revision in Revision if revision is not Revision.R2025_03_26),
+    revisions=without(BATCHES),
     fails="""
         = 2025-06-18
         > | [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]
@@ -282,7 +282,7 @@ def batch(message: Message, state: State) -> Iterator[Fault]:
     """2026-07-28 keeps -32020 to -32099 for codes that it defines itself, and forbids -32002 and -32042, which earlier
     revisions used.""",
     spec="basic#error-codes",
-    revisions=(Revision.R2026_07_28,),
+    revisions=since(Revision.R2026_07_28),
     fails="""
         > 1 tools/list {META}
         < 1 ! {"code":-32050,"message":"Busy"}
@@ -297,7 +297,8 @@ def error_code(message: Message, state: State) -> Iterator[Fault]:
     """Codes that are not free."""
     code = member(message.body.value, "error", "code")
     if type(code) is int and (code in (-32002, -32042) or -32099 <= code <= -32023):
-        yield Fault(f"the code {code} is reserved and not defined in 2026-07-28", "/error/code")
+        here = message.revision.value if message.revision else ""
+        yield Fault(f"the code {code} is reserved and not defined in {here}", "/error/code")
 
 
 @rule(

@@ -12,11 +12,10 @@ from mcpspy.json_values import member, pointer
 from mcpspy.rules.capabilities import undeclared
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import ASKED, Round, State, capabilities, mark, round_key
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import ROUNDS
 from mcpspy.wire.jsonrpc import Request, Result
 
 _MRTR = "basic/patterns/mrtr"
-_MODERN = (Revision.R2026_07_28,)
 
 
 @rule(
@@ -26,7 +25,7 @@ _MODERN = (Revision.R2026_07_28,)
     answer to.""",
     spec=_MRTR,
     about="meta",
-    revisions=_MODERN,
+    revisions=ROUNDS,
     fails="""
         > 1 tools/call {META can roots "name":"book"}
         < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}},"requestState":"s1"}
@@ -72,7 +71,7 @@ def _continued(message: Message, state: State) -> list[Round]:
     "The retry must echo `requestState` exactly, and have none where the server gave none.",
     spec=_MRTR,
     about="meta",
-    revisions=_MODERN,
+    revisions=ROUNDS,
     fails="""
         > 1 tools/call {META can roots "name":"book"}
         < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}},"requestState":"s1"}
@@ -108,7 +107,7 @@ def state_changed(message: Message, state: State) -> Iterator[Fault]:
     "The client answers something that the server did not ask for; servers ignore it.",
     spec=_MRTR,
     about="meta",
-    revisions=_MODERN,
+    revisions=ROUNDS,
     fails="""
         > 1 tools/call {META can roots "name":"book"}
         < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}}}
@@ -147,7 +146,7 @@ def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
     or whatever stands before it, that keeps answers by id may give the first answer again.""",
     spec=f"{_MRTR}#client-requirements-basic-workflow",
     about="meta",
-    revisions=_MODERN,
+    revisions=ROUNDS,
     fails="""
         > 1 tools/call {META "name":"book"}
         < 1 = {"resultType":"input_required","requestState":"s1"}
@@ -182,7 +181,7 @@ def same_id(message: Message, state: State) -> Iterator[Fault]:
     """The server asks for something that the client cannot give: it is not among the capabilities that this very
     request declares. A server that cannot do without it answers by the error -32021.""",
     spec=f"{_MRTR}#server-requirements-basic-workflow",
-    revisions=_MODERN,
+    revisions=ROUNDS,
     fails="""
         > 1 tools/call {META "name":"book"}
         < 1 = {"resultType":"input_required","inputRequests":{"where":{"method":"roots/list"}}}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mcpspy.conversation.http_sessions import Remark
 from mcpspy.conversation.session import Message
 from mcpspy.json_values import nearest
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ _MOVED = {
     },
     Revision.R2025_03_26: _NO_REFERENCE | {"schema": f"{_SCHEMA}/2025-03-26/schema.ts"},
     Revision.R2025_06_18: _NO_DIALECTS,
+    Revision.R2025_11_25: {},
     Revision.R2026_07_28: {
         "basic": "basic/index",
         "basic/lifecycle": "basic/versioning",
@@ -74,7 +75,7 @@ _MOVED = {
         "basic/lifecycle#capability-negotiation": "server/discover",
     },
 }
-"""By revision: pages, and sections of pages, that stand elsewhere than in 2025-11-25."""
+"""Pages, and sections of pages, that stand elsewhere than in 2025-11-25, from each revision to the next one here."""
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -138,7 +139,7 @@ class Rule:
     """The kinds of messages that it looks at; `Remark` for what has none."""
     methods: tuple[str, ...]
     """The methods that it looks at (of a response: its request's); none for all."""
-    revisions: tuple[Revision, ...]
+    revisions: Lifetime
     check: Check
 
     @property
@@ -172,7 +173,7 @@ class Rule:
         if page.startswith("jsonrpc"):
             return _JSON_RPC + page.removeprefix("jsonrpc")
         known = revision if revision in self.revisions else self.revisions[-1]
-        moved = _MOVED.get(known, {})
+        moved = as_of(_MOVED, known)
         path, _, section = page.partition("#")
         page = moved.get(page) or "#".join(filter(None, (moved.get(path, path), section)))
         return page if page.startswith("https:") else f"{_SPECIFICATION}/{known.value}/{page}"
@@ -193,7 +194,7 @@ def rule(
     about: Aspect | None = None,
     on: tuple[type, ...] = EVERY,
     methods: tuple[str, ...] = (),
-    revisions: tuple[Revision, ...] = tuple(Revision),
+    revisions: Lifetime = tuple(Revision),
 ) -> Callable[[Check], Check]:
     """Enter a function into the table."""
 

@@ -15,7 +15,7 @@ from mcpspy.rules.state import State, becomes_round, extended, missing_meta
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import Revision, since
 from mcpspy.spec.schema import explain, verdict
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
@@ -181,7 +181,7 @@ def member_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     "The revision still has this, and advises against it: it will be removed.",
     spec="deprecated",
     about="shape",
-    revisions=(Revision.R2026_07_28,),
+    revisions=since(Revision.R2026_07_28),
     fails="""
         > 1 tools/list {META logLevel info}
     """,

@@ -18,7 +18,7 @@ from mcpspy.conversation.session import HOLD, Message
 from mcpspy.json_values import Path, member, walk
 from mcpspy.rules.rule import Fault, Rule
 from mcpspy.spec.peer_schemas import Budget, Foreign
-from mcpspy.spec.revisions import PROTOCOL_VERSION, Era, Revision
+from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
 from mcpspy.wire.jsonrpc import Id, Request
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class State:
     """When `initialize` was answered."""
     initialized: bool = False
     discovered: bool = False
-    """By the answer to `server/discover` the server speaks 2026-07-28."""
+    """By the answer to `server/discover` the server speaks a revision without a handshake."""
     early: list[Message] = field(default_factory=list)
     """Requests that may have come before their time."""
     client: dict[str, Any] | None = None
@@ -233,7 +233,7 @@ def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | 
     if side == "server":
         return state.server
     request = message.exchange.request if message.exchange else message
-    if request.revision and request.revision.era is Era.PER_REQUEST:
+    if request.revision in STATELESS:
         found = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
         return found if isinstance(found, dict) else None
     return state.client
@@ -284,7 +284,7 @@ def stated_revision(message: Message) -> Any:
 
 def missing_meta(message: Message) -> list[str]:
     """The members that the `_meta` of a request of 2026-07-28 must have and has not; of anything else none."""
-    if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
+    if message.revision not in STATELESS or not isinstance(message.body, Request):
         return []
     if message.sender == "server" or message.body.method == "server/discover":
         return []
@@ -294,7 +294,7 @@ def missing_meta(message: Message) -> list[str]:
 
 def becomes_round(message: Message) -> bool:
     """Whether a server sends a request for what it asks by `input_required` in 2026-07-28."""
-    if message.revision is not Revision.R2026_07_28 or not isinstance(message.body, Request):
+    if message.revision not in ROUNDS or not isinstance(message.body, Request):
         return False
     return message.sender == "server" and message.body.method in ASKED
 

@@ -10,10 +10,8 @@ from mcpspy.json_values import member
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, extended, missing_meta, stated_revision
 from mcpspy.spec.methods import methods
-from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision
+from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
-
-_MODERN = (Revision.R2026_07_28,)
 
 
 @rule(
@@ -41,7 +39,7 @@ def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
     can do: there is no session that would remember either.""",
     spec="basic#_meta",
     about="shape",
-    revisions=_MODERN,
+    revisions=STATELESS,
     fails="""
         > 1 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
     """,
@@ -53,7 +51,7 @@ def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
 def meta_missing(message: Message, state: State) -> Iterator[Fault]:
     """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
     missing = missing_meta(message)
-    if missing and member(message.body.value, "method") in methods(Revision.R2026_07_28):
+    if missing and message.revision and member(message.body.value, "method") in methods(message.revision):
         yield Fault(f"the request needs {' and '.join(missing)} in params._meta", "/params")
 
 
@@ -63,7 +61,7 @@ def meta_missing(message: Message, state: State) -> Iterator[Fault]:
     """A server of 2026-07-28 sends log messages only for requests that ask for them by
     `io.modelcontextprotocol/logLevel`.""",
     spec="server/utilities/logging",
-    revisions=_MODERN,
+    revisions=STATELESS,
     fails="""
         > 1 tools/list {META}
         < notifications/message {"level":"info","data":"listing"}
@@ -94,7 +92,7 @@ def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
     client must not accept one that it does not know.""",
     spec="basic#resulttype",
     about="shape",
-    revisions=_MODERN,
+    revisions=STATELESS,
     fails="""
         > 1 tools/list {META}
         < 1 = {"resultType":"partial","tools":[],"ttlMs":0,"cacheScope":"public"}

@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from mcpspy.conversation.http_sessions import Place, Remark, is_resumed
 from mcpspy.conversation.session import HOLD, REMEMBERED, Message
 from mcpspy.json_values import member
-from mcpspy.rules.http import STREAMABLE, asked, asks, posted
+from mcpspy.rules.http import asked, asks, posted
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.rules.state import Given, Over, State
-from mcpspy.spec.revisions import Era
+from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _SESSIONS = "basic/transports#session-management"
 _RESUMING = "basic/transports#resumability-and-redelivery"
-_WITH_SESSIONS = tuple(revision for revision in STREAMABLE if revision.era is Era.HANDSHAKE)
 _MESSAGES = (Request, Notification, Result, Error)
 
 
@@ -53,7 +52,7 @@ def _value(event: Message | Remark) -> object:
     `initialize` it may be another client, so there it is said only of what was refused. Said once a session.""",
     spec=_SESSIONS,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> [mcp-session-id:] 2 tools/list
@@ -87,7 +86,7 @@ def session_missing(event: Message | Remark, state: State) -> Iterator[Fault]:
     begin a new one by `initialize` without a session id. Said once a session.""",
     spec=_SESSIONS,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> 2 tools/list
@@ -118,7 +117,7 @@ def session_over(message: Message, state: State) -> Iterator[Fault]:
     deleted, and is answered otherwise. Said once a session.""",
     spec=_SESSIONS,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> DELETE
@@ -152,7 +151,7 @@ def session_status(event: Message | Remark, state: State) -> Iterator[Fault]:
     "A session id consists of visible ASCII characters alone: clients cannot put any other into a header.",
     spec=_SESSIONS,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         >> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 200 [mcp-session-id: my session] 1 = {"protocolVersion":"2025-06-18","capabilities":{},\
@@ -181,7 +180,7 @@ def session_id(message: Message, state: State) -> Iterator[Fault]:
     the answer to the POST of its request, unless the GET resumes that by `Last-Event-ID`.""",
     spec="basic/transports#listening-for-messages-from-the-server",
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> 2 tools/list
@@ -217,7 +216,7 @@ def get_stream_response(message: Message, state: State) -> Iterator[Fault]:
     the last event that it has received.""",
     spec=_RESUMING,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> GET [last-event-id: 99]
@@ -249,7 +248,7 @@ def unknown_event_id(remark: Remark, state: State) -> Iterator[Fault]:
     session.""",
     spec=_RESUMING,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> 2 tools/list
@@ -285,7 +284,7 @@ def event_id_reused(event: Message | Remark, state: State) -> Iterator[Fault]:
     was disconnected: the client has had the other event, or will have it there.""",
     spec=_RESUMING,
     about="http",
-    revisions=_WITH_SESSIONS,
+    revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
         >> 2 tools/list

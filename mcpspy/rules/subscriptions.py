@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from mcpspy.conversation.session import Message
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import Listen, State, is_about, subscription
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import SUBSCRIPTIONS
 from mcpspy.wire.jsonrpc import Id, Notification
 
 _SUBSCRIPTIONS = "basic/patterns/subscriptions"
-_MODERN = (Revision.R2026_07_28,)
 _FILTERS = {
     "notifications/tools/list_changed": "toolsListChanged",
     "notifications/prompts/list_changed": "promptsListChanged",
@@ -31,7 +30,7 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     "The first message of a subscription is its acknowledgement; nothing may come on it before.",
     spec=_SUBSCRIPTIONS,
     about="meta",
-    revisions=_MODERN,
+    revisions=SUBSCRIPTIONS,
     fails="""
         > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
         < notifications/tools/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}
@@ -70,7 +69,7 @@ def _listen(message: Message, state: State) -> Listen | None:
     for, and log messages only on the stream of the request that they are about.""",
     spec=f"{_SUBSCRIPTIONS}#opening-a-stream",
     about="meta",
-    revisions=_MODERN,
+    revisions=SUBSCRIPTIONS,
     fails="""
         > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
         < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":1},\
@@ -104,7 +103,7 @@ def unrequested(message: Message, state: State) -> Iterator[Fault]:
     """A change is told only on subscriptions, and the notification names the one that it belongs to by the id of its
     request. Clients on stdio cannot tell otherwise whom it is for.""",
     spec=f"{_SUBSCRIPTIONS}#receiving-notifications",
-    revisions=_MODERN,
+    revisions=SUBSCRIPTIONS,
     fails="""
         > 1 tools/list {META}
         < notifications/tools/list_changed
@@ -130,7 +129,7 @@ def missing_id(message: Message, state: State) -> Iterator[Fault]:
     "The notification names a subscription that the client never opened.",
     spec=_SUBSCRIPTIONS,
     about="meta",
-    revisions=_MODERN,
+    revisions=SUBSCRIPTIONS,
     fails="""
         > 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}
         < notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":2},\

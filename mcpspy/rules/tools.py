@@ -12,15 +12,10 @@ from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State, Tool, annotated
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import DEFAULT_DIALECT, OUTPUT_SCHEMAS, Revision, since
 from mcpspy.wire.jsonrpc import Request, Result
 
 _TOOLS = "server/tools"
-_MODERN = (Revision.R2026_07_28,)
-_WITH_DEFAULT = (Revision.R2025_11_25, Revision.R2026_07_28)  # in which a schema without a dialect is of 2020-12
-_STRUCTURED = tuple(
-    revision for revision in Revision if revision not in (Revision.R2024_11_05, Revision.R2025_03_26)
-)  # those in which a tool has an output schema
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")  # RFC 9110, 5.6.2
 
 _LISTED = """
@@ -79,7 +74,7 @@ def arguments(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "The structured content does not satisfy the tool's `outputSchema`, as it was listed last.",
     spec=f"{_TOOLS}#output-schema",
-    revisions=_STRUCTURED,
+    revisions=OUTPUT_SCHEMAS,
     fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
     '        < 3 = {"content":[],"structuredContent":{"size":1}}',
     passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
@@ -105,7 +100,7 @@ def structured_content(message: Message, state: State) -> Iterator[Fault]:
     "error",
     "A tool with an `outputSchema` gives structured content that satisfies it, unless the call failed.",
     spec=f"{_TOOLS}#output-schema",
-    revisions=_STRUCTURED,
+    revisions=OUTPUT_SCHEMAS,
     fails=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n        < 3 = {"content":[]}',
     passes=_LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
     '        < 3 = {"content":[],"isError":true}',
@@ -172,7 +167,7 @@ def _checked(schema: dict[str, Any], message: Message, state: State) -> Judgemen
 def _check(schema: dict[str, Any], message: Message, state: State) -> Judgement:
     """What its dialect says of a schema; before there was a default, any dialect may be meant."""
     found = Foreign(schema, state.budget).check()
-    if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in _WITH_DEFAULT:
+    if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
         others = (Foreign(schema | {"$schema": dialect}, state.budget).check() for dialect in DIALECTS)
         return next((other for other in others if other.outcome is not Outcome.NO_SCHEMA), found)
     return found
@@ -347,7 +342,7 @@ def definition_changed(message: Message, state: State) -> Iterator[Fault]:
     once in a tool, and only on a string, an integer or a boolean. Clients on HTTP must leave out a tool that breaks
     this.""",
     spec=f"{_TOOLS}#x-mcp-header",
-    revisions=_MODERN,
+    revisions=since(Revision.R2026_07_28),
     fails="""
         > 1 tools/list {META}
         < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"query","inputSchema":\

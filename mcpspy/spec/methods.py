@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any, Literal
 
 from mcpspy.spec.definitions import definitions
-from mcpspy.spec.revisions import Revision
-from mcpspy.spec.shapes import R2025_11_25, Schema
+from mcpspy.spec.revisions import TASKS, Revision
+from mcpspy.spec.shapes import Schema
 
 Side = Literal["client", "server"]
 Kind = Literal["request", "notification"]
@@ -83,7 +83,7 @@ def _method(revision: Revision, name: str, kind: Kind, senders: tuple[Side, ...]
         senders,
         definition,
         result,
-        as_task=name in _FOR_TASKS and revision is R2025_11_25,
+        as_task=name in _FOR_TASKS and revision in TASKS,
         asks_back="anyOf" in response.get("properties", {}).get("result", {}),
     )
 

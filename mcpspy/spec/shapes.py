@@ -15,17 +15,16 @@ A type is such a name, a piece of JSON Schema, or one of the nodes below. What a
 member with its type, an alternative of a union, a base whose members would have been taken over. Anything else that
 refers to what its revision lacks is a mistake, and building says so.
 
-This module knows neither methods nor messages. A range of revisions is a set of members of the enumeration, which
-stands in the order of publication; names of revisions are never compared.
+This module knows neither methods nor messages. Lifetimes are those of `mcpspy.spec.revisions`, so a later revision has
+what the one before it has.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.spec import revisions
 from mcpspy.spec.revisions import Revision
-
-R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28 = Revision
 
 Schema = dict[str, Any]
 """A JSON Schema, or a piece of one."""
@@ -171,12 +170,12 @@ def named_since(first: Revision, type_: Type) -> Named:
 
 def since(first: Revision, type_: Type) -> Varying:
     """There from `first` on."""
-    return Varying(dict.fromkeys(_from(first), type_))
+    return Varying(dict.fromkeys(revisions.since(first), type_))
 
 
 def until(last: Revision, type_: Type) -> Varying:
     """There up to `last`, which still has it."""
-    return Varying({revision: type_ for revision in Revision if revision is last or revision not in _from(last)})
+    return Varying(dict.fromkeys(revisions.until(last), type_))
 
 
 def only(revision: Revision, type_: Type) -> Varying:
@@ -188,13 +187,8 @@ def changed(type_: Type, later: Mapping[Revision, Type]) -> Varying:
     """`type_`, and from each of the `later` revisions on what is given for it."""
     types = dict.fromkeys(Revision, type_)
     for first, other in later.items():
-        types |= dict.fromkeys(_from(first), other)
+        types |= dict.fromkeys(revisions.since(first), other)
     return Varying(types)
-
-
-def _from(first: Revision) -> tuple[Revision, ...]:
-    published = tuple(Revision)
-    return published[published.index(first) :]
 
 
 def build(definitions: Definitions, revision: Revision) -> dict[str, Schema]:
@@ -216,7 +210,9 @@ class _Builder:
     def has_name(self, name: str) -> bool:
         """Whether the revision has a definition of this name."""
         shape = self._shape(name)
-        return shape is not None and not (isinstance(shape, Named) and self._revision not in _from(shape.first))
+        if isinstance(shape, Named) and self._revision not in revisions.since(shape.first):
+            return False
+        return shape is not None
 
     def definition(self, name: str) -> Schema:
         """What a definition says; it must be there."""
@@ -255,7 +251,7 @@ class _Builder:
             case Intersection(parts):
                 return {"allOf": [self._schema(part) for part in parts]}
             case Deprecated(first, inner):
-                mark = {"deprecated": True} if self._revision in _from(first) else {}
+                mark = {"deprecated": True} if self._revision in revisions.since(first) else {}
                 return self._schema(inner) | mark
             case other:
                 raise TypeError(f"{other!r} cannot stand here in {self._revision.value}")

@@ -8,8 +8,7 @@ import pytest
 from mcpspy import cli
 from mcpspy.cli.schema import changes, type_text
 from mcpspy.spec.definitions import schema
-from mcpspy.spec.revisions import Revision
-from mcpspy.spec.shapes import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from mcpspy.spec.definitions import DEFINITIONS, TOPICS, definitions, revisions_with, schema
-from mcpspy.spec.revisions import Revision
-from mcpspy.spec.shapes import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from tests.spec.reference import corrected, needed
 
 COUNTS = {R2024_11_05: 79, R2025_03_26: 83, R2025_06_18: 91, R2025_11_25: 145, R2026_07_28: 155}

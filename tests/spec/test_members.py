@@ -2,8 +2,7 @@ import pytest
 
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.members import BadFormat, bad_formats, elsewhere, outdated
-from mcpspy.spec.revisions import Revision
-from mcpspy.spec.shapes import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 
 
 def resource(uri):

@@ -7,8 +7,7 @@ from mcpspy.spec.methods import (
     result_definition,
     revisions_with_method,
 )
-from mcpspy.spec.revisions import Revision
-from mcpspy.spec.shapes import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 
 HANDSHAKE = [R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25]
 

@@ -1,15 +1,10 @@
 import pytest
 
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.shapes import (
     ANY,
     INTEGER,
     OBJECT,
-    R2024_11_05,
-    R2025_03_26,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     array,
     both,

@@ -7,14 +7,10 @@ JSONRPCNotification; since 2025-11-25 each has them itself. What the server asks
 
 from collections.abc import Callable
 
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.shapes import (
     INTEGER,
     OBJECT,
-    R2025_03_26,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     Definitions,
     Record,

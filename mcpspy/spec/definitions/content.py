@@ -1,16 +1,12 @@
 """Content: the blocks that tools, prompts and sampling exchange."""
 
 from mcpspy.spec.definitions.tools import STRUCTURED
+from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     BASE64,
     BOOLEAN,
     NUMBER,
     OBJECT,
-    R2024_11_05,
-    R2025_03_26,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     Definitions,
     array,

@@ -5,12 +5,11 @@ untitled values, of which one or several may be chosen.
 """
 
 from mcpspy.spec.definitions.base import input_request, notification
+from mcpspy.spec.revisions import R2025_06_18, R2025_11_25
 from mcpspy.spec.shapes import (
     BOOLEAN,
     INTEGER,
     NUMBER,
-    R2025_06_18,
-    R2025_11_25,
     STRING,
     URI,
     Definitions,

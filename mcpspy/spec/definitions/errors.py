@@ -5,12 +5,10 @@ the whole response.
 """
 
 from mcpspy.spec.definitions.base import JSONRPC
+from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     ANY,
     INTEGER,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     Definitions,
     Type,

@@ -1,12 +1,10 @@
 """What accompanies other exchanges: progress, cancellation, and the server's log."""
 
 from mcpspy.spec.definitions.base import notification, request
+from mcpspy.spec.revisions import R2025_03_26, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     ANY,
     NUMBER,
-    R2025_03_26,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     Definitions,
     changed,

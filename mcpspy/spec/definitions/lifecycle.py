@@ -5,12 +5,9 @@ The handshake ends with 2025-11-25. From 2026-07-28 on each request states its v
 """
 
 from mcpspy.spec.definitions.base import notification, request, response
+from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     BOOLEAN,
-    R2025_03_26,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     URI,
     Definitions,

@@ -3,7 +3,8 @@
 An alternative that a revision does not have falls away, so one list serves all of them.
 """
 
-from mcpspy.spec.shapes import R2025_11_25, R2026_07_28, Definitions, changed, either, until
+from mcpspy.spec.revisions import R2025_11_25, R2026_07_28
+from mcpspy.spec.shapes import Definitions, changed, either, until
 
 DEFINITIONS: Definitions = {
     "ClientRequest": either(

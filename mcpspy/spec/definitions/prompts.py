@@ -1,12 +1,10 @@
 """Prompts, and the completion of the arguments of prompts and resource templates."""
 
 from mcpspy.spec.definitions.base import PAGE, notification, request, response
+from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     BOOLEAN,
     INTEGER,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     Definitions,
     array,

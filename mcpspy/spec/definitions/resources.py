@@ -1,12 +1,10 @@
 """Resources: what a server lets clients read, templates for such, and the subscriptions of the handshake era."""
 
 from mcpspy.spec.definitions.base import PAGE, notification, request, response
+from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25
 from mcpspy.spec.shapes import (
     BASE64,
     INTEGER,
-    R2025_03_26,
-    R2025_06_18,
-    R2025_11_25,
     STRING,
     URI,
     URI_TEMPLATE,

@@ -4,12 +4,10 @@ Both are deprecated since 2026-07-28, where they are asked for inside an InputRe
 """
 
 from mcpspy.spec.definitions.base import input_request, notification
+from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     INTEGER,
     NUMBER,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     URI,
     Definitions,

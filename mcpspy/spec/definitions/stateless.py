@@ -1,17 +1,8 @@
 """What 2026-07-28 put in the place of server requests and sessions: requests in several round trips, subscriptions."""
 
 from mcpspy.spec.definitions.base import META, notification, request, response
-from mcpspy.spec.shapes import (
-    BOOLEAN,
-    R2026_07_28,
-    STRING,
-    Definitions,
-    array,
-    either,
-    mapping,
-    record,
-    since,
-)
+from mcpspy.spec.revisions import R2026_07_28
+from mcpspy.spec.shapes import BOOLEAN, STRING, Definitions, array, either, mapping, record, since
 
 _ROUND_TRIPS: Definitions = {
     "InputRequiredResult": record({"inputRequests?": "InputRequests", "requestState?": STRING}, "Result"),

@@ -1,18 +1,8 @@
 """Tasks: requests whose result is fetched later. Part of the protocol in 2025-11-25 only; an extension afterwards."""
 
 from mcpspy.spec.definitions.base import notification, request
-from mcpspy.spec.shapes import (
-    INTEGER,
-    R2025_11_25,
-    STRING,
-    Definitions,
-    array,
-    both,
-    enum,
-    only,
-    optional,
-    record,
-)
+from mcpspy.spec.revisions import R2025_11_25
+from mcpspy.spec.shapes import INTEGER, STRING, Definitions, array, both, enum, only, optional, record
 
 _TASK_ID = record({"taskId": STRING})
 

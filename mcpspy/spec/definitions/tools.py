@@ -1,14 +1,11 @@
 """Tools: what a server can do, and doing it."""
 
 from mcpspy.spec.definitions.base import PAGE, notification, request, response
+from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import (
     ANY,
     BOOLEAN,
     OBJECT,
-    R2025_03_26,
-    R2025_06_18,
-    R2025_11_25,
-    R2026_07_28,
     STRING,
     Definitions,
     array,

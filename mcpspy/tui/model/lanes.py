@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from mcpspy.capture.index import Index
 from mcpspy.conversation.session import ENDLESS
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import ROUNDS
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
@@ -32,7 +32,7 @@ _NOBODY, _SERVER, _CLIENT, _PERSON = range(4)
 _WAITED = ("", "server", "client", "person")
 _CARRIED = ("request", "http")
 _PERSONAL = ("elicitation/create", "sampling/createMessage")
-_MULTI_ROUND = Revision.R2026_07_28.value
+_MULTI_ROUND = frozenset(revision.value for revision in ROUNDS)
 
 
 class Folded(Protocol):
@@ -114,7 +114,7 @@ class Lanes:
             self._ask(row)
         elif row.kind in ("result", "error"):
             self._close(self._capture.partner(len(self)))
-            if row.kind == "result" and row.revision == _MULTI_ROUND:
+            if row.kind == "result" and row.revision in _MULTI_ROUND:
                 self._want_input(row)
         elif row.method == "notifications/cancelled":
             self._cancel(row)

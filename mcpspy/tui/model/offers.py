@@ -16,7 +16,7 @@ import orjson
 
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.revisions import STATELESS
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Request
 
@@ -28,7 +28,7 @@ _CAPABILITIES, _OPTIONS = 40, 10  # that are kept
 _AT_ONCE = 256  # latencies that are counted together
 _DIGITS = 4  # of a latency that are kept
 _SCALES = tuple(10 ** max(length - _DIGITS, 0) for length in range(21))  # by its length
-_STATELESS = Revision.R2026_07_28.value
+_STATELESS = frozenset(revision.value for revision in STATELESS)
 _META = "io.modelcontextprotocol/"
 _LISTED = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources",
            "resources/templates/list": "resourceTemplates"}  # fmt: skip
@@ -201,12 +201,12 @@ class Announced:
             tool.latest.append(abs(row.latency))  # a capture can be made up
             if len(tool.latest) == _AT_ONCE:
                 tool.count()
-        if (self.client is None or self.server is None) and row.revision == _STATELESS:
+        if (self.client is None or self.server is None) and row.revision in _STATELESS:
             self._meet(row)
 
     def _meet(self, row: Row) -> None:
         """Learn from the `_meta` of any request or answer (since 2026-07-28)."""
-        if row.revision != _STATELESS:
+        if row.revision not in _STATELESS:
             return
         if row.kind == "request" and (self.client is None or self.client.revision != row.revision):
             meta = member(row.value, "params", "_meta")
