@@ -37,7 +37,7 @@ def _home_of_its_own(tmp_path_factory):
 def _time_to_judge():
     """A busy machine may start a process slowly; what computes too long is ended by the kernel all the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mcpspy.protocol.foreign.SECONDS", 30)
+        patch.setattr("mcpspy.spec.peer_schemas.SECONDS", 30)
         yield
 
 

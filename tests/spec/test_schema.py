@@ -10,7 +10,6 @@ from mcpspy.spec import schema
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.revisions import R2024_11_05, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.schema import explain, refuse, verdict
-from mcpspy.spec.shapes import R2024_11_05, R2025_06_18, R2025_11_25, R2026_07_28
 from mcpspy.wire.jsonrpc import Number, parse
 from tests import NIGHTLY
 from tests.spec.instances import CAPTURES, made_up, spoilt, spoken
