@@ -16,8 +16,8 @@ from mcpspy.cli.show import finding_line, line
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, Threshold, check, reaches
-from mcpspy.report.machine import FORMATS
-from mcpspy.report.text import COLOURS, coloured, report
+from mcpspy.report.findings.sarif import FORMATS
+from mcpspy.report.findings.text import COLOURS, coloured, report
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision

@@ -9,7 +9,7 @@ from mcpspy.replay.compare.offers import HANDSHAKES, LISTS, Change, changes, sur
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.compare.values import LISTINGS, Difference
 from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences import difference_fields, exchange_fields, headline, to_json, totals, value_lines
+from mcpspy.report.differences.text import difference_fields, exchange_fields, headline, to_json, totals, value_lines
 from mcpspy.text import duration_text, plural, printable
 
 _NOTABLE = 2.0  # times as long, or as short, that a latency has become

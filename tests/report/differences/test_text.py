@@ -5,7 +5,7 @@ import pytest
 
 from mcpspy.replay.compare.sessions import Compared
 from mcpspy.replay.compare.values import ABSENT, Difference
-from mcpspy.report.differences import FORMATS, as_github, as_json, as_junit, as_text, sides, to_json
+from mcpspy.report.differences.text import FORMATS, as_github, as_json, as_junit, as_text, sides, to_json
 from tests.report.captures import HOSTILE
 
 SAME = Compared(5, "initialize", None, "same")

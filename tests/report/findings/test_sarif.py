@@ -13,8 +13,8 @@ import pytest
 from mcpspy.cli.show import line
 from mcpspy.errors import CaptureError
 from mcpspy.report.checked import check
-from mcpspy.report.machine import FORMATS
-from mcpspy.report.text import report
+from mcpspy.report.findings.sarif import FORMATS
+from mcpspy.report.findings.text import report
 from mcpspy.rules import RULES
 from tests.findings import CAPTURES
 from tests.report.captures import faulty, fine, hostile

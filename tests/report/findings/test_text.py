@@ -4,9 +4,9 @@ import pytest
 
 from mcpspy.capture.records import Frame, Open
 from mcpspy.cli.show import line
-from mcpspy.report import text
 from mcpspy.report.checked import check
-from mcpspy.report.text import report
+from mcpspy.report.findings import text
+from mcpspy.report.findings.text import report
 from mcpspy.timeline import Timeline
 from tests.conversation.http import Exchange
 from tests.report.captures import faulty, fine, hostile

@@ -1,0 +1,1 @@
+"""What a replay found: one module for each format."""

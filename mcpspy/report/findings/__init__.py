@@ -1,0 +1,1 @@
+"""What a check found: one module for each format."""
