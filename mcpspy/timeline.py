@@ -101,7 +101,7 @@ class Timeline:
             if not isinstance(event, Finding):
                 if row:
                     yield row
-                row = _row(event)
+                row = row_of(event)
             elif row and (event.frame, event.part) == (row.n, row.part):
                 row.findings += (event,)
             else:
@@ -133,7 +133,7 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     conversation = Conversation()
     if channel:
         list(conversation.feed(channel))
-    yield from map(_row, conversation.feed(record))
+    yield from map(row_of, conversation.feed(record))
 
 
 def final_status(exchange: Exchange, *, live: bool) -> str:
@@ -228,7 +228,8 @@ def count(records: Iterable[Record]) -> Counts:
     return counts
 
 
-def _row(event: Event) -> Row:
+def row_of(event: Event) -> Row:
+    """The row of one event, as far as it is known by then."""
     if isinstance(event, Message):
         return _message_row(event)
     if isinstance(event, Remark):

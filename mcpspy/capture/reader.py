@@ -72,9 +72,12 @@ class Capture:
         self.path = path
         self.header = self._read_header()
 
-    def records(self, largest: int = LARGEST) -> Iterator[Record]:
-        """Every record that stands in the file now, by time; frames of more than `largest` bytes are not whole."""
-        return ordered(self._as_recorded(largest))
+    def records(self, largest: int = LARGEST, read: Callable[[int], None] | None = None) -> Iterator[Record]:
+        """Every record that stands in the file now, by time; frames of more than `largest` bytes are not whole.
+
+        `read` is called with the number of bytes of each chunk that was read, for a progress bar.
+        """
+        return ordered(self._as_recorded(largest, read))
 
     def follow(self, wait: Callable[[], None] = lambda: time.sleep(0.05)) -> Iterator[Record]:
         """Every record, and those to come, by time, until the capture is no longer live.
@@ -99,10 +102,12 @@ class Capture:
             yield from window.feed(record)
         yield from window.flush()
 
-    def _as_recorded(self, largest: int) -> Iterator[Record]:
+    def _as_recorded(self, largest: int, read: Callable[[int], None] | None) -> Iterator[Record]:
         decoder = Records(largest)
         with self._file() as file:
             while chunk := file.read(_CHUNK):
+                if read:
+                    read(len(chunk))
                 yield from decoder.feed(chunk)
         yield from decoder.end()
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.show import finding_line, line
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report import waivers
-from mcpspy.report.checked import THRESHOLDS, Checked, Threshold, check, reaches
-from mcpspy.report.findings.sarif import FORMATS
-from mcpspy.report.findings.text import COLOURS, coloured, report
+from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
+from mcpspy.report.findings import FORMATS
+from mcpspy.report.lines import finding_line
+from mcpspy.report.words import SEVERITIES, coloured
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     revision = _revision(options.revision)
     ignored = _ignored(options.ignore)
     threshold: Threshold = _one_of("--fail-on", options.fail_on, THRESHOLDS)
-    form = _one_of("--format", options.format, ("text", *FORMATS))
+    form = _one_of("--format", options.format, tuple(FORMATS))
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
     if options.follow:
         return _follow(options, revision, ignored, threshold)
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     paths = list(_paths(options.captures))
     if options.output:
         _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
-    captures: Sequence[Checked] = [check(path, revision) for path in paths]
+    captures: Sequence[Checked] = [check(path, revision, show=FORMATS[form].shows_frames) for path in paths]
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [checked.without(ignored) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
@@ -60,7 +60,7 @@ def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set
         if finding.rule not in ignored:
             failed = failed or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()
-            print(coloured(text, COLOURS[finding.severity] if colour else None), flush=True)
+            print(coloured(text, SEVERITIES[finding.severity] if colour else None), flush=True)
     return int(failed)
 
 
@@ -72,17 +72,14 @@ def _findings(capture: Capture, revision: Revision | None) -> Iterator[Finding]:
 
 
 def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:
-    if form == "text":
-        colour = output is None and _is_terminal()
-        text = "".join(f"{told}\n" for told in report(captures, line, colour=colour))
-    else:
-        text = FORMATS[form](captures, threshold)
+    options = ReportOptions(threshold, colour=output is None and _is_terminal())
+    chunks = FORMATS[form].write(captures, options)
     if output is None:
-        sys.stdout.write(text)
+        sys.stdout.writelines(chunks)
         return
     try:
         with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines(chunks)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
 

@@ -4,12 +4,12 @@ import argparse
 
 from mcpspy.replay.compare.sessions import Ignored
 from mcpspy.replay.script.load import script_of
-from mcpspy.report.changes import as_json, as_text, examine
+from mcpspy.report.changes import FORMATS, examine
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare and report; returns 1 if something differs."""
     ignore = [Ignored.parse(text) for text in options.ignore]
     report = examine(script_of(options.old), script_of(options.new), ignore)
-    print(as_json(report) if options.format == "json" else as_text(report), end="")
+    print(FORMATS[options.format](report), end="")
     return 1 if report.differs else 0

@@ -13,7 +13,8 @@ from mcpspy.replay.compare.sessions import FINE, Ignored, Rules
 from mcpspy.replay.run import Replayed, learned, replay
 from mcpspy.replay.script.load import accept, load
 from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences.text import FORMATS, as_text
+from mcpspy.report.differences import FORMATS
+from mcpspy.report.differences.text import as_text
 from mcpspy.text import printable
 
 if TYPE_CHECKING:

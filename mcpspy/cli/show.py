@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import orjson
 
@@ -12,16 +11,12 @@ from mcpspy.capture.reader import Capture
 from mcpspy.conversation.session import ENDLESS, Exchange
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
+from mcpspy.report import words
+from mcpspy.report.lines import finding_line, line
+from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
-from mcpspy.text import printable, size_text
+from mcpspy.text import printable
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
-
-_ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
-_MARKS = {"error": "✗", "warning": "!", "info": "·"}
-_SEVERITIES = {"error": "31", "warning": "33", "info": "90"}
-_COLOURS = {"error": "31", "tool-error": "31", "invalid": "35", "gap": "33"} | dict.fromkeys(
-    ("stderr", "http", "event", "signal", "end", "undecoded"), "90"
-)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -111,7 +106,7 @@ def _print_lines(
     pending: dict[int, Exchange] = {}
 
     def put(text: str, code: str | None) -> None:
-        print(f"\x1b[{code}m{text}\x1b[0m" if colour and code else text, flush=flush)
+        print(coloured(text, code if colour else None), flush=flush)
 
     for row in found:
         if not isinstance(row, Finding) and row.exchange and row.kind != "request":
@@ -119,54 +114,11 @@ def _print_lines(
         if not choose(row):
             continue
         if isinstance(row, Finding):
-            put(finding_line(row), _SEVERITIES[row.severity])
+            put(finding_line(row), words.SEVERITIES[row.severity])
             continue
-        put(line(row), _COLOURS.get(row.status or "") or _COLOURS.get(row.kind))
+        put(line(row), words.STATUSES.get(row.status or "") or words.KINDS.get(row.kind))
         for finding in row.findings:
-            put(finding_line(finding), _SEVERITIES[finding.severity])
+            put(finding_line(finding), words.SEVERITIES[finding.severity])
         if row.kind == "request" and row.exchange and row.method != ENDLESS:
             pending[row.exchange.ordinal] = row.exchange
     return list(pending.values())
-
-
-def line(row: Row) -> str:
-    """A row as one line: number, seconds, direction, what it is, how it went."""
-    start = f"#{row.n:<5} {row.t / 1e9:9.3f} {_ARROWS[row.sender]} "
-    large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
-    if row.kind in ("stderr", "http", "event", "gap", "signal", "end"):
-        return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip()
-    if row.kind == "undecoded":
-        return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}"
-    if row.kind == "invalid":
-        return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}"
-    subject = printable(row.method or "(no request seen)", 60) + (f" {printable(row.name, 60)}" if row.name else "")
-    number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
-    outcome = large or (_outcome(row) if row.kind in ("result", "error") else row.revision or "")
-    return f"{start}{subject:<36} {number:<6} {outcome}".rstrip()
-
-
-def finding_line(finding: Finding) -> str:
-    """A finding as one line, below the row that it is about or a later one."""
-    where = f" ({printable(finding.pointer, 100)})" if finding.pointer else ""
-    start = f"       {_MARKS[finding.severity]} #{finding.frame} {finding.blame}: {printable(finding.message, 300)}"
-    return f"{start}{where}  [{finding.rule}]"
-
-
-def _excerpt(raw: bytes) -> str:
-    return printable(raw[:400].decode(errors="replace"), 100)
-
-
-def _scalar(value: Any) -> str:
-    """A value that should be text or a number; an object or array in its place may be nested without end."""
-    return "…" if isinstance(value, dict | list) else str(value)
-
-
-def _outcome(row: Row) -> str:
-    text = row.status or row.kind
-    if row.kind == "error" and isinstance(row.value["error"], dict):
-        error = row.value["error"]
-        text = f"error {printable(_scalar(error.get('code')), 12)} {printable(_scalar(error.get('message')), 80)}"
-    if row.latency is not None:
-        text += f"  {row.latency / 1e6:.1f} ms"
-    status = row.http["status"] if row.http else None
-    return f"{text}  {row.size} B" + (f"  HTTP {status}" if status not in (None, 200) else "")

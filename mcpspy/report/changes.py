@@ -1,6 +1,6 @@
 """What changed from one capture to another, for people and for programs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -9,7 +9,9 @@ from mcpspy.replay.compare.offers import HANDSHAKES, LISTS, Change, changes, sur
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.compare.values import LISTINGS, Difference
 from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences.text import difference_fields, exchange_fields, headline, to_json, totals, value_lines
+from mcpspy.report.differences.exchange_json import difference_fields, exchange_fields, to_json
+from mcpspy.report.differences.exchange_text import headline, totals, value_lines
+from mcpspy.report.words import CHANGES, DIFFERENT
 from mcpspy.text import duration_text, plural, printable
 
 _NOTABLE = 2.0  # times as long, or as short, that a latency has become
@@ -33,8 +35,8 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """All that changed."""
+class Changes:
+    """All that changed from one capture to another."""
 
     told: list[Difference]
     changes: list[Change]
@@ -47,7 +49,7 @@ class Report:
         return bool(self.told or self.changes) or any(it.outcome not in FINE for it in self.compared)
 
 
-def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Report:
+def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Changes:
     """Compare two sessions. The handshake and the listings are compared as what the server offers, not as calls."""
     rules = Rules(tuple(ignore))
     before, now = surface(old), surface(new)
@@ -56,7 +58,7 @@ def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Report:
     calls = [turns for turns in pairs if not any(turn and turn.method in apart for turn in turns)]
     told = [it for it in told_differences(before, now) if not _covered(rules, "initialize", it.path)]
     changed = [it for it in changes(before, now) if not _ignored(rules, it)]
-    return Report(told, changed, compare(old, new, calls, rules), list(_latencies(pairs)))
+    return Changes(told, changed, compare(old, new, calls, rules), list(_latencies(pairs)))
 
 
 def _ignored(rules: Rules, change: Change) -> bool:
@@ -83,16 +85,19 @@ def _latencies(pairs: Pairs) -> Iterator[Latency]:
             yield Latency(method, name, median(recorded), median(observed))
 
 
-def as_text(report: Report) -> str:
+def as_text(report: Changes) -> str:
     """For people: what the server offers, what it answered, what takes longer or less."""
     lines = []
     if report.told:
-        lines += ["~ what the server says of itself", *(line for it in report.told for line in value_lines(it))]
+        lines += [
+            f"{CHANGES['changed']} what the server says of itself",
+            *(line for it in report.told for line in value_lines(it)),
+        ]
     for change in report.changes:
         lines += _change_lines(change)
     for it in report.compared:
         if it.outcome not in FINE:
-            lines.append(f"✗ {headline(it)}")
+            lines.append(f"{DIFFERENT} {headline(it)}")
             lines += [line for difference in it.differences for line in value_lines(difference)]
     lines += [_latency_line(latency) for latency in report.latencies if latency.notable]
     breaking = sum(bool(change.breaking) for change in report.changes)
@@ -103,9 +108,8 @@ def as_text(report: Report) -> str:
 
 def _change_lines(change: Change) -> Iterator[str]:
     what = f"{change.kind.removesuffix('s')} {printable(change.name, 100)}"
-    mark = {"added": "+", "removed": "-", "changed": "~"}[change.change]
     verdict = ", breaking" if change.breaking else ", compatible"
-    yield f"{mark} {what}: {change.change}{verdict}"
+    yield f"{CHANGES[change.change]} {what}: {change.change}{verdict}"
     for difference in change.differences:
         yield from value_lines(difference)
     for where in filter(None, change.breaking):
@@ -118,7 +122,7 @@ def _latency_line(latency: Latency) -> str:
     return f"· {what}: {recorded} became {observed}"
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Changes) -> str:
     """Everything on one line; `docs/replay.md` describes it."""
     fields: dict[str, Any] = {"server": [difference_fields(it) for it in report.told]}
     fields |= {kind: [_change_fields(it) for it in report.changes if it.kind == kind] for kind in LISTINGS}
@@ -137,3 +141,7 @@ def _change_fields(change: Change) -> dict[str, Any]:
         "breaking": list(change.breaking),
         "differences": [difference_fields(it) for it in change.differences],
     }
+
+
+FORMATS: dict[str, Callable[[Changes], str]] = {"text": as_text, "json": as_json}
+"""By the name that `--format` takes, the default first."""

@@ -1,16 +1,20 @@
 """A capture, checked: what the rules found in it, and how much of it there was to look at.
 
-The theory. Records stream through the judge; what is kept is the findings alone, so a capture of any length takes the
-memory of its faults. Of a capture that is still being written nothing is called missing.
+The theory. Records stream through the judge. Only the findings are kept, each with two short texts for a report that
+shows frames, so the memory does not depend on the length of the capture. In a capture that is still being written,
+nothing is called missing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Literal
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
+from mcpspy.conversation.http_sessions import Remark
 from mcpspy.conversation.session import Message
+from mcpspy.report.shown import Shown, shown
 from mcpspy.rules import SEVERITIES, Finding, Severity
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
@@ -33,22 +37,57 @@ class Checked:
     """In the order of the frames that they are about."""
     waived: int = 0
     """How many more there are that somebody has accepted."""
+    shown: tuple[Shown, ...] = ()
+    """What a report shows of the frame of each finding, in the same order; empty if nobody wants to show it."""
+
+    def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
+        """The same with fewer findings."""
+        kept = [wanted(finding) for finding in self.findings]
+        return replace(self, findings=tuple(compress(self.findings, kept)), shown=tuple(compress(self.shown, kept)))
 
     def without(self, rules: Iterable[str]) -> "Checked":
         """The same, less what some rules found."""
         left_out = frozenset(rules)
-        return replace(self, findings=tuple(it for it in self.findings if it.rule not in left_out))
+        return self.only(lambda finding: finding.rule not in left_out)
 
 
-def check(path: str, as_revision: Revision | None = None) -> Checked:
-    """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError."""
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """How a report is written."""
+
+    fail_on: Threshold = "error"
+    """From which severity on a finding is a failure."""
+    colour: bool = False
+    """For a terminal."""
+
+
+def check(
+    path: str,
+    as_revision: Revision | None = None,
+    *,
+    show: bool = False,
+    read: Callable[[int], None] | None = None,
+) -> Checked:
+    """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError.
+
+    With `show` the result has what a report shows of each frame. `read` is called with each number of bytes read.
+    """
     capture = Capture(path)
     live = capture.live
-    judge = Judge(as_revision)
+    subjects: dict[int, Message | Remark] = {}  # by the identity of a finding that has not come out yet
+
+    def note(finding: Finding, message: Message | Remark) -> None:
+        subjects[id(finding)] = message
+
+    judge = Judge(as_revision, note if show else None)
     frames = 0
     spoken: set[Revision | None] = set()
-    findings: list[Finding] = []
-    for record in capture.records():
+    found: list[tuple[Finding, Shown | None]] = []
+
+    def take(finding: Finding) -> None:
+        found.append((finding, shown(finding, subjects.pop(id(finding))) if show else None))
+
+    for record in capture.records(read=read):
         frames += isinstance(record, Frame)
         for event in judge.feed(record):
             if isinstance(event, Message):
@@ -56,12 +95,14 @@ def check(path: str, as_revision: Revision | None = None) -> Checked:
                 if event.exchange and event.exchange.response is event and event.place is None:
                     event.exchange.untie()  # what carried it over HTTP, others may yet be judged by
             elif isinstance(event, Finding):
-                findings.append(event)
+                take(event)
     if not live:
-        findings += judge.end()
-    findings.sort(key=lambda finding: (finding.frame, finding.part))
+        for finding in judge.end():
+            take(finding)
+    found.sort(key=lambda it: (it[0].frame, it[0].part))
     revisions = tuple(revision.value for revision in Revision if revision in spoken)
-    return Checked(path, frames, revisions, tuple(findings))
+    findings = tuple(finding for finding, _ in found)
+    return Checked(path, frames, revisions, findings, shown=tuple(it for _, it in found if it))
 
 
 def totals(captures: Iterable[Checked]) -> dict[Severity, int]:

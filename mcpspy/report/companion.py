@@ -33,7 +33,7 @@ def main() -> None:
     path, relay = sys.argv[1], int(sys.argv[2])
     _die_with(relay)
     from mcpspy.errors import CaptureError
-    from mcpspy.report.findings.sarif import sentence
+    from mcpspy.report.lines import sentence
     from mcpspy.text import printable
 
     try:

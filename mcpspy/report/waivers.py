@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from difflib import get_close_matches
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -112,14 +113,14 @@ def apply(waivers: Sequence[Waiver], captures: Sequence[Checked], today: date) -
     used: set[Waiver] = set()
     left = []
     for checked in captures:
-        concerned = [waiver for waiver in valid if waiver.concerns(checked.path)]
-        kept = []
-        for finding in checked.findings:
-            waiving = [waiver for waiver in concerned if waiver.waives(finding)]
-            used.update(waiving)
-            if not waiving:
-                kept.append(finding)
-        waived = len(checked.findings) - len(kept)
-        left.append(replace(checked, findings=tuple(kept), waived=waived))
+        kept = checked.only(partial(_stands, [waiver for waiver in valid if waiver.concerns(checked.path)], used))
+        left.append(replace(kept, waived=len(checked.findings) - len(kept.findings)))
     stale = [it for it in valid if it not in used and any(it.concerns(checked.path) for checked in captures)]
     return Waived(tuple(left), tuple(stale), expired)
+
+
+def _stands(concerned: Sequence[Waiver], used: set[Waiver], finding: Finding) -> bool:
+    """Whether no waiver accepts a finding; those that do are `used`."""
+    waiving = [waiver for waiver in concerned if waiver.waives(finding)]
+    used.update(waiving)
+    return not waiving

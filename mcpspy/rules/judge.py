@@ -11,14 +11,14 @@ Judged as another revision than it speaks, a capture shows what a migration has 
 that revision, and what the peers agreed on counts for nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mcpspy.capture.records import Gap, Record
 from mcpspy.conversation.conversation import Conversation, Event
 from mcpspy.conversation.http_sessions import Remark
 from mcpspy.conversation.recent import Recent
 from mcpspy.conversation.session import Exchange, Message, Session
-from mcpspy.rules import RULES, Finding, Rule, plain, streams
+from mcpspy.rules import RULES, Fault, Finding, Rule, plain, streams
 from mcpspy.rules.learning import learn
 from mcpspy.rules.rule import Aspect
 from mcpspy.rules.state import State
@@ -39,9 +39,17 @@ _lists: dict[bool, dict[_Key, tuple[Rule, ...]]] = {False: {}, True: {}}
 
 
 class Judge:
-    """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one."""
+    """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one.
 
-    def __init__(self, as_revision: Revision | None = None) -> None:
+    `noted` is called with each finding and the message that it is about, while that still knows what it belongs to.
+    """
+
+    def __init__(
+        self,
+        as_revision: Revision | None = None,
+        noted: Callable[[Finding, Message | Remark], None] | None = None,
+    ) -> None:
+        self._noted = noted
         self._as = as_revision
         self._lists = _lists[as_revision is not None]
         self._conversation = Conversation()
@@ -69,12 +77,12 @@ class Judge:
         """Yield what was waiting for more, when there is no more."""
         for state in self._states.values():
             state.lose(self._gaps)
-            yield from _late(state, None)
+            yield from self._late(state, None)
         unanswered = RULES["pairing/unanswered"]
         for exchange in self.pending():
             request = exchange.request
             for fault in unanswered.check(request, self._states.get(request.session) or State()):
-                yield unanswered.finding(fault, request)
+                yield self._finding(unanswered, fault, request)
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first."""
@@ -97,14 +105,14 @@ class Judge:
         if self._asked_late:
             found, self._asked_late = self._asked_late, []
         if state.later:
-            found += _late(state, message.t)
+            found += self._late(state, message.t)
         late = message.t < self._conversation.newest
         try:
             for rule in self._rules(message, state):
                 if late and rule.id.startswith(_ON_ORDER):
                     continue
                 for fault in rule.check(message, state):
-                    found.append(rule.finding(fault, message))
+                    found.append(self._finding(rule, fault, message))
             if place:
                 streams.learn(message, place, state)
             if isinstance(message, Message):
@@ -134,15 +142,28 @@ class Judge:
     def _rest(self, session: Session, state: State) -> None:
         """Ask what is due of a session that was idle for long; it keeps all it has while a question is not due."""
         state.lose(self._gaps)
-        self._asked_late += _late(state, self._t)
+        self._asked_late += self._late(state, self._t)
         if not state.later:
             state.rest()
             session.partial = True
 
     def _drop(self, _: Session, state: State) -> None:
         state.lose(self._gaps)
-        self._asked_late += _late(state, self._t)
+        self._asked_late += self._late(state, self._t)
         self._forgetful = True
+
+    def _late(self, state: State, t: int | None) -> Iterator[Finding]:
+        """Ask the questions whose time has come, or all of them at the end."""
+        while state.later and (t is None or state.later[0][0] < t):
+            _, rule, message, question = state.later.popleft()
+            for fault in question():
+                yield self._finding(rule, fault, message)
+
+    def _finding(self, rule: Rule, fault: Fault, message: Message | Remark) -> Finding:
+        finding = rule.finding(fault, message)
+        if self._noted:
+            self._noted(finding, fault.at or message)
+        return finding
 
 
 def _key(message: Message, state: State) -> _Key:
@@ -181,11 +202,3 @@ def _concerns(rule: Rule, key: _Key) -> bool:
     if revision is None:
         return set(rule.revisions) == set(Revision)  # what holds everywhere holds here
     return revision in rule.revisions
-
-
-def _late(state: State, t: int | None) -> Iterator[Finding]:
-    """Ask the questions whose time has come, or all of them at the end."""
-    while state.later and (t is None or state.later[0][0] < t):
-        _, rule, message, question = state.later.popleft()
-        for fault in question():
-            yield rule.finding(fault, message)

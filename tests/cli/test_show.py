@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from mcpspy import cli
 from mcpspy.capture.reader import Capture, Records
-from mcpspy.cli.show import _title, line
+from mcpspy.cli.show import _title
 from mcpspy.errors import CaptureError
+from mcpspy.report.lines import line
 from mcpspy.timeline import final_rows, rows, to_json
 from tests import limits
 from tests.transcript import begin, capture, finish, record, records

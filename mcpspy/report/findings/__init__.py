@@ -1,1 +1,28 @@
-"""What a check found: one module for each format."""
+"""What a check found, for people and for programs: one module for each format, and the table of them.
+
+Each format has its own idea of what a text may hold, and peers may send any text: sentences and paths go through
+`printable`, which leaves one line without controls. Only JSON has every text as it is.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from mcpspy.report.checked import Checked, ReportOptions
+from mcpspy.report.findings import github, json, junit, sarif, text
+
+
+class FindingsFormat(NamedTuple):
+    """A format: what writes it, and whether it shows frames (`check` of `mcpspy.report.checked`, `show`)."""
+
+    write: Callable[[Iterable[Checked], ReportOptions], Iterable[str]]
+    shows_frames: bool = False
+
+
+FORMATS = {
+    "text": FindingsFormat(text.as_text, shows_frames=True),
+    "json": FindingsFormat(json.as_json),
+    "junit": FindingsFormat(junit.as_junit),
+    "sarif": FindingsFormat(sarif.as_sarif),
+    "github": FindingsFormat(github.as_github),
+}
+"""By the name that `--format` takes, the default first."""

@@ -3,18 +3,17 @@
 import pytest
 
 from mcpspy.capture.records import Frame, Open
-from mcpspy.cli.show import line
-from mcpspy.report.checked import check
-from mcpspy.report.findings import text
-from mcpspy.report.findings.text import report
-from mcpspy.timeline import Timeline
+from mcpspy.report.checked import ReportOptions, check
+from mcpspy.report.findings import FORMATS
 from tests.conversation.http import Exchange
+from tests.findings import CAPTURES
 from tests.report.captures import faulty, fine, hostile
+from tests.report.findings import told as report
 from tests.transcript import begin, capture, finish
 
 
 def told(*paths, colour=False):
-    return list(report([check(path) for path in paths], line, colour=colour))
+    return report("text", *paths, colour=colour).splitlines()
 
 
 def test_the_frames_in_which_something_was_found_are_told_in_their_order(tmp_path):
@@ -85,12 +84,12 @@ def test_a_value_of_any_depth_is_shown(tmp_path, depth):
     assert any("jsonrpc/extra-member" in text for text in told(str(tmp_path / "a")))
 
 
-def test_a_capture_that_is_cut_short_meanwhile_is_told_as_far_as_it_goes(tmp_path):
-    checked = check(faulty(tmp_path / "a"))
-    content = (tmp_path / "a").read_bytes().splitlines(keepends=True)
-    (tmp_path / "a").write_bytes(b"".join(content[:10]))
-    lines = list(report([checked], line, colour=False))
-    assert "#13 is no longer there" in lines
+def test_the_report_does_not_open_the_capture_again(tmp_path):
+    path = faulty(tmp_path / "a")
+    checked = check(path, show=True)
+    expected = told(path)
+    (tmp_path / "a").unlink()
+    assert "".join(FORMATS["text"].write([checked], ReportOptions())).splitlines() == expected
 
 
 def test_a_finding_over_http_is_told_with_the_request_that_it_answers(tmp_path):
@@ -115,11 +114,23 @@ def test_a_finding_over_http_is_told_with_the_request_that_it_answers(tmp_path):
     assert all("← tools/list id" in text and " ok " in text for text in titles)
 
 
-def test_a_frame_is_folded_once_for_all_the_findings_in_it(tmp_path, monkeypatch):
-    batch = ",".join(['{"jsonrpc":"2.0","method":"no/such"}'] * 50)
-    path = capture(str(tmp_path / "a"), f"< [{batch}]")
-    folded = []
-    monkeypatch.setattr(text, "Timeline", lambda: folded.append(1) or Timeline())
-    lines = told(path)
-    assert sum("no/such" in it for it in lines) >= 50
-    assert len(folded) == 1
+def test_the_findings_of_a_frame_stand_below_it_once(tmp_path):
+    batch = ",".join(['{"jsonrpc":"2.0","method":"no/such","x":1}'] * 50)
+    lines = told(capture(str(tmp_path / "a"), f"< [{batch}]"))
+    assert sum(text.startswith("#") for text in lines) == 50
+    assert sum("schema/unknown-method" in text for text in lines) == 50
+    assert sum("jsonrpc/extra-member" in text for text in lines) == 50
+
+
+def test_an_answer_on_another_stream_is_shown_with_its_request():
+    """Over HTTP with SSE (2024-11-05) the answer comes on a stream that an earlier request has opened."""
+    lines = told(CAPTURES / "sse-python1-2024-11-05.jsonl", CAPTURES / "field-sse.jsonl")
+    assert any("tools/list" in text and "← tools/list" in text for text in lines)
+    assert not any("(no request seen)" in text for text in lines)
+
+
+def test_the_findings_that_are_left_keep_their_frames(tmp_path):
+    checked = check(faulty(tmp_path / "a"), show=True).without(["schema/invalid"])
+    lines = "".join(FORMATS["text"].write([checked], ReportOptions())).splitlines()
+    assert [text.split()[0] for text in lines if text.startswith("#")] == ["#10", "#12", "#13"]
+    assert lines == [text for text in lines if "#11 " not in text]

@@ -1,0 +1,46 @@
+"""A compared exchange as values for JSON, and JSON of whatever peers sent."""
+
+import json
+from typing import Any
+
+import orjson
+
+from mcpspy.replay.compare.sessions import Compared
+from mcpspy.replay.compare.values import ABSENT, Difference
+
+_LEVELS = 200  # of JSON that Python cannot write as it is
+
+
+def exchange_fields(it: Compared) -> dict[str, Any]:
+    """What became of an exchange, as programs read it."""
+    fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
+    return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
+
+
+def difference_fields(difference: Difference) -> dict[str, Any]:
+    """A difference as programs read it: where there is no value there is no member."""
+    sides = {"recorded": difference.recorded, "observed": difference.observed}
+    return {"pointer": difference.pointer} | {name: value for name, value in sides.items() if value is not ABSENT}
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON of values that peers sent: a lone surrogate or a long number is one too."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"))
+    except RecursionError:
+        return json.dumps(_cut(value, _LEVELS), separators=(",", ":"))
+
+
+def _cut(value: Any, levels: int) -> Any:
+    """A value with a sentence in place of what is nested more deeply than that."""
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return "what is nested too deeply to show"
+    if isinstance(value, dict):
+        return {name: _cut(inner, levels - 1) for name, inner in value.items()}
+    return [_cut(inner, levels - 1) for inner in value]

@@ -1,0 +1,52 @@
+"""A compared exchange in words: its title, its outcome and its values, clipped, each on one line.
+
+Servers may send any text, so it goes through `printable`, which leaves one line without controls.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mcpspy.replay.compare.sessions import OUTCOMES, Compared
+from mcpspy.replay.compare.values import Difference, excerpt
+from mcpspy.text import printable
+
+_WIDTH = 160  # characters of a value
+_CONTEXT = 30  # characters of what two values have in common before the place where they part
+
+
+def headline(it: Compared) -> str:
+    """What became of an exchange, on one line."""
+    line = f"#{it.request} " if it.request else ""
+    why = f" ({printable(it.reason, 200)})" if it.reason else ""
+    return f"{line}{subject(it)}: {it.outcome}{why}"
+
+
+def subject(it: Compared) -> str:
+    """The method and name."""
+    if it.method is None:
+        said = [side for one in it.differences for side in (one.recorded, one.observed) if isinstance(side, dict)]
+        answers = any("result" in side or "error" in side for side in said)
+        return "an answer to nothing" if answers else "a line that is no message"
+    return printable(it.method, 60) + (f" {printable(it.name, 60)}" if it.name else "")
+
+
+def value_lines(difference: Difference) -> list[str]:
+    """The two values of a difference, from a little before they part."""
+    recorded, observed = sides(difference)
+    where = printable(difference.pointer, 200) or "(the whole message)"
+    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]
+
+
+def sides(difference: Difference) -> tuple[str, str]:
+    """The two values of a difference as JSON, each on one line and clipped."""
+    texts = [excerpt(value, 1 << 20) for value in (difference.recorded, difference.observed)]
+    common = next((n for n, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
+    if common > 2 * _CONTEXT and max(map(len, texts)) > _WIDTH:
+        texts = ["…" + text[common - _CONTEXT :] for text in texts]
+    return printable(texts[0], _WIDTH), printable(texts[1], _WIDTH)
+
+
+def totals(compared: Sequence[Compared]) -> dict[str, int]:
+    """How many there are of each outcome."""
+    found = Counter(it.outcome for it in compared)
+    return {outcome: found[outcome] for outcome in OUTCOMES}

@@ -1,0 +1,24 @@
+"""The report of a check as JSON (`docs/json.md`)."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from mcpspy.report.checked import Checked, ReportOptions, totals
+from mcpspy.timeline import finding_fields
+
+
+def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
+    """Everything on one line."""
+    captures = list(captures)
+    found = [
+        {
+            "path": os.fsencode(checked.path).decode(errors="replace"),
+            "frames": checked.frames,
+            "revisions": checked.revisions,
+            "findings": [finding_fields(finding) for finding in checked.findings],
+        }
+        for checked in captures
+    ]
+    yield orjson.dumps({"captures": found, "totals": totals(captures)}).decode() + "\n"

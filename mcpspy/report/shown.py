@@ -1,0 +1,62 @@
+"""What a report for people shows of the frame that a finding is about: the frame on one line, and the faulty value.
+
+It is taken while the capture is checked, when the message is at hand, and is two short texts. So the report needs no
+second look at the file, and the memory it takes is that of the findings.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from mcpspy.conversation.http_sessions import Remark
+from mcpspy.conversation.session import Exchange, Message, subject
+from mcpspy.json_values import excerpt, resolve
+from mcpspy.report.lines import line
+from mcpspy.rules import Finding
+from mcpspy.text import printable
+from mcpspy.timeline import Row, row_of
+from mcpspy.wire.jsonrpc import Error, Request, Result
+
+_VALUE = 160  # characters
+
+
+class Shown(NamedTuple):
+    """The frame of a finding as text."""
+
+    line: str
+    """The frame, as a timeline shows it."""
+    value: str
+    """What the finding points to, as JSON; the beginning of the frame if it points to nothing. Clipped."""
+
+
+def shown(finding: Finding, message: Message | Remark) -> Shown:
+    """What a report shows of the message that a finding is about."""
+    row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
+    row.revision = finding.revision
+    return Shown(line(row), _value(row, finding.pointer))
+
+
+def _with_exchange(message: Message) -> Message:
+    """A message with what it belongs to, although that may have been untied since (`Exchange.untie`)."""
+    body, exchange = message.body, message.exchange
+    if isinstance(body, Request) and exchange is None:
+        exchange = Exchange(0, message, body.method, subject(body.method, body.params), message.revision)
+    elif isinstance(body, Result | Error) and exchange and exchange.response is None:
+        exchange = replace(exchange, response=message)
+    return replace(message, exchange=exchange)
+
+
+def _value(row: Row, pointer: str) -> str:
+    return printable(_json(resolve(row.value, pointer)), _VALUE) if pointer else _beginning(row)
+
+
+def _beginning(row: Row) -> str:
+    return printable(row.raw[:400].decode(errors="replace"), _VALUE)
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate, a number of many digits, a great depth
+        return excerpt(value)

@@ -1,0 +1,27 @@
+"""Marks, arrows and colours of everything that is printed: one table for each, so that all outputs agree.
+
+It imports nothing, so that any output may use it. Colours are the parameters of a terminal's escape sequence (ECMA-48,
+SGR).
+"""
+
+ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
+"""By the sender of a frame."""
+MARKS = {"error": "✗", "warning": "!", "info": "·"}
+"""By the severity of a finding."""
+DIFFERENT = "✗"
+"""Before an exchange that differs from the recorded one."""
+CHANGES = {"added": "+", "removed": "-", "changed": "~"}
+"""By what became of a tool, prompt or resource."""
+
+GREY = "90"
+SEVERITIES = {"error": "31", "warning": "33", "info": GREY}
+"""Colours by the severity of a finding."""
+STATUSES = {"error": "31", "tool-error": "31"}
+"""Colours of rows by how an exchange ended; they come before those of kinds."""
+KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(("stderr", "http", "event", "signal", "end", "undecoded"), GREY)
+"""Colours of rows by their kind."""
+
+
+def coloured(text: str, code: str | None) -> str:
+    """A line in a colour; without a `code` as it is."""
+    return f"\x1b[{code}m{text}\x1b[0m" if code else text
