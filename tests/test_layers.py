@@ -49,6 +49,8 @@ PRIVATE_OF_AIOHTTP = set(
 )
 EXTENDED_OF_AIOHTTP = {"RequestHandler", "ResponseHandler", "Server", "TCPConnector", "StreamReader", "ClientRequest"}
 KNOWS_AIOHTTP = "relay.http.http1"
+WITHOUT_SCREEN = {"tui.model": ("textual", "textual_serve", "rich")}
+"""Packages that compute what others show, and the libraries of a screen that they do not know."""
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
 POSIX_MODULES = {"process.child"}  # its interface for Windows is `child_windows`
 WRITER = "capture.writer"
@@ -68,6 +70,9 @@ def faults(module, source):
     for name, guarded in imports(ast.parse(source)):
         top, *rest = name.split(".")
         if top == "mcpspy":
+            own = next((package for package in WITHOUT_SCREEN if module.startswith(f"{package}.")), "")
+            if own and name.startswith("mcpspy.tui.") and not f"{name}.".startswith(f"mcpspy.{own}."):
+                found.append(f"{module} imports {name.removeprefix('mcpspy.')}")
             other = rest[0] if rest and rest[0] in LAYER else "__init__"
             above = LAYER[other] > LAYER[unit] or (LAYER[other] == LAYER[unit] and (unit, other) not in SIBLINGS)
             if other != unit and above and LAYER[other] > 0:
@@ -80,6 +85,8 @@ def faults(module, source):
             found.append(f"{unit} imports asyncio")
         elif unit not in PLACES.get(top, (unit,)):
             found.append(f"{unit} imports {top}")
+        elif any(module.startswith(f"{package}.") and top in names for package, names in WITHOUT_SCREEN.items()):
+            found.append(f"{module} imports {top}")
         elif top in POSIX and not guarded and module not in POSIX_MODULES:
             found.append(f"{unit} imports {top}, which Windows does not have")
     return found
@@ -160,6 +167,9 @@ def test_imports_point_downwards_only(module):
         ("relay.stdio.relay", "from mcpspy.capture.writer import create", "relay imports capture.writer"),
         ("importers.captures", "from mcpspy.capture import writer", "importers imports capture.writer"),
         ("replay.link", "def f():\n    import mcpspy.capture.writer", "replay imports capture.writer"),
+        ("tui.model.lanes", "from textual.app import App", "tui.model.lanes imports textual"),
+        ("tui.model.lanes", "def f():\n    import rich.cells", "tui.model.lanes imports rich"),
+        ("tui.model.lanes", "from mcpspy.tui.widgets.rows import Rows", "tui.model.lanes imports tui.widgets.rows"),
         ("utilities", "", "has no layer"),
     ],
 )

@@ -8,25 +8,21 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.driver import Driver
 from textual.filter import NoColor
 from textual.screen import Screen
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.message.detail import Detail
-from mcpspy.tui.message.pane import Pane
+from mcpspy.tui.model.actions import SCOPES
 from mcpspy.tui.model.timeline import Session
-from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
-from mcpspy.tui.session.views.findings import FindingsRows
-from mcpspy.tui.session.views.timeline import TimelineView
-from mcpspy.tui.sessions import SessionRows, SessionsScreen
+from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
+from mcpspy.tui.sessions import SessionsScreen
 from mcpspy.tui.textual_internals import filter_lines
-from mcpspy.tui.widgets.help import Group, HelpScreen
-from mcpspy.tui.widgets.prompt import Prompt
-from mcpspy.tui.widgets.rows import Keyed, Lines, Rows
-from mcpspy.tui.widgets.view import Following
+from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.help import HelpScreen
+from mcpspy.tui.widgets.rows import Keyed
 
 
 class Spy(Keyed):
@@ -34,12 +30,7 @@ class Spy(Keyed):
 
     CSS_PATH = "app.tcss"
     TITLE = "mcpspy"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "quit", "quit", show=False),
-        Binding("ctrl+z", "suspend_process", "to the shell, until fg", show=False),
-        Binding("question_mark", "help", "help"),
-        Binding("ctrl+p", "command_palette", "all of this by name", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
     def __init__(self, targets: list[str]) -> None:
         """Show the captures at `targets`: directories and files. Raises CaptureError if the only one is no capture."""
@@ -58,7 +49,7 @@ class Spy(Keyed):
 
     def action_help(self) -> None:
         """Show all keys and commands."""
-        self.push_screen(HelpScreen(KEYS))
+        self.push_screen(HelpScreen(KEYS, COMMANDS))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers: all that keys of ours do in this place, and other colours."""
@@ -71,25 +62,10 @@ class Spy(Keyed):
                 yield SystemCommand(binding.description, f"as the key {self.get_key_display(binding)}", action)
 
 
-KEYS: tuple[Group, ...] = (
-    ("everywhere", (Spy,)),
-    ("the sessions", (SessionsScreen, SessionRows)),
-    ("a session", (SessionScreen, TurnScreen)),
-    ("the timeline", (TimelineView,)),
-    ("moving, in lists and in the message", (Lines,)),
-    ("any list", (Rows, Following)),
-    ("findings", (FindingsRows,)),
-    ("the message, from the timeline too", (Detail,)),
-    ("in the message", (Pane,)),
-    ("a line to type in", (Prompt,)),
-)
-"""Where there are keys, in the order of the help."""
+KEYS = (*SCOPES.values(), VIEW_SCOPE)
+"""All keys there are."""
 _OWN = {
-    (key, binding.action)
-    for _, kinds in KEYS
-    for kind in kinds
-    for binding in kind.__dict__.get("BINDINGS", ())
-    for key in binding.key.split(",")
+    (key, action.name) for scope in KEYS for action in scope.actions for key in action.keys.split(",")
 }  # textual binds some too
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Input, Static
@@ -23,6 +23,8 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
+from mcpspy.tui.session.views.table import COMMANDS
+from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, Cell, Rows, slice_now
@@ -41,7 +43,7 @@ class SessionRows(Rows):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sessions--live", "sessions--dim", "sessions--errors", "sessions--warnings", "sessions--mark",
     }  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "mark", "mark")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("session list")
 
     def __init__(self, library: Library) -> None:
         super().__init__()
@@ -136,14 +138,7 @@ def _found(number: int, severity: str) -> str:
 class SessionsScreen(Screen[None]):
     """The first screen: choose a session, or several."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "app.quit", "quit"),
-        Binding("slash,ctrl+f", "prompt('filter')", "filter", priority=True),
-        Binding("colon", "prompt('command')", "command line", show=False, priority=True),
-        Binding("m", "merge", "merge marked"),
-        Binding("v", "view", "marked in turn"),
-        Binding("escape", "all", "all sessions, and then none marked", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
 
     def __init__(self, targets: list[str]) -> None:
         super().__init__()
@@ -259,7 +254,7 @@ class SessionsScreen(Screen[None]):
         prompt = self.query_one(Prompt)
         if prompt.kind == "command":
             try:
-                self._do(*commands.parse(prompt.text))
+                self._do(*commands.parse(prompt.text, COMMANDS))
             except UsageError as error:
                 prompt.tell(str(error))
                 return

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from rich.text import Text as Plain
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
@@ -25,6 +25,7 @@ from mcpspy.tui.message.facts import entries
 from mcpspy.tui.message.hexdump import HexDump
 from mcpspy.tui.message.pane import Pane
 from mcpspy.tui.message.tree import Folds, Tree
+from mcpspy.tui.widgets.bindings import bindings
 
 _COLUMNS = 100  # from which two messages stand beside each other
 _NOTHING = Around()
@@ -37,12 +38,7 @@ Subject = tuple[list[Row], Around]
 class Detail(Container):
     """The message, or the pair."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "form", "tree/raw/hex"),
-        Binding("b", "pair", "pair"),
-        Binding("y", "copy", "copy"),
-        Binding("s", "save", "save"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("message")
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.events import Key
 from textual.screen import ModalScreen
@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from mcpspy.errors import Error
 from mcpspy.text import printable
+from mcpspy.tui.widgets.bindings import bindings
 
 _EDGES = 6  # columns of a dialog that are border and padding
 _LONGEST = 4096  # characters of a path
@@ -25,7 +26,7 @@ Choice = tuple[str, str, Callable[[], str]]
 class CopyMenu(ModalScreen[Choice | None]):
     """A key for each thing that can be copied; the answer is the choice."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("copy")
 
     def __init__(self, choices: list[Choice]) -> None:
         super().__init__()
@@ -50,7 +51,7 @@ class CopyMenu(ModalScreen[Choice | None]):
 class SavePrompt(ModalScreen[str | None]):
     """Asks for a name until `save` takes it; the answer is that name."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("save")
 
     def __init__(self, what: str, name: str, save: Callable[[str], None]) -> None:
         """`save` raises Error, which is shown."""

@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
 from mcpspy.tui.message.document import Document
+from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import BREATH, Lines, set_height
 
 _AT_ONCE = 200  # lines made before the next look at the keyboard
@@ -23,14 +24,7 @@ class Pane(Lines):
     """The document and the cursor in it, which stands on a row of the screen."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail--{kind}" for kind in _KINDS}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "fold", "fold", show=False),
-        Binding("right,l", "unfold", "unfold", show=False),
-        Binding("enter,space", "turn", "fold/unfold"),
-        Binding("minus", "fold_all(True)", "fold all", show=False),
-        Binding("plus", "fold_all(False)", "unfold all", show=False),
-        Binding("z", "toggle_all", "fold all/unfold all", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("message pane")
 
     class Moved(Message):
         """The cursor stands in another row, or that says something else."""

@@ -5,9 +5,6 @@ from typing import NamedTuple
 
 from mcpspy.errors import UsageError
 
-VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
-"""The views of a session, in the order of their keys 1, 2, 3, …"""
-
 
 class Command(NamedTuple):
     """One command, and what it is about."""
@@ -18,38 +15,39 @@ class Command(NamedTuple):
     says: str
 
 
-COMMANDS = {
-    command.name: command
-    for command in (
-        Command("filter", "FILTER", "show the rows that a filter wants; all without one"),
-        Command("find", "FILTER", "go to the next row that a filter wants"),
+def table(views: list[str]) -> dict[str, Command]:
+    """The commands by name, with one for each view of a session."""
+    commands = (
+        Command("filter", "FILTER", "show the rows that match a filter; all without one"),
+        Command("find", "FILTER", "go to the next row that matches a filter"),
         Command("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
         Command("save", "", "save the selected frame, byte for byte"),
-        Command("theme", "NAME", "other colours"),
-        *(Command(view, "", f"show the view {view}") for view in VIEWS),
-        Command("help", "", "all keys and commands"),
+        Command("theme", "NAME", "change the colours"),
+        *(Command(view, "", f"show the view {view}") for view in views),
+        Command("help", "", "show all keys and commands"),
         Command("quit", "", "leave mcpspy"),
     )
-}
+    return {command.name: command for command in commands}
+
 
 ANYWHERE = ("theme", "help", "quit")
 """Those that the list of sessions does too."""
 
 
-def parse(text: str) -> tuple[str, str]:
-    """The name of the command that was typed, as far as it tells, and its argument. Raises UsageError."""
+def parse(text: str, commands: dict[str, Command]) -> tuple[str, str]:
+    """The command that was typed, whose name may be shortened, and its argument. Raises UsageError."""
     word, _, argument = text.strip().partition(" ")
     argument = argument.strip()
     if not word:
         return "", ""
     if word.removeprefix("#").isdecimal() and not argument:
         return "goto", word.removeprefix("#")
-    fits = [word] if word in COMMANDS else [name for name in COMMANDS if name.startswith(word)]
+    fits = [word] if word in commands else [name for name in commands if name.startswith(word)]
     if not fits:
-        raise UsageError(f"no command {word!r}; {nearest(word, list(COMMANDS))}")
+        raise UsageError(f"no command {word!r}; {nearest(word, list(commands))}")
     if len(fits) > 1:
         raise UsageError(f"{word!r} may be {' or '.join(fits)}")
-    if argument and not COMMANDS[fits[0]].argument:
+    if argument and not commands[fits[0]].argument:
         raise UsageError(f"{fits[0]} takes nothing after it")
     return fits[0], argument
 

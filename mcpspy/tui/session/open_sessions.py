@@ -5,19 +5,17 @@ The screens are installed in the application, so each stays as it was left; they
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.session.screen import SessionScreen
+from mcpspy.tui.widgets.bindings import bindings
 
 
 class TurnScreen(SessionScreen):
     """One of them; `turn` holds them all, in their order."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left_square_bracket", "turn(-1)", "session before", show=False),
-        Binding("right_square_bracket", "turn(1)", "next session"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("open sessions")
 
     def __init__(self, session: Session, turn: "list[TurnScreen]") -> None:
         super().__init__(session)

@@ -1,18 +1,18 @@
 """One session in its views, growing while it is live; filters, searches and commands go through here.
 
-The screen knows the model, the views and the prompt, and what goes on between them. What a view shows is its own
-affair: it is told when the model has grown, and says which frame a person wants to see in the timeline.
+The screen knows the model, the timeline and the prompt, and what goes on between them. The other views are those of
+`mcpspy.tui.session.views.table`: the screen tells a view when the model has grown, and a view posts `Jump` with the
+frame that a person wants to see in the timeline.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.events import Resize
 from textual.screen import Screen
@@ -23,16 +23,13 @@ from mcpspy.filters import Filter, parse
 from mcpspy.text import printable
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model import commands
-from mcpspy.tui.model.commands import VIEWS
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.session.status import Status, title
-from mcpspy.tui.session.views.findings import FindingsView
-from mcpspy.tui.session.views.sequence import SequenceView
-from mcpspy.tui.session.views.stderr import StderrView
+from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
-from mcpspy.tui.session.views.tools import ToolsView
+from mcpspy.tui.widgets.bindings import bindings, bound
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Rows, slice_now
@@ -42,26 +39,13 @@ _LOOK = 0.04  # seconds from one look at a live capture to the next
 _PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
 _WIDE = 130  # columns from which the detail stands beside the timeline and not below it
 _LOW = 16  # lines below which the keys are not listed
-_TIMELINE, *_OTHERS = VIEWS
-_VIEWS: dict[str, Callable[[Session], View | Told]] = dict(
-    zip(_OTHERS, (FindingsView, ToolsView, SequenceView, StderrView), strict=True)
-)
+_TIMELINE = "timeline"  # the view that is shown first, filtered and searched
 
 
 class SessionScreen(Screen[None]):
     """The screen; it closes its model."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back"),
-        Binding("q", "app.quit", "quit"),
-        *(Binding(str(key), f"view('{view}')", view, show=False) for key, view in enumerate(VIEWS, 1)),
-        Binding("slash", "prompt('filter')", "filter", priority=True),
-        Binding("ctrl+f", "prompt('find')", "find, without a filter", show=False, priority=True),
-        Binding("n", "find_again(1)", "next that was to be found", show=False),
-        Binding("N", "find_again(-1)", "the one before", show=False),
-        Binding("colon", "prompt('command')", "command line", show=False, priority=True),
-        Binding("enter", "enter", "do what was typed", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("session"), *bound(VIEW_SCOPE.actions)]
 
     def __init__(self, session: Session | Merged) -> None:
         """Show a model that is open."""
@@ -223,7 +207,7 @@ class SessionScreen(Screen[None]):
         await prompt.settle()
         text = prompt.text.strip()
         try:
-            command = commands.parse(text) if prompt.kind == "command" else (prompt.kind, text)
+            command = commands.parse(text, COMMANDS) if prompt.kind == "command" else (prompt.kind, text)
             done = self._do(*command)
         except UsageError as error:
             prompt.tell(str(error))
@@ -276,7 +260,7 @@ class SessionScreen(Screen[None]):
             await self.action_prompt("find")
             return
         await self.action_view(_TIMELINE)
-        self._timeline.action_find(self._sought, step)
+        self._timeline.find(self._sought, step)
 
     # What keys and commands do.
 
@@ -290,7 +274,7 @@ class SessionScreen(Screen[None]):
                     return False
                 self._sought = argument
                 if argument:
-                    self._timeline.action_find(argument, 1)
+                    self._timeline.find(argument, 1)
             case "goto":
                 found = destination(self._session, self._rows.selected, argument)
                 self._jump(found.n)
@@ -327,10 +311,11 @@ class SessionScreen(Screen[None]):
     async def action_view(self, view: str) -> None:
         """Show a view; those that were left stay as they were."""
         if view not in self._views:
-            if isinstance(self._session, Merged):
-                await self._view_source(self._session, view)
+            created = create(view, self._session)
+            if created is None:
+                await self._view_source(view)
                 return
-            self._views[view] = _VIEWS[view](self._session)
+            self._views[view] = created
             await self.mount(self._views[view], before=self.query_one(Prompt))
             self._view = view
             self.watch(self._list, "cursor", self._tell_place, init=False)
@@ -340,13 +325,13 @@ class SessionScreen(Screen[None]):
         self._focus_view()
         self._grown()
 
-    async def _view_source(self, merged: Merged, view: str) -> None:
+    async def _view_source(self, view: str) -> None:
         """Show a view of the session that the selected frame is of, on a screen of its own."""
         if not self._rows.count():
             self._say("nothing was said so far")
             return
         try:
-            screen = SessionScreen(Session(merged.of(self._rows.place())[0].path))
+            screen = SessionScreen(Session(self._session.of(self._rows.place())[0].path))
         except CaptureError as error:  # it was deleted meanwhile
             self._say(str(error))
             return

@@ -9,9 +9,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mcpspy.text import plural, printable
-from mcpspy.tui.model.commands import VIEWS
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.views.table import VIEWS
 from mcpspy.tui.widgets.view import MARKS
 
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
@@ -36,8 +36,8 @@ def title(session: Session | Merged, *, following: bool) -> str:
 
 def tabs(width: int) -> list[str]:
     """The views as they stand in a line of that width, with their keys: the whole names where there is room."""
-    names = [f" {key} {view} " for key, view in enumerate(VIEWS, 1)]
-    return names if sum(map(len, names)) < width - 20 else [f" {key} " for key, _ in enumerate(VIEWS, 1)]
+    names = [f" {view.key} {view.title} " for view in VIEWS.values()]
+    return names if sum(map(len, names)) < width - 20 else [f" {view.key} " for view in VIEWS.values()]
 
 
 class Status(Widget):
@@ -47,7 +47,7 @@ class Status(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown = VIEWS[0]
+        self._shown = next(iter(VIEWS))
         self._text, self._said = "", ""
 
     class Clicked(Message):

@@ -1,20 +1,17 @@
-"""All keys and commands on one screen, made from the bindings themselves."""
+"""All keys and commands on one screen, made from the tables of actions and commands."""
 
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.dom import DOMNode
-from textual.keys import format_key
+from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from mcpspy.tui.model.commands import ANYWHERE, COMMANDS
+from mcpspy.tui.model.actions import Scope, by_title
+from mcpspy.tui.model.commands import ANYWHERE, Command
+from mcpspy.tui.widgets.bindings import bindings, keys_text
 from mcpspy.tui.widgets.rows import Cell, Rows
 from mcpspy.tui.widgets.view import MARKS
-
-Group = tuple[str, tuple[type[DOMNode], ...]]
-"""A heading, and the classes whose keys stand below it."""
 
 _KEYS = 18  # columns
 _SIGNS = (
@@ -26,24 +23,13 @@ _SIGNS = (
 )
 
 
-def keys_of(kind: type[DOMNode]) -> list[tuple[str, str]]:
-    """The keys that a class itself binds, and what they do; not those that it passes on."""
-    found = []
-    for binding in kind.__dict__.get("BINDINGS", ()):
-        assert isinstance(binding, Binding)
-        if binding.system:
-            continue
-        found.append((" ".join(format_key(key) for key in binding.key.split(",")), binding.description))
-    return found
-
-
-def lines_of(groups: tuple[Group, ...]) -> list[list[Cell]]:
-    """The lines of the help: the keys of each group, the commands, then what signs mean."""
+def lines_of(scopes: tuple[Scope, ...], commands: dict[str, Command]) -> list[list[Cell]]:
+    """The lines of the help: the keys below their headings, the commands, then what signs mean."""
     found: list[list[Cell]] = []
-    for title, kinds in groups:
-        found += [[(f" {title}", "help--title")], *(_line(*entry) for kind in kinds for entry in keys_of(kind)), []]
+    for title, actions in by_title(scopes).items():
+        found += [[(f" {title}", "help--title")], *(_line(keys_text(action), action.text) for action in actions), []]
     found.append([(f" the command line, after : (among the sessions {', '.join(ANYWHERE)})", "help--title")])
-    found += [_line(f"{name} {command.argument}", command.says) for name, command in COMMANDS.items()]
+    found += [_line(f"{name} {command.argument}", command.says) for name, command in commands.items()]
     found += [[], [(" signs", "help--title")], *(_line(*sign) for sign in _SIGNS)]
     return found
 
@@ -73,13 +59,13 @@ class HelpRows(Rows):
 class HelpScreen(ModalScreen[None]):
     """The help, over what it was asked in."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "back")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("help")
 
-    def __init__(self, groups: tuple[Group, ...]) -> None:
+    def __init__(self, scopes: tuple[Scope, ...], commands: dict[str, Command]) -> None:
         super().__init__()
-        self._groups = groups
+        self._lines = lines_of(scopes, commands)
 
     def compose(self) -> ComposeResult:
         """A title and the lines."""
         yield Static("keys, commands and signs · Esc goes back", id="title", markup=False)
-        yield HelpRows(lines_of(self._groups))
+        yield HelpRows(self._lines)

@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.screen import Screen
@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 from mcpspy.tui.model.commands import History, nearest
+from mcpspy.tui.widgets.bindings import bindings
 
 KINDS = {"filter": "/", "find": "find ", "command": ":"}
 """What can be typed, and what stands before it."""
@@ -55,11 +56,7 @@ class TextLine(Input):
 class Prompt(Vertical):
     """The line, below it what is wrong with what stands in it, and beside it how far that has come."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "cancel"),
-        Binding("up", "older", "what was typed before", show=False),
-        Binding("down", "newer", "what was typed after that", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("prompt")
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Click, Event, InputEvent
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -19,6 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mcpspy.tui.textual_internals import update_scrollbars
+from mcpspy.tui.widgets.bindings import bindings
 
 _STRIPS = 500  # rows that are kept as they were made
 
@@ -67,14 +68,7 @@ def set_height(view: ScrollView, lines: int) -> None:
 class Lines(ScrollView, can_focus=True):
     """A view of lines with a cursor on one of them; `cursor` is its place."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
-        Binding("pagedown", "page(1)", "page down", show=False),
-        Binding("home,g", "first", "first", show=False),
-        Binding("end,G", "last", "last", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("lines")
 
     cursor = reactive(0, repaint=False)
 
@@ -135,10 +129,7 @@ class Rows(Lines):
     """The list; the row with the cursor is the selected one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "page(1)", "page down", show=False),
-        Binding("enter", "choose", "open"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,12 +4,13 @@ from typing import ClassVar, Self
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
 
 from mcpspy.text import printable
+from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Rows
 
 MARKS = {"error": "✗", "warning": "!", "info": "·", "": " "}
@@ -59,7 +60,7 @@ class Told(Rows):
 class Following(Told):
     """A list that grows at its end; with `follow` the cursor stays on the newest row."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "toggle_follow", "follow")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("growing list")
 
     follow = reactive(False)
 

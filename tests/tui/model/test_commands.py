@@ -3,7 +3,10 @@
 import pytest
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.model.commands import COMMANDS, VIEWS, History, parse
+from mcpspy.tui.model.commands import ANYWHERE, History, parse, table
+
+VIEWS = ["timeline", "findings", "tools", "sequence", "stderr"]
+COMMANDS = table(VIEWS)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +25,7 @@ from mcpspy.tui.model.commands import COMMANDS, VIEWS, History, parse
     ],
 )
 def test_a_command_is_understood_as_far_as_it_tells(typed, understood):
-    assert parse(typed) == understood
+    assert parse(typed, COMMANDS) == understood
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,7 @@ def test_a_command_is_understood_as_far_as_it_tells(typed, understood):
 )
 def test_what_is_no_command_is_answered_with_the_nearest(typed, said):
     with pytest.raises(UsageError) as error:
-        parse(typed)
+        parse(typed, COMMANDS)
     assert str(error.value).startswith(said)
 
 
@@ -57,3 +60,8 @@ def test_history_goes_back_and_forth_and_returns_to_what_was_being_typed():
 def test_a_history_without_anything_leaves_what_is_typed():
     history = History()
     assert history.older("x") == history.newer("x") == "x"
+
+
+def test_every_view_has_a_command_and_those_of_every_screen_exist():
+    assert [name for name in COMMANDS if name in VIEWS] == VIEWS
+    assert set(ANYWHERE) <= set(COMMANDS)

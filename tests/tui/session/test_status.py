@@ -3,9 +3,9 @@
 import pytest
 from textual.app import App
 
-from mcpspy.tui.model.commands import VIEWS
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.session.status import Status, tabs, title
+from mcpspy.tui.session.views.table import VIEWS
 from tests.test_text import unsafe
 from tests.transcript import capture
 from tests.tui.screen import STYLES, lines, play

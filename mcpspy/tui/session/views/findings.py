@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
@@ -13,6 +13,7 @@ from mcpspy.rules import RULES
 from mcpspy.text import printable
 from mcpspy.tui.model.findings import Group, Outline, Place, about
 from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, Told, View
 
@@ -25,12 +26,7 @@ class FindingsRows(Told):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--client", "view--server", "view--count",
     }  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,l", "fold(True)", "unfold", show=False),
-        Binding("left,h", "fold(False)", "fold", show=False),
-        Binding("plus", "fold_all(True)", "unfold all"),
-        Binding("minus", "fold_all(False)", "fold all"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("findings")
 
     def __init__(self, session: Session) -> None:
         super().__init__()

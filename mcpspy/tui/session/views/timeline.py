@@ -1,13 +1,12 @@
 """The timeline of a session: a row for each frame, of which a filter may leave some, and the message of one of them."""
 
 import time
-from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
@@ -18,6 +17,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection
 from mcpspy.tui.model.timeline import Line, Session
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, Face, cells, waiting_text
+from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import Following, View
 
@@ -185,20 +185,7 @@ class TimelineRows(Following):
 class TimelineView(View):
     """The rows, and the message of the selected one; it says in a word what came of a key."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "partner", "request/response"),
-        Binding("e", f"find('{_FOUND}', 1)", "next finding", show=False),
-        Binding("E", f"find('{_FOUND}', -1)", "finding before", show=False),
-        Binding("L", f"find('{_SLOW}', 1)", f"next call that took {SLOW / 1e9:.0f} s or more", show=False),
-        Binding("m", "mark", "mark, or no longer", show=False),
-        Binding("apostrophe", "next_mark", "next marked frame", show=False),
-        Binding("t", "deltas", "time: since the start, or since the row above", show=False),
-        *(
-            replace(it, action=f"message('{it.action}')", show=False, system=True)
-            for it in Detail.BINDINGS
-            if isinstance(it, Binding)
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("timeline"), *bindings("timeline message")]
 
     def __init__(self, session: Session | Merged) -> None:
         super().__init__(id="panes")
@@ -269,7 +256,15 @@ class TimelineView(View):
         elif event.hunt.round:
             self.post_message(self.Said("went on from the other end"))
 
-    def action_find(self, text: str, step: int) -> None:
+    def action_next_finding(self, step: int) -> None:
+        """Go to the next row with a finding, or to the one before (`step` -1)."""
+        self.find(_FOUND, step)
+
+    def action_next_slow(self, step: int) -> None:
+        """Go to the next response that took long, or to the one before (`step` -1)."""
+        self.find(_SLOW, step)
+
+    def find(self, text: str, step: int) -> None:
         """Go to the next row that a filter wants, or to the one before (`step` -1)."""
         self.rows.find(parse(text, self._session.header.started), step)
         self.post_message(self.Said())

@@ -1,0 +1,155 @@
+"""Every key of the TUI in one table: what it does, and what people read about it.
+
+The bindings of the widgets, the line of keys, the help, the command palette and docs/tui.md are made from it. A scope
+is a class of widgets or screens that handles keys: its action `move(-1)` is its method `action_move`. Only the keys of
+the views stand elsewhere, each beside its view in `mcpspy.tui.session.views.table`.
+"""
+
+from typing import NamedTuple
+
+
+class Action(NamedTuple):
+    """What some keys do."""
+
+    keys: str
+    """As textual calls them, with commas between them."""
+    name: str
+    """The method, without `action_`, and its arguments."""
+    text: str
+    """What it does, in a few words."""
+    footer: bool = False
+    """The line of keys at the bottom shows it."""
+    priority: bool = False
+    """It comes before what the focused widget does with the key."""
+
+
+class Scope(NamedTuple):
+    """The keys that one class handles."""
+
+    title: str
+    """The heading of its keys in the help; scopes with one title stand together. Empty: the help leaves them out."""
+    actions: tuple[Action, ...]
+
+
+_MESSAGE = (
+    Action("r", "form", "tree/raw/hex", footer=True),
+    Action("b", "pair", "pair", footer=True),
+    Action("y", "copy", "copy", footer=True),
+    Action("s", "save", "save", footer=True),
+)
+
+SCOPES = {
+    "app": Scope(
+        "everywhere",
+        (
+            Action("ctrl+c", "quit", "quit"),
+            Action("ctrl+z", "suspend_process", "suspend; fg in the shell returns"),
+            Action("question_mark", "help", "help", footer=True),
+            Action("ctrl+p", "command_palette", "find an action by name"),
+        ),
+    ),
+    "sessions": Scope(
+        "the sessions",
+        (
+            Action("q", "app.quit", "quit", footer=True),
+            Action("slash,ctrl+f", "prompt('filter')", "filter", footer=True, priority=True),
+            Action("colon", "prompt('command')", "command line", priority=True),
+            Action("m", "merge", "merge marked", footer=True),
+            Action("v", "view", "marked in turn", footer=True),
+            Action("escape", "all", "show all sessions; again: unmark all"),
+        ),
+    ),
+    "session list": Scope("the sessions", (Action("space", "mark", "mark", footer=True),)),
+    "session": Scope(
+        "a session",
+        (
+            Action("escape", "back", "back", footer=True),
+            Action("q", "app.quit", "quit", footer=True),
+            Action("slash", "prompt('filter')", "filter", footer=True, priority=True),
+            Action("ctrl+f", "prompt('find')", "find, without a filter", priority=True),
+            Action("n", "find_again(1)", "next match"),
+            Action("N", "find_again(-1)", "previous match"),
+            Action("colon", "prompt('command')", "command line", priority=True),
+            Action("enter", "enter", "run the line", priority=True),
+        ),
+    ),
+    "open sessions": Scope(
+        "a session",
+        (
+            Action("left_square_bracket", "turn(-1)", "previous session"),
+            Action("right_square_bracket", "turn(1)", "next session", footer=True),
+        ),
+    ),
+    "timeline": Scope(
+        "the timeline",
+        (
+            Action("p", "partner", "request/response", footer=True),
+            Action("e", "next_finding(1)", "next finding"),
+            Action("E", "next_finding(-1)", "previous finding"),
+            Action("L", "next_slow(1)", "next call that took 1 s or more"),
+            Action("m", "mark", "mark or unmark"),
+            Action("apostrophe", "next_mark", "next marked frame"),
+            Action("t", "deltas", "time: since the start, or since the row above"),
+        ),
+    ),
+    # The message of the timeline's row can be seen without the focus, so its keys work from there too.
+    "timeline message": Scope("", tuple(it._replace(name=f"message('{it.name}')", footer=False) for it in _MESSAGE)),
+    "lines": Scope(
+        "moving, in lists and in the message",
+        (
+            Action("up,k", "move(-1)", "up"),
+            Action("down,j", "move(1)", "down"),
+            Action("pageup,ctrl+b", "page(-1)", "page up"),
+            Action("pagedown", "page(1)", "page down"),
+            Action("home,g", "first", "first"),
+            Action("end,G", "last", "last"),
+        ),
+    ),
+    "list": Scope(
+        "any list",
+        (Action("space", "page(1)", "page down"), Action("enter", "choose", "open", footer=True)),
+    ),
+    "growing list": Scope("any list", (Action("f", "toggle_follow", "follow", footer=True),)),
+    "findings": Scope(
+        "findings",
+        (
+            Action("right,l", "fold(True)", "unfold"),
+            Action("left,h", "fold(False)", "fold"),
+            Action("plus", "fold_all(True)", "unfold all", footer=True),
+            Action("minus", "fold_all(False)", "fold all", footer=True),
+        ),
+    ),
+    "message": Scope("the message, from the timeline too", _MESSAGE),
+    "message pane": Scope(
+        "in the message",
+        (
+            Action("left,h", "fold", "fold"),
+            Action("right,l", "unfold", "unfold"),
+            Action("enter,space", "turn", "fold/unfold", footer=True),
+            Action("minus", "fold_all(True)", "fold all"),
+            Action("plus", "fold_all(False)", "unfold all"),
+            Action("z", "toggle_all", "fold all/unfold all"),
+        ),
+    ),
+    "prompt": Scope(
+        "a line to type in",
+        (
+            Action("escape", "cancel", "cancel", footer=True),
+            Action("up", "older", "what was typed before"),
+            Action("down", "newer", "what was typed after that"),
+        ),
+    ),
+    "copy": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
+    "save": Scope("", (Action("escape", "dismiss(None)", "cancel", footer=True),)),
+    "help": Scope("", (Action("escape,q,question_mark", "dismiss", "back", footer=True),)),
+}
+"""In the order of the help."""
+
+
+def by_title(scopes: tuple[Scope, ...]) -> dict[str, list[Action]]:
+    """The actions of some scopes below their headings, without those that have none."""
+    found: dict[str, list[Action]] = {}
+    for scope in scopes:
+        if scope.title:
+            found.setdefault(scope.title, []).extend(scope.actions)
+    return found

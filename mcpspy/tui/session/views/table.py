@@ -1,0 +1,55 @@
+"""The views of a session in one table: their keys, tabs and commands are made from it.
+
+To add a view, write its module beside this one and give it an entry here.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mcpspy.tui.model import commands
+from mcpspy.tui.model.actions import Action, Scope
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.session.views.findings import FindingsView
+from mcpspy.tui.session.views.sequence import SequenceView
+from mcpspy.tui.session.views.stderr import StderrView
+from mcpspy.tui.session.views.timeline import TimelineView
+from mcpspy.tui.session.views.tools import ToolsView
+from mcpspy.tui.widgets.view import Told, View
+
+
+class ViewEntry(NamedTuple):
+    """One view."""
+
+    key: str
+    title: str
+    """Also the name of the command that shows it."""
+    of_session: Callable[[Session], View | Told]
+    of_merged: Callable[[Merged], View | Told] | None = None
+    """For several sessions shown as one; None: the view of the session of the selected row is shown in its place."""
+
+
+VIEWS = {
+    view.title: view
+    for view in (
+        ViewEntry("1", "timeline", TimelineView, TimelineView),
+        ViewEntry("2", "findings", FindingsView),
+        ViewEntry("3", "tools", ToolsView),
+        ViewEntry("4", "sequence", SequenceView),
+        ViewEntry("5", "stderr", StderrView),
+    )
+}
+"""In the order of the tabs; a session is first shown in the timeline."""
+
+VIEW_SCOPE = Scope("a session", tuple(Action(view.key, f"view('{view.title}')", view.title) for view in VIEWS.values()))
+"""The keys of the views."""
+COMMANDS = commands.table(list(VIEWS))
+"""The commands of the command line, those of the views included."""
+
+
+def create(title: str, shown: Session | Merged) -> View | Told | None:
+    """The view with that title; None where several sessions are shown as one and it cannot show them."""
+    view = VIEWS[title]
+    if isinstance(shown, Merged):
+        return view.of_merged(shown) if view.of_merged else None
+    return view.of_session(shown)
