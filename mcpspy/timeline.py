@@ -17,9 +17,8 @@ import orjson
 from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
-from mcpspy.conversation.conversation import Conversation, Event
-from mcpspy.conversation.http_sessions import Remark
-from mcpspy.conversation.session import ENDLESS, Exchange, Message, subject
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, subject
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
@@ -136,12 +135,6 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     yield from map(row_of, conversation.feed(record))
 
 
-def final_status(exchange: Exchange, *, live: bool) -> str:
-    """The status of an exchange when no more records are there: a request that nobody will answer is `unanswered`."""
-    lacking = exchange.status == "pending" and not (live or exchange.in_doubt or exchange.method == ENDLESS)
-    return "unanswered" if lacking else exchange.status
-
-
 def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
     """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending."""
     requests = _Requests()
@@ -188,7 +181,7 @@ class _Requests:
 
     def leave(self, exchange: Exchange, *, live: bool) -> None:
         """Take a request that has no answer."""
-        self._statuses[exchange.ordinal] = _STATUSES.index(final_status(exchange, live=live))
+        self._statuses[exchange.ordinal] = _STATUSES.index(exchange.final_status(live=live))
         self._revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
 
     def complete(self, row: Row) -> None:
@@ -232,11 +225,11 @@ def row_of(event: Event) -> Row:
     """The row of one event, as far as it is known by then."""
     if isinstance(event, Message):
         return _message_row(event)
-    if isinstance(event, Remark):
+    if isinstance(event, HttpUnit):
         row = Row(event.n, event.t, event.kind, event.sender, event.ch)
         if event.frame:
             _add_frame(row, event.frame)
-        row.text, row.http = event.text, event.http
+        row.text, row.http = event.text, event.http.summary
         row.session = event.session.name if event.session else None
         return row
     if isinstance(event, Gap):
@@ -269,7 +262,7 @@ def _message_row(message: Message) -> Row:
         value=body.value,
         refused=body.refused,
         session=message.session.name,
-        http=message.http,
+        http=message.http.summary if message.http else None,
     )
     _add_frame(row, frame)
     if isinstance(body, Request | Result | Error):

@@ -9,7 +9,7 @@ import pytest
 from mcpspy.capture.format import FORMAT
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Open
-from mcpspy.conversation.session import ENDLESS
+from mcpspy.conversation.model import ENDLESS
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import final_rows, to_json
 from tests.timelines import CAPTURES, stored, timeline

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Header, Open, Signal
-from mcpspy.timeline import Counts, Timeline, count, final_rows, final_status, rows, rows_alone, to_json, wall_time
+from mcpspy.timeline import Counts, Timeline, count, final_rows, rows, rows_alone, to_json, wall_time
 from tests.transcript import OPENS, records
 
 HEADER = Header(
@@ -422,7 +422,7 @@ def test_the_final_status_of_an_exchange_is_that_of_its_row(live):
     for record in records(text):
         list(timeline.feed(record))
     found = {row.n: row.status for row in final(text, live=live) if row.kind == "request"}
-    pending = {exchange.request.n: final_status(exchange, live=live) for exchange in timeline.pending()}
+    pending = {exchange.request.n: exchange.final_status(live=live) for exchange in timeline.pending()}
     assert pending == {n: found[n] for n in pending}
     assert (pending[12], pending[10]) == ("pending" if live else "unanswered", "pending")
 

@@ -13,8 +13,8 @@ after the one above it; a line that was recorded too early or too late says when
 from mcpspy.capture.order import ordered
 from mcpspy.capture.records import Frame, Gap, Open, Record
 from mcpspy.capture.writer import Writer, create
-from mcpspy.conversation.conversation import Conversation, Event
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Event, Message
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
 WEB = (">>", "<<", "<-", "<x")  # see `tests.rules.web`

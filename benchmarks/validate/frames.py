@@ -6,7 +6,7 @@ from typing import Any
 
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Notification, Request

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import orjson
 
 from mcpspy.capture.reader import Capture
-from mcpspy.conversation.session import ENDLESS, Exchange
+from mcpspy.conversation.model import ENDLESS, Exchange
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
 from mcpspy.report import words

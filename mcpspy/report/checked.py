@@ -12,8 +12,7 @@ from typing import Literal
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.conversation.http_sessions import Remark
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.report.shown import Shown, shown
 from mcpspy.rules import SEVERITIES, Finding, Severity
 from mcpspy.rules.judge import Judge
@@ -74,9 +73,9 @@ def check(
     """
     capture = Capture(path)
     live = capture.live
-    subjects: dict[int, Message | Remark] = {}  # by the identity of a finding that has not come out yet
+    subjects: dict[int, Message | HttpUnit] = {}  # by the identity of a finding that has not come out yet
 
-    def note(finding: Finding, message: Message | Remark) -> None:
+    def note(finding: Finding, message: Message | HttpUnit) -> None:
         subjects[id(finding)] = message
 
     judge = Judge(as_revision, note if show else None)
@@ -92,7 +91,7 @@ def check(
         for event in judge.feed(record):
             if isinstance(event, Message):
                 spoken.add(event.revision)
-                if event.exchange and event.exchange.response is event and event.place is None:
+                if event.exchange and event.exchange.response is event and event.http is None:
                     event.exchange.untie()  # what carried it over HTTP, others may yet be judged by
             elif isinstance(event, Finding):
                 take(event)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.conversation.http_sessions import Remark
-from mcpspy.conversation.session import Exchange, Message, subject
+from mcpspy.conversation.model import Exchange, HttpUnit, Message, subject
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.lines import line
 from mcpspy.rules import Finding
@@ -30,7 +29,7 @@ class Shown(NamedTuple):
     """What the finding points to, as JSON; the beginning of the frame if it points to nothing. Clipped."""
 
 
-def shown(finding: Finding, message: Message | Remark) -> Shown:
+def shown(finding: Finding, message: Message | HttpUnit) -> Shown:
     """What a report shows of the message that a finding is about."""
     row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
     row.revision = finding.revision

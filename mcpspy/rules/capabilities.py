@@ -7,7 +7,7 @@ its answer to `server/discover`, the client in the `_meta` of each request.
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import ASKED, State, capabilities

@@ -7,7 +7,7 @@ it over, some wait for ever, some die (the explanations say which).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State
 from mcpspy.wire.jsonrpc import Invalid, parse
@@ -52,7 +52,7 @@ class Spread:
 )
 def multiline_json(message: Message, state: State) -> Iterator[Fault]:
     """Collects lines from an opening bracket on, and tries them together when as many brackets are closed."""
-    if message.place or message.part:
+    if message.http or message.part:
         return  # of what comes over HTTP, and has no lines, see `http/not-json`
     raw = message.frame.raw
     spread = state.spreads.get(message.ch)
@@ -103,7 +103,7 @@ def is_spread(message: Message, state: State) -> bool:
 
 
 def _is_not_json(message: Message) -> bool:
-    if message.place or message.frame.cut:  # of a line that was cut see `framing/unterminated`
+    if message.http or message.frame.cut:  # of a line that was cut see `framing/unterminated`
         return False
     return isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
 
@@ -142,7 +142,7 @@ def not_json(message: Message, state: State) -> Iterator[Fault]:
 def null_byte(message: Message, state: State) -> Iterator[Fault]:
     """NULs, which no JSON has."""
     place = -1 if message.part else message.frame.raw.find(b"\0")
-    if place >= 0 and not message.place:
+    if place >= 0 and not message.http:
         yield Fault(f"there is a NUL at byte {place}, where JSON cannot have one")
 
 
@@ -157,7 +157,7 @@ def null_byte(message: Message, state: State) -> Iterator[Fault]:
 )
 def blank_line(message: Message, state: State) -> Iterator[Fault]:
     """Empty lines, once a session and side."""
-    blank = not message.place and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
+    blank = not message.http and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
     if blank and state.once(f"blank-line {message.sender}"):
         yield Fault("this line is blank")
 
@@ -173,7 +173,7 @@ def blank_line(message: Message, state: State) -> Iterator[Fault]:
 )
 def crlf(message: Message, state: State) -> Iterator[Fault]:
     """Carriage returns, once a session and side."""
-    if message.frame.raw.endswith(b"\r") and not message.place and state.once(f"crlf {message.sender}"):
+    if message.frame.raw.endswith(b"\r") and not message.http and state.once(f"crlf {message.sender}"):
         yield Fault("the line ends with CR LF")
 
 
@@ -189,7 +189,7 @@ def crlf(message: Message, state: State) -> Iterator[Fault]:
 )
 def unterminated(message: Message, state: State) -> Iterator[Fault]:
     """The last line of a channel, when it has no end; after a gap that may be ours."""
-    if message.frame.cut and not message.place and not state.lossy and not message.part:
+    if message.frame.cut and not message.http and not state.lossy and not message.part:
         yield Fault("the stream ended before the newline of this line")
 
 
@@ -205,7 +205,7 @@ def unterminated(message: Message, state: State) -> Iterator[Fault]:
 def oversize(message: Message, state: State) -> Iterator[Fault]:
     """Frames over 10 MiB."""
     size = message.frame.size
-    if size > _OVERSIZE and not message.place and not message.part:
+    if size > _OVERSIZE and not message.http and not message.part:
         yield Fault(f"the frame has {size:,} bytes, more than the {_OVERSIZE:,} that every client takes")
 
 

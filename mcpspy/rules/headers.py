@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.http import posted
 from mcpspy.rules.rule import Fault, rule

@@ -8,8 +8,7 @@ itself is nobody's fault. An answer is judged once, by the first that comes out 
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.http_sessions import Place, Remark
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.rules.state import State
@@ -27,25 +26,25 @@ _OURS = ("is not known", "is not installed", "is decoded no further")  # faults 
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
 
-def posted(message: Message) -> Place | None:
+def posted(message: Message) -> HttpChannel | None:
     """The POST of Streamable HTTP that a message of the client's came by; None for any other message."""
-    place = message.place
-    if place is None or place.opened.role != "request" or place.legacy or place.http["method"] != "POST":
+    place = message.http
+    if place is None or place.opened.role != "request" or place.legacy or place.summary["method"] != "POST":
         return None
     return place
 
 
-def asked(event: Message | Remark) -> Place | None:
+def asked(event: Message | HttpUnit) -> HttpChannel | None:
     """The request whose answer an event is the first of; None for anything else, and for answers of the relay's own."""
-    place = event.place
-    if place is None or place.asked is None or place.legacy or place.opened.role != "response":
+    place = event.http
+    if place is None or place.request is None or place.legacy or place.opened.role != "response":
         return None
-    return place.asked if (event.n, event.part, place.opened.sender) == (place.first, 0, "server") else None
+    return place.request if (event.n, event.part, place.opened.sender) == (place.first, 0, "server") else None
 
 
-def asks(remark: Remark) -> Place | None:
+def asks(remark: HttpUnit) -> HttpChannel | None:
     """The request, naming a session of Streamable HTTP, that a remark is the head of; None for any other remark."""
-    place = remark.place
+    place = remark.http
     is_head = place.opened.role == "request" and place.first == remark.n and remark.frame is None
     return place if is_head and place.named and not place.legacy else None
 
@@ -67,14 +66,14 @@ def asks(remark: Remark) -> Place | None:
         >> [accept: text/event-stream, application/json;q=0.9] 2 tools/list
         << 200 2 = {"tools":[]}
     """,
-    on=(*_MESSAGES, Remark),
+    on=(*_MESSAGES, HttpUnit),
 )
-def accept(event: Message | Remark, state: State) -> Iterator[Fault]:
+def accept(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """What a client says it takes."""
-    place = asks(event) if isinstance(event, Remark) else posted(event)
-    if place is None or (isinstance(event, Remark) and place.http["method"] != "GET"):
+    place = asks(event) if isinstance(event, HttpUnit) else posted(event)
+    if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
         return
-    wanted = _TYPES[1:] if isinstance(event, Remark) else _TYPES
+    wanted = _TYPES[1:] if isinstance(event, HttpUnit) else _TYPES
     listed = [part.partition(";")[0].strip() for part in (header(place.opened.head, "accept") or "").lower().split(",")]
     missing = [kind for kind in wanted if kind not in listed]
     if missing and state.once(f"accept {missing}"):
@@ -128,18 +127,18 @@ def request_type(message: Message, state: State) -> Iterator[Fault]:
         << 200 events
         <- 2 = {"tools":[]}
     """,
-    on=(Remark,),
+    on=(HttpUnit,),
 )
-def answer_type(remark: Remark, state: State) -> Iterator[Fault]:
+def answer_type(remark: HttpUnit, state: State) -> Iterator[Fault]:
     """Heads of success that promise something else."""
-    place, head = asked(remark), remark.place.opened.head
+    place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
         return
     requests = [message for message in place.carried if isinstance(message.body, Request)]
     if requests and media_type(head) not in _TYPES:
         if not any(message.exchange and message.exchange.cancelled for message in requests):
             yield Fault(f"{_method(requests[0])} is answered {_told(remark)}, neither JSON nor events")
-    elif place.named and place.http["method"] == "GET" and media_type(head) != "text/event-stream":
+    elif place.named and place.summary["method"] == "GET" and media_type(head) != "text/event-stream":
         yield Fault(f"the GET is answered {_told(remark)}, not by events")
 
 
@@ -147,8 +146,8 @@ def _method(message: Message) -> str:
     return str(member(message.body.value, "method"))[:60]
 
 
-def _told(remark: Remark) -> str:
-    head = remark.place.opened.head
+def _told(remark: HttpUnit) -> str:
+    head = remark.http.opened.head
     kind = media_type(head)
     return f"{status(head)} {f'as {kind[:60]}' if kind else 'without a Content-Type'}"
 
@@ -171,21 +170,21 @@ def _told(remark: Remark) -> str:
         >> notifications/roots/list_changed
         << 202
     """,
-    on=(*EVERY, Remark),
+    on=(*EVERY, HttpUnit),
 )
-def notification_status(event: Message | Remark, state: State) -> Iterator[Fault]:
+def notification_status(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Other statuses of success, and bodies."""
-    place = event.place.asked if event.place else None
-    if event.place is None or place is None or place.legacy or event.place.opened.sender != "server":
+    place = event.http.request if event.http else None
+    if event.http is None or place is None or place.legacy or event.http.opened.sender != "server":
         return
     said = [message for message in place.carried if isinstance(message.body, Notification | Result | Error)]
-    code = status(event.place.opened.head)
+    code = status(event.http.opened.head)
     if not said or len(said) < len(place.carried) or not 200 <= code < 300:
         return
     what = _method(said[0]) if isinstance(said[0].body, Notification) else "the client's response"
     if code != 202 and asked(event):
         yield Fault(f"{what} is answered {code} instead of 202", related=(said[0].n,))
-    elif code == 202 and (not isinstance(event, Remark) or event.raw.strip()) and not event.part:
+    elif code == 202 and (not isinstance(event, HttpUnit) or event.raw.strip()) and not event.part:
         yield Fault(f"{what} is accepted with a body", related=(said[0].n,))
 
 
@@ -210,8 +209,8 @@ def notification_status(event: Message | Remark, state: State) -> Iterator[Fault
 )
 def error_status(message: Message, state: State) -> Iterator[Fault]:
     """Errors under another status; of a tool or resource that is not there, -32601 means something else."""
-    place, exchange = message.place, message.exchange
-    if place is None or exchange is None or place.asked is None or place.legacy or place.opened.sender != "server":
+    place, exchange = message.http, message.exchange
+    if place is None or exchange is None or place.request is None or place.legacy or place.opened.sender != "server":
         return
     code = member(message.body.value, "error", "code")
     expected = _STATUSES.get(code) if type(code) is int else None
@@ -238,11 +237,11 @@ def error_status(message: Message, state: State) -> Iterator[Fault]:
         >> 2 tools/list
         << 200 2 = {"tools":[]}
     """,
-    on=(*_MESSAGES, Remark),
+    on=(*_MESSAGES, HttpUnit),
 )
-def version_header(event: Message | Remark, state: State) -> Iterator[Fault]:
+def version_header(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Requests that do not state a revision, or another one."""
-    place = asks(event) if isinstance(event, Remark) else posted(event)
+    place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     agreed = event.session.negotiated
     if place is None or agreed is None or state.agreed is None or place.opened.t <= state.agreed:
         return
@@ -272,12 +271,12 @@ def version_header(event: Message | Remark, state: State) -> Iterator[Fault]:
         >> 2 tools/list
         << 307 [location: /mcp/]
     """,
-    on=(Remark,),
+    on=(HttpUnit,),
 )
-def redirect_elsewhere(remark: Remark, state: State) -> Iterator[Fault]:
+def redirect_elsewhere(remark: HttpUnit, state: State) -> Iterator[Fault]:
     """Heads that send the client away."""
-    opened = remark.place.opened
-    request = remark.place.asked
+    opened = remark.http.opened
+    request = remark.http.request
     if request is None or opened.sender != "server" or status(opened.head) not in _REDIRECTS:
         return
     there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
@@ -285,7 +284,7 @@ def redirect_elsewhere(remark: Remark, state: State) -> Iterator[Fault]:
         yield Fault(f"the client is sent to {there[:200]}, and it has dialled {dialled[:200]}")
 
 
-def _dialled(request: Place) -> str:
+def _dialled(request: HttpChannel) -> str:
     return f"//{header(request.opened.head, 'host') or ''}"
 
 
@@ -310,8 +309,8 @@ def _dialled(request: Place) -> str:
 def not_json(message: Message, state: State) -> Iterator[Fault]:
     """What nobody can decode, unless the stream broke off in it."""
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
-    if message.place and not message.frame.cut and (reason.startswith("not JSON") or reason == "a blank line"):
-        what = {"sse": "event", "message": "message"}.get(message.place.opened.framing, "body")
+    if message.http and not message.frame.cut and (reason.startswith("not JSON") or reason == "a blank line"):
+        what = {"sse": "event", "message": "message"}.get(message.http.opened.framing, "body")
         yield Fault(f"this {what} is {'blank' if reason == 'a blank line' else reason}")
 
 
@@ -356,10 +355,10 @@ def client_response(message: Message, state: State) -> Iterator[Fault]:
         >> 2 tools/list
         << 200 [content-encoding: gzip] 2 = {"tools":[]}
     """,
-    on=(Remark,),
+    on=(HttpUnit,),
 )
-def undecodable(remark: Remark, state: State) -> Iterator[Fault]:
+def undecodable(remark: HttpUnit, state: State) -> Iterator[Fault]:
     """Codings that could not be undone."""
     if remark.damage:
         ours = remark.damage.endswith(_OURS)
-        yield Fault(remark.damage, related=(remark.place.opened.n,), severity="info" if ours else None)
+        yield Fault(remark.damage, related=(remark.http.opened.n,), severity="info" if ours else None)

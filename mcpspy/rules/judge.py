@@ -14,10 +14,9 @@ that revision, and what the peers agreed on counts for nothing.
 from collections.abc import Callable, Iterator
 
 from mcpspy.capture.records import Gap, Record
-from mcpspy.conversation.conversation import Conversation, Event
-from mcpspy.conversation.http_sessions import Remark
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.recent import Recent
-from mcpspy.conversation.session import Exchange, Message, Session
 from mcpspy.rules import RULES, Fault, Finding, Rule, plain, streams
 from mcpspy.rules.learning import learn
 from mcpspy.rules.rule import Aspect
@@ -47,7 +46,7 @@ class Judge:
     def __init__(
         self,
         as_revision: Revision | None = None,
-        noted: Callable[[Finding, Message | Remark], None] | None = None,
+        noted: Callable[[Finding, Message | HttpUnit], None] | None = None,
     ) -> None:
         self._noted = noted
         self._as = as_revision
@@ -64,7 +63,7 @@ class Judge:
     def feed(self, record: Record) -> Iterator[Event | Finding]:
         """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
         for event in self._conversation.feed(record):
-            if isinstance(event, Message | Remark):
+            if isinstance(event, Message | HttpUnit):
                 found = self._judged(event)
                 yield event
                 if found:
@@ -88,7 +87,7 @@ class Judge:
         """The exchanges without a message in answer, oldest first."""
         return self._conversation.pending()
 
-    def _judged(self, message: Message | Remark) -> list[Finding]:
+    def _judged(self, message: Message | HttpUnit) -> list[Finding]:
         found: list[Finding] = []
         if self._as:
             message.revision = self._as
@@ -99,7 +98,7 @@ class Judge:
             state = State(lossy=lossy, gaps=self._gaps, budget=self._budget)
             self._states.add(message.session, state)
         state.lose(self._gaps)
-        place = message.place
+        place = message.http
         if place:  # whether a client can be told from others may come to light later
             state.lossy = self._gaps > 0 or self._forgetful or message.session.partial
         if self._asked_late:
@@ -123,7 +122,7 @@ class Judge:
             pass
         return found
 
-    def _rules(self, message: Message | Remark, state: State) -> tuple[Rule, ...]:
+    def _rules(self, message: Message | HttpUnit, state: State) -> tuple[Rule, ...]:
         if message.frame and message.frame.omitted:  # of what was not decoded only the size is known
             return (RULES["framing/oversize"],) if isinstance(message, Message) else ()
         key = _key(message, state) if isinstance(message, Message) else _key_of_remark(message)
@@ -159,7 +158,7 @@ class Judge:
             for fault in question():
                 yield self._finding(rule, fault, message)
 
-    def _finding(self, rule: Rule, fault: Fault, message: Message | Remark) -> Finding:
+    def _finding(self, rule: Rule, fault: Fault, message: Message | HttpUnit) -> Finding:
         finding = rule.finding(fault, message)
         if self._noted:
             self._noted(finding, fault.at or message)
@@ -186,8 +185,8 @@ def _key(message: Message, state: State) -> _Key:
     )
 
 
-def _key_of_remark(remark: Remark) -> _Key:
-    return Remark, None, remark.revision, remark.sender, True, True, True, True, True, False
+def _key_of_remark(remark: HttpUnit) -> _Key:
+    return HttpUnit, None, remark.revision, remark.sender, True, True, True, True, True, False
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:

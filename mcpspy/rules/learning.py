@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.conversation.session import Exchange, Message
+from mcpspy.conversation.model import Exchange, Message
 from mcpspy.json_values import member
 from mcpspy.rules.state import (
     REMEMBERED,

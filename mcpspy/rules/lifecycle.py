@@ -6,7 +6,7 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, becomes_round, stated_revision
@@ -125,7 +125,7 @@ def initialized_missing(message: Message, state: State) -> Iterator[Fault]:
     asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
     if not (asks and message.t > state.agreed and state.once("initialized-missing")):
         return
-    crossing = message.place is not None  # of two HTTP requests that are sent at once either may be the first
+    crossing = message.http is not None  # of two HTTP requests that are sent at once either may be the first
 
     def question() -> Iterator[Fault]:
         if not (crossing and state.initialized):

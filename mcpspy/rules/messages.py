@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.rule import Fault, rule

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from mcpspy.conversation.http_sessions import Place, Remark
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State
@@ -37,15 +36,15 @@ _LARGEST = 65536  # bytes of a metadata document
         >> GET /.well-known/oauth-protected-resource/mcp
         << 200 | {"resource":"http://127.0.0.1:6278/mcp"}
     """,
-    on=(Error, Remark),
+    on=(Error, HttpUnit),
 )
-def oauth_origin(event: Message | Remark, state: State) -> Iterator[Fault]:
+def oauth_origin(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Metadata that a client will refuse, or that is fetched elsewhere."""
-    place = event.place
-    request = place.asked if place else None
+    place = event.http
+    request = place.request if place else None
     if place is None or request is None or place.opened.sender != "server":
         return
-    named = _metadata_url(place) or (_resource(event, request) if isinstance(event, Remark) else None)
+    named = _metadata_url(place) or (_resource(event, request) if isinstance(event, HttpUnit) else None)
     dialled = authority(f"//{header(request.opened.head, 'host') or ''}")
     there = authority(named or "")
     if there and dialled and there != dialled and state.once("oauth-origin"):
@@ -54,7 +53,7 @@ def oauth_origin(event: Message | Remark, state: State) -> Iterator[Fault]:
         )
 
 
-def _metadata_url(place: Place) -> str | None:
+def _metadata_url(place: HttpChannel) -> str | None:
     """Where a challenge says that the metadata is; None where that was rewritten on the way."""
     opened = place.opened
     challenge = header(opened.head, "www-authenticate") or ""
@@ -64,9 +63,9 @@ def _metadata_url(place: Place) -> str | None:
     return challenge[start:].split('"')[1]
 
 
-def _resource(remark: Remark, request: Place) -> str | None:
+def _resource(remark: HttpUnit, request: HttpChannel) -> str | None:
     """What metadata says that it is about; None for anything else, and for what was rewritten on the way."""
-    target = str(request.http["target"]).partition("?")[0]
+    target = str(request.summary["target"]).partition("?")[0]
     wanted = target.endswith(_METADATA) or f"{_METADATA}/" in target
     if not wanted or remark.frame is None or remark.frame.by or len(remark.raw) > _LARGEST:
         return None

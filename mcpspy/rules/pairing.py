@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.session import ENDLESS, Exchange, Message
+from mcpspy.conversation.model import ENDLESS, Exchange, Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, other
@@ -126,7 +126,7 @@ def response_by_wrong_side(message: Message, state: State) -> Iterator[Fault]:
 
 
 def _unpaired(message: Message, state: State) -> bool:
-    if message.place and is_resumed(message.place):
+    if message.http and is_resumed(message.http):
         return False  # what is sent again may have been recorded when it was sent first
     return message.exchange is None and not state.lossy and _id(message).kind not in ("null", "absent")
 
@@ -181,7 +181,7 @@ def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
     pending = message.session.pending.get((message.sender, _id(message)), ())
     if len(pending) < 2:
         return
-    if message.place and message.session.partial:
+    if message.http and message.session.partial:
         return  # clients that nothing tells apart may each have their own
     earlier = pending[-2]  # the one that is answered last
     given_up = earlier.cancelled

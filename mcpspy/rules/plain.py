@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules import shape
 from mcpspy.rules.messages import LONG_NUMBER
 from mcpspy.rules.security import ESCAPED
@@ -82,7 +82,7 @@ def in_handshake(state: State) -> bool:
 
 def in_http(message: Message) -> bool:
     """It came over something else."""
-    return message.place is None
+    return message.http is None
 
 
 def in_direction(revision: Revision | None, method: str | None, sender: str) -> bool:

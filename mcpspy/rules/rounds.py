@@ -7,7 +7,7 @@ answer may be recorded a moment later, so every question about a retry is asked 
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.capabilities import undeclared
 from mcpspy.rules.rule import RULES, Fault, rule

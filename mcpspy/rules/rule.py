@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcpspy.conversation.http_sessions import Remark
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.json_values import nearest
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -110,7 +109,7 @@ class Fault:
     related: tuple[int, ...] = ()
     blame: str | None = None
     """Who is to blame, where that is not the sender."""
-    at: Message | Remark | None = None
+    at: Message | HttpUnit | None = None
     """The message that is wrong, where it is an earlier one."""
     severity: Severity | None = None
     """Where it is less than the rule's."""
@@ -136,7 +135,7 @@ class Rule:
     """The same, done right."""
     about: Aspect | None
     on: tuple[type, ...]
-    """The kinds of messages that it looks at; `Remark` for what has none."""
+    """The kinds of messages that it looks at; `HttpUnit` for what has none."""
     methods: tuple[str, ...]
     """The methods that it looks at (of a response: its request's); none for all."""
     revisions: Lifetime
@@ -147,7 +146,7 @@ class Rule:
         """The first sentence of the explanation."""
         return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
 
-    def finding(self, fault: Fault, message: Message | Remark) -> Finding:
+    def finding(self, fault: Fault, message: Message | HttpUnit) -> Finding:
         """The finding that a fault in a message makes; one in a response names the request as well."""
         message = fault.at or message
         value = message.body.value if isinstance(message, Message) else None

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import pointer, walk
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State

@@ -6,7 +6,7 @@ a gap nothing is called missing.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.session import HOLD, Message
+from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import Progress, State, is_about, is_in_answer, other
@@ -145,7 +145,7 @@ def after_completion(message: Message, state: State) -> Iterator[Fault]:
     known = _reported_on(message, state)
     if known is None or known.ended is None or known.cancelled or known.task:
         return
-    crossing = message.place is not None and not is_in_answer(message, known.request)  # one stream may be the faster
+    crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be the faster
     if message.t > known.ended + (HOLD if crossing else 0):
         yield Fault(f"the request #{known.request} was answered before", "/params/progressToken", (known.request,))
 

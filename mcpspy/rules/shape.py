@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.rules.state import State, becomes_round, extended, missing_meta
 from mcpspy.spec.exact import fits_exactly

@@ -2,7 +2,7 @@
 
 The theory. A rule sees a message together with this state as it was before the message; then the message is added to it
 (`mcpspy.rules.learning`). What a peer announced counts until it says otherwise. Frames may be recorded in a slightly
-wrong order (see `mcpspy.conversation.session`), so a rule that misses something puts its question into `later`: it is
+wrong order (see `mcpspy.conversation.pairing`), so a rule that misses something puts its question into `later`: it is
 asked again when a second has passed, or at the end. After a gap nothing is called missing.
 
 Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.conversation.session import HOLD, Message
+from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import Path, member, walk
 from mcpspy.rules.rule import Fault, Rule
 from mcpspy.spec.peer_schemas import Budget, Foreign
@@ -250,12 +250,12 @@ def is_about(message: Message, request: int) -> bool:
 
     Clients that nothing tells apart over HTTP may use the same names; then the stream that it comes on decides.
     """
-    return message.place is None or not message.session.partial or is_in_answer(message, request)
+    return message.http is None or not message.session.partial or is_in_answer(message, request)
 
 
 def is_in_answer(message: Message, request: int) -> bool:
     """Whether a message comes in the answer to the HTTP request that carried the request on line `request`."""
-    asked = message.place.asked if message.place else None
+    asked = message.http.request if message.http else None
     return asked is not None and any(carried.n == request for carried in asked.carried)
 
 

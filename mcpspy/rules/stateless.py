@@ -5,7 +5,7 @@ What servers ask in turn: `mcpspy.rules.rounds`; what they tell unasked: `mcpspy
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, extended, missing_meta, stated_revision

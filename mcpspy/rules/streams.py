@@ -9,8 +9,8 @@ Requests of one client may cross an answer on its way, so nothing is said of wha
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.http_sessions import Place, Remark, is_resumed
-from mcpspy.conversation.session import HOLD, REMEMBERED, Message
+from mcpspy.conversation.http_sessions import is_resumed
+from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
 from mcpspy.rules.http import asked, asks, posted
 from mcpspy.rules.rule import EVERY, Fault, rule
@@ -24,15 +24,15 @@ _RESUMING = "basic/transports#resumability-and-redelivery"
 _MESSAGES = (Request, Notification, Result, Error)
 
 
-def learn(event: Message | Remark, place: Place, state: State) -> None:
+def learn(event: Message | HttpUnit, place: HttpChannel, state: State) -> None:
     """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
-    if agreed and agreed.method == "initialize" and place.asked and header(place.opened.head, "mcp-session-id"):
-        state.given = Given(event.n, event.t, place.asked.opened.peer)
+    if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
+        state.given = Given(event.n, event.t, place.request.opened.peer)
     request, code = asked(event), status(place.opened.head)
     if request is None or not request.named:
         return
-    if request.http["method"] == "DELETE" and code in (200, 204):
+    if request.summary["method"] == "DELETE" and code in (200, 204):
         state.over = Over(event.n, event.t, by_client=True)
     elif code == 404 and member(_value(event), "error", "code") != -32601:
         state.over = state.over or Over(event.n, event.t, by_client=False)
@@ -40,7 +40,7 @@ def learn(event: Message | Remark, place: Place, state: State) -> None:
         state.over = None  # it was something else that was not found
 
 
-def _value(event: Message | Remark) -> object:
+def _value(event: Message | HttpUnit) -> object:
     return event.body.value if isinstance(event, Message) else None
 
 
@@ -62,19 +62,19 @@ def _value(event: Message | Remark) -> object:
         >> 2 tools/list
         << 200 2 = {"tools":[]}
     """,
-    on=(*EVERY, Remark),
+    on=(*EVERY, HttpUnit),
 )
-def session_missing(event: Message | Remark, state: State) -> Iterator[Fault]:
+def session_missing(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Requests that have forgotten their session."""
     answered, given = asked(event), state.given
     place = answered or (posted(event) if isinstance(event, Message) else None)
-    if place is None or event.place is None or given is None or place.named or place.opened.t <= given.t:
+    if place is None or event.http is None or given is None or place.named or place.opened.t <= given.t:
         return
     message = next(iter(place.carried), None)
     if message is None or message.body.value is None or member(message.body.value, "method") == "initialize":
         return
     same = place.opened.peer is not None and place.opened.peer == given.peer
-    if (same or (answered and status(event.place.opened.head) == 400)) and state.once("session-missing"):
+    if (same or (answered and status(event.http.opened.head) == 400)) and state.once("session-missing"):
         yield Fault("the request has no Mcp-Session-Id, though the session was given one", related=(given.n,),
                     blame="client", at=message)  # fmt: skip
 
@@ -132,14 +132,14 @@ def session_over(message: Message, state: State) -> Iterator[Fault]:
         >> 3 tools/list
         << 404
     """,
-    on=(*EVERY, Remark),
+    on=(*EVERY, HttpUnit),
 )
-def session_status(event: Message | Remark, state: State) -> Iterator[Fault]:
+def session_status(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Answers to requests in a session that was deleted."""
     place, over = asked(event), state.over
-    if place is None or event.place is None or over is None or not over.by_client or not place.carried:
+    if place is None or event.http is None or over is None or not over.by_client or not place.carried:
         return
-    code = status(event.place.opened.head)
+    code = status(event.http.opened.head)
     wrong = code == 400 or 200 <= code < 300
     if wrong and place.named and place.opened.t > over.t and state.once("session-status"):
         yield Fault(f"the session was deleted, and is answered {code} instead of 404", related=(over.n,))
@@ -167,7 +167,7 @@ def session_status(event: Message | Remark, state: State) -> Iterator[Fault]:
 )
 def session_id(message: Message, state: State) -> Iterator[Fault]:
     """Ids that no header can have."""
-    given = header(message.place.opened.head, "mcp-session-id") if message.place and message.place.asked else None
+    given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
     if wrong:
         yield Fault(f"the session id has the character {wrong!r}")
@@ -202,10 +202,10 @@ def session_id(message: Message, state: State) -> Iterator[Fault]:
 )
 def get_stream_response(message: Message, state: State) -> Iterator[Fault]:
     """Responses where none belongs."""
-    place = message.place
-    if place is None or place.asked is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
+    place = message.http
+    if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
         return
-    if place.asked.named and place.http["method"] == "GET" and message.sender == "server":
+    if place.request.named and place.summary["method"] == "GET" and message.sender == "server":
         yield Fault("the response comes on a stream opened by GET, which resumes none", "/id")
 
 
@@ -228,15 +228,15 @@ def get_stream_response(message: Message, state: State) -> Iterator[Fault]:
         <- [id: 99]
         >> GET [last-event-id: 99]
     """,
-    on=(Remark,),
+    on=(HttpUnit,),
 )
-def unknown_event_id(remark: Remark, state: State) -> Iterator[Fault]:
+def unknown_event_id(remark: HttpUnit, state: State) -> Iterator[Fault]:
     """Ids that were never given."""
     place = asks(remark)
     wanted = header(place.opened.head, "last-event-id") if place else None
     if place is None or not wanted or place.resumes or state.lossy or remark.session.partial:
         return
-    if place.http["method"] == "GET" and len(remark.session.events) < REMEMBERED:
+    if place.summary["method"] == "GET" and place.never_delivered:
         yield Fault(f"no event of the session has the id {wanted[:60]!r}")
 
 
@@ -268,12 +268,12 @@ def unknown_event_id(remark: Remark, state: State) -> Iterator[Fault]:
         << 200 events
         <- [id: 2] 2 = {"tools":[]}
     """,
-    on=(*EVERY, Remark),
+    on=(*EVERY, HttpUnit),
 )
-def event_id_reused(event: Message | Remark, state: State) -> Iterator[Fault]:
+def event_id_reused(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Events with the id of another."""
-    before = event.place.repeated.get(event.n) if event.place else None
-    if before and event.place and not is_resumed(event.place) and state.once("event-id-reused"):
+    before = event.http.repeated.get(event.n) if event.http else None
+    if before and event.http and not is_resumed(event.http) and state.once("event-id-reused"):
         yield Fault(f"the event has the id of #{before.n}", related=(before.n,))
 
 
@@ -307,11 +307,11 @@ def event_id_reused(event: Message | Remark, state: State) -> Iterator[Fault]:
         << 200 events
         <- [id: a2] 2 = {"tools":[]}
     """,
-    on=(*EVERY, Remark),
+    on=(*EVERY, HttpUnit),
 )
-def replayed_elsewhere(event: Message | Remark, state: State) -> Iterator[Fault]:
+def replayed_elsewhere(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """Events that were those of another stream."""
-    place = event.place
+    place = event.http
     before = place.repeated.get(event.n) if place else None
     if before and place and place.resumes and before.stream != place.resumes.stream:
         yield Fault(f"the event is #{before.n}, of another stream than that which is resumed", related=(before.n,))

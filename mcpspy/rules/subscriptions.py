@@ -7,7 +7,7 @@ clients with equal ids are told apart.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import Listen, State, is_about, subscription
 from mcpspy.spec.revisions import SUBSCRIPTIONS
@@ -57,7 +57,7 @@ def unacknowledged(message: Message, state: State) -> Iterator[Fault]:
 def _listen(message: Message, state: State) -> Listen | None:
     """The subscription in flight that a notification belongs to, None where that is uncertain."""
     listen = state.listens.get(Id.of(subscription(message)))
-    if listen is None or listen.ended or (state.lossy and not message.place):
+    if listen is None or listen.ended or (state.lossy and not message.http):
         return None
     return listen if is_about(message, listen.request) else None
 
@@ -119,7 +119,7 @@ def unrequested(message: Message, state: State) -> Iterator[Fault]:
 )
 def missing_id(message: Message, state: State) -> Iterator[Fault]:
     """Changes without a subscription; on stdio only where no session of another era can have been missed."""
-    if subscription(message) is None and (message.place or not state.lossy) and message.sender == "server":
+    if subscription(message) is None and (message.http or not state.lossy) and message.sender == "server":
         yield Fault("the notification does not name its subscription", "/params")
 
 

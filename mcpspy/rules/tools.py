@@ -7,7 +7,7 @@ measured once, when they are listed; one that was too costly once is not tried a
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State, Tool, annotated

@@ -10,7 +10,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.report.checked import check
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
@@ -50,7 +50,7 @@ def test_two_clients_that_count_alike_have_each_the_answers_to_its_own_requests(
         if isinstance(message.body, Request) and message.sender == "client" and message.revision is revision:
             asked[message.body.id] += 1
             answer = message.exchange.response
-            assert answer is None or answer.place.answers == message.ch
+            assert answer is None or answer.http.answers == message.ch
     assert len([number for number, count in asked.items() if count == 2]) >= 10
     assert {it.rule for it in check(str(capture)).findings if it.severity != "info"} <= ON_PURPOSE
 

@@ -1,8 +1,8 @@
-"""Which channel makes what of its frames; the pairing of messages is in `test_session.py`, HTTP in `test_web.py`."""
+"""Which channel makes what of its frames. Pairing is in `test_pairing.py`, HTTP in `test_http_sessions.py`."""
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.wire.jsonrpc import Notification, Result
 from tests.conversation.http import Exchange, request, result
 

@@ -7,8 +7,7 @@ import pytest
 from mcpspy.capture.records import Gap
 from mcpspy.conversation import recent
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.http_sessions import Remark
-from mcpspy.conversation.session import Message, Session
+from mcpspy.conversation.model import HttpUnit, Message, Session
 from mcpspy.wire.jsonrpc import Invalid
 from tests.conversation.http import JSON, SSE, Exchange, request, result
 
@@ -20,12 +19,12 @@ META = {
 
 
 def told(http):
-    """Each event: a message by method, id and status of its exchange; a remark by its text."""
+    """Each event: a message by method, id and status of its exchange; anything else over HTTP by its text."""
     return [_told(event) for event in http.events()]
 
 
 def _told(event):
-    if isinstance(event, Remark):
+    if isinstance(event, HttpUnit):
         return f"{event.kind} {event.text}"
     if event.exchange:
         kind = type(event.body).__name__.lower()
@@ -64,7 +63,7 @@ def test_a_session_is_told_by_the_id_that_its_initialize_was_given():
     found = messages(http)
     assert {message.session.name for message in found} == {"one"}
     assert {message.revision.value for message in found} == {"2025-06-18"}
-    assert found[-1].http == {"method": "POST", "target": "/mcp", "status": 200}
+    assert found[-1].http.summary == {"method": "POST", "target": "/mcp", "status": 200}
 
 
 def test_two_clients_that_both_use_id_1_are_told_apart():
@@ -120,7 +119,7 @@ def test_a_client_that_initializes_again_because_it_was_refused_is_in_no_doubt()
     assert not any(message.session.partial for message in messages(http))
 
 
-def test_messages_come_as_events_and_other_events_are_remarks():
+def test_messages_come_as_events_and_other_events_are_units_of_http():
     """H-12: priming events, comments, retry."""
     http = Exchange()
     initialize(http, "one")
@@ -217,7 +216,7 @@ def test_a_client_of_an_earlier_revision_that_leaves_has_cancelled_nothing():
     assert told(http)[-2:] == ["request tools/list 1 pending", "http 202"]
 
 
-def test_what_is_not_mcp_is_a_remark():
+def test_what_is_not_mcp_is_a_unit_of_http():
     http = Exchange()
     http.answer(http.ask(method="GET", target="/health"), b"ok", kind="text/plain")
     token = http.ask(b"grant_type=refresh_token", target="/token", content_type="application/x-www-form-urlencoded",
@@ -325,9 +324,9 @@ def test_a_body_that_could_not_be_decoded_says_so_at_its_end():
     initialize(http, "one")
     answer = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), b"\x1f\x8b", end=False)
     http.close(answer, reason="the coded body ends too early")
-    remark = [event for event in http.events() if isinstance(event, Remark)][-1]
-    assert (remark.n, remark.text) == (http.records[-1].n, "not decoded: the coded body ends too early")
-    assert remark.damage == "the coded body ends too early"
+    unit = [event for event in http.events() if isinstance(event, HttpUnit)][-1]
+    assert (unit.n, unit.text) == (http.records[-1].n, "not decoded: the coded body ends too early")
+    assert unit.damage == "the coded body ends too early"
 
 
 def test_a_websocket_is_a_session_in_both_directions():
@@ -356,8 +355,8 @@ def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
         http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
     conversation = Conversation()
     assert len([event for record in http.records for event in conversation.feed(record)]) == 10
-    assert [session.name for session in conversation._web.sessions()] == ["s7", "s8", "s9"]
-    assert len(conversation._web._names) == len(conversation._asked) == 3
+    assert [session.name for session in conversation._http.sessions()] == ["s7", "s8", "s9"]
+    assert len(conversation._http._names) == len(conversation._since_gap) == 3
 
 
 def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
@@ -424,7 +423,7 @@ def test_a_server_that_gives_a_new_id_each_time_names_a_session_only_so_often():
         http.answer(asked, result(number, tools=[]), mcp_session_id=f"s{number}")
     for record in http.records:
         list(conversation.feed(record))
-    assert len(conversation._web._names) <= 20
+    assert len(conversation._http._names) <= 20
 
 
 def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
@@ -436,7 +435,7 @@ def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
     conversation = Conversation()
     for record in http.records:
         list(conversation.feed(record))
-    assert len(conversation._web._places) == 10
+    assert len(conversation._http._channels) == 10
 
 
 def test_a_body_of_several_messages_is_a_batch():
@@ -454,4 +453,4 @@ def test_nothing_is_kept_of_channels_that_were_answered():
     conversation = Conversation()
     for record in http.records:
         list(conversation.feed(record))
-    assert not conversation._web._places
+    assert not conversation._http._channels

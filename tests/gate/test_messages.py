@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.conversation.session import subject
+from mcpspy.conversation.model import subject
 from mcpspy.gate.messages import decode, json_of, read
 from mcpspy.wire import jsonrpc
 

@@ -2,7 +2,7 @@
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from tests.rules import web

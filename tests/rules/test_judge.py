@@ -11,7 +11,7 @@ from mcpspy.capture.order import ordered
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
 from mcpspy.conversation import recent
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.state import REMEMBERED

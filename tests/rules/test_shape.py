@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules.shape import fits, subject
 from tests.rules.examples import findings, records, told
 

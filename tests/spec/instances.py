@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.spec.methods import error_definition, methods, result_definition
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 

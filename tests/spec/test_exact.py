@@ -6,7 +6,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.rules.shape import subject
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.exact import fits_exactly

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match.strategies import key

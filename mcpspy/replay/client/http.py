@@ -22,7 +22,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from mcpspy.conversation.session import subject
+from mcpspy.conversation.model import subject
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import FLOODS, KILL, PATIENCE, Ended, Failed, end_group

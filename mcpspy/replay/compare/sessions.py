@@ -17,7 +17,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from mcpspy.conversation.session import Message, subject
+from mcpspy.conversation.model import Message, subject
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Path, pointer, steps_of
 from mcpspy.replay.compare.values import ABSENT, Difference, answer_differences, differences

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.conversation.session import subject
+from mcpspy.conversation.model import subject
 from mcpspy.replay.compare.values import Difference, differences, excerpt
 from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import Turn

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.conversation.session import Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
 from mcpspy.replay.compare.values import Difference, answer_differences
 from mcpspy.replay.match.strategies import Matcher, Miss, key

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.session import subject
+from mcpspy.conversation.model import subject
 from mcpspy.json_values import Path
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 

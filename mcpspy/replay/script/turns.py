@@ -18,7 +18,7 @@ from typing import Any
 
 from mcpspy.capture.records import End, Gap, Header, Open, Record
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import ENDLESS, Exchange, Message, subject
+from mcpspy.conversation.model import ENDLESS, Exchange, Message, subject
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result

@@ -15,7 +15,7 @@ from array import array
 from typing import NamedTuple, Protocol
 
 from mcpspy.capture.index import Index
-from mcpspy.conversation.session import ENDLESS
+from mcpspy.conversation.model import ENDLESS
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import ROUNDS
 from mcpspy.timeline import Row

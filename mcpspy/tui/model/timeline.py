@@ -19,7 +19,7 @@ from mcpspy.capture.records import Close, Frame, Gap, Open, Record
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import Revision
 from mcpspy.text import plural
-from mcpspy.timeline import Counts, Row, Timeline, final_status, rows_alone
+from mcpspy.timeline import Counts, Row, Timeline, rows_alone
 from mcpspy.tui.model.findings import Found
 from mcpspy.tui.model.offers import Announced
 from mcpspy.wire.jsonrpc import Id
@@ -311,7 +311,7 @@ class Session:
         self._timeline.end()
         self._take_findings()
         for exchange in self._timeline.pending():
-            self._columns.status[exchange.request.n] = _STATUSES.index(final_status(exchange, live=False))
+            self._columns.status[exchange.request.n] = _STATUSES.index(exchange.final_status(live=False))
             self.revised.append(exchange.request.n)
         self.complete = True
 

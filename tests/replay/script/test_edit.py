@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
-from mcpspy.conversation.session import Message, Session
+from mcpspy.conversation.model import Message, Session
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.wire.jsonrpc import Id, parse
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.check.sessions import write
 from mcpspy.capture.reader import Capture
-from mcpspy.conversation import session as protocol
+from mcpspy.conversation import model
 from mcpspy.errors import CaptureError
 from mcpspy.timeline import count, final_rows
 from mcpspy.tui.model import timeline
@@ -524,8 +524,8 @@ def test_a_signal_is_a_row_with_its_text(tmp_path, folded):
 def test_many_http_sessions_are_folded_without_a_visit_of_each_other(tmp_path, monkeypatch):
     """A-02: as many looks at pending exchanges a session, however many sessions there are."""
     looks = Counter()
-    looked = protocol.Session.exchanges
-    monkeypatch.setattr(protocol.Session, "exchanges", lambda session: looks.update([number]) or looked(session))
+    looked = model.Session.exchanges
+    monkeypatch.setattr(model.Session, "exchanges", lambda session: looks.update([number]) or looked(session))
     for number in (20, 80):
         path = str(tmp_path / f"{number}.jsonl")
         write(path, number)

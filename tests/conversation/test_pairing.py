@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.records import Close, End, Frame, Gap
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.session import ENDLESS, Message, subject
+from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.spec.revisions import PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Id
 from tests.transcript import OPENS, events, records, revisions, told
@@ -637,28 +637,6 @@ def test_pending_lists_the_exchanges_that_are_open():
     for record in records(text):
         list(conversation.feed(record))
     assert sorted(exchange.method for exchange in conversation.pending()) == ["b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "expected"),
-    [
-        ("tools/call", {"name": "query"}, "query"),
-        ("prompts/get", {"name": "p"}, "p"),
-        ("resources/read", {"uri": "file:///x"}, "file:///x"),
-        ("resources/subscribe", {"uri": "file:///x"}, "file:///x"),
-        ("notifications/resources/updated", {"uri": "file:///x"}, "file:///x"),
-        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}, "p"),
-        ("completion/complete", {"ref": {"type": "ref/resource", "uri": "u"}}, "u"),
-        ("completion/complete", {"ref": "p"}, None),
-        ("tools/call", {"name": 5}, None),
-        ("tools/call", ["query"], None),
-        ("tools/call", None, None),
-        ("tools/list", {"name": "x"}, None),
-        ("resources/list", None, None),
-    ],
-)
-def test_an_exchange_is_about_a_tool_a_prompt_or_a_resource(method, params, expected):
-    assert subject(method, params) == expected
 
 
 @pytest.mark.parametrize("depth", [100, 980, 1000, 1020, 100_000])

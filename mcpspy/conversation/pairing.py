@@ -1,0 +1,178 @@
+"""Which response belongs to which request, and under which revision a message stands.
+
+The theory. Pairing goes by direction and typed id: both peers count from 1. Messages come in the order of their times
+(`mcpspy.capture.order`), so each request precedes its response; of several requests in flight with one id, a response
+answers the first that was sent before it. Over HTTP a response comes in answer to the HTTP request that carried its
+request, and then that decides.
+
+The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
+else what the transport tells, else unknown.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session, subject
+from mcpspy.json_values import member
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, TASKS, Revision
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded, exact_id
+
+_PROBE = "server/discover"
+
+_FORGOTTEN = 1024  # at once: the oldest entry of a dict is found quickly only after it has been written anew
+_NO_ID = Id("null", "null")  # of an error whose request could not be read
+
+
+def pair(message: Message, ordinal: int, fallback: Revision | None, carrier: int | None) -> None:
+    """Enter the next message into its session: its revision, its exchange, and what it cancels.
+
+    `ordinal` is how many requests came before it, `fallback` the revision that the transport tells, `carrier` the
+    channel of the HTTP request that it came in answer to.
+    """
+    body = message.body
+    message.revision = fallback
+    if isinstance(body, Request):
+        _begin(message, body, ordinal, fallback)
+    elif isinstance(body, Result | Error):
+        key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
+        exchange = _first_sent(message.session.pending.get(key, ()), message.t, carrier)
+        if exchange:
+            _join(message, key, exchange)
+    elif isinstance(body, Notification):
+        _notify(message, body)
+    elif isinstance(body, Undecoded):
+        _doubt(message.session, message.sender)
+
+
+def unanswered(carried: Iterable[Message], session: Session) -> list[Exchange]:
+    """The exchanges of a session without a response that were begun by some messages."""
+    found = [it.exchange for it in carried if it.session is session and isinstance(it.body, Request)]
+    return [it for it in found if it and it.response is None and not it.refused]
+
+
+def refuse(exchanges: Iterable[Exchange], session: Session) -> None:
+    """Record that exchanges of a session were refused without a message."""
+    for exchange in exchanges:
+        exchange.refused = True
+        session.refused.append(exchange)
+        _settle(exchange, exchange.key)
+
+
+def join_refusal(message: Message, carried: Iterable[Message]) -> None:
+    """Join an error with another id, or none, to the one request among some messages that it can refuse."""
+    exchanges = unanswered(carried, message.session)
+    if len(exchanges) == 1:
+        _join(message, exchanges[0].key, exchanges[0])
+
+
+def forget(table: dict[Any, Any]) -> None:
+    """Make room in a table: its oldest entries are the first to go."""
+    for old in list(table)[:_FORGOTTEN]:
+        del table[old]
+
+
+def _begin(message: Message, body: Request, ordinal: int, fallback: Revision | None) -> None:
+    session = message.session
+    message.revision = revision = _stated(session, body) or fallback
+    exchange = Exchange(ordinal, message, body.method, subject(body.method, body.params), revision)
+    message.exchange = exchange
+    session.pending.setdefault((message.sender, body.id), []).append(exchange)
+    if body.method == "initialize":
+        session.initialize = exchange
+
+
+def _stated(session: Session, body: Request) -> Revision | None:
+    """The revision that a request states, or that its session has agreed on."""
+    stated = Revision.of(member(body.params, "_meta", PROTOCOL_VERSION))
+    if stated:
+        if body.method != _PROBE:  # a server that may be of the other era has not agreed to it yet
+            session.stated = stated
+        return stated
+    if body.method == "initialize":
+        return Revision.of(member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
+    return session.negotiated
+
+
+def _first_sent(pending: Sequence[Exchange], t: int, carrier: int | None) -> Exchange | None:
+    """Of the exchanges with one id, the first whose request was sent before `t`.
+
+    One that `carrier` carried is preferred; then one that was not cancelled, for its sender waits.
+    """
+    if len(pending) == 1:
+        return pending[0] if pending[0].request.t <= t else None
+    sent = [exchange for exchange in pending if exchange.request.t <= t]
+    candidates = [exchange for exchange in sent if exchange.request.ch == carrier] or sent
+    return next((it for it in candidates if not it.cancelled), next(iter(candidates), None))
+
+
+def _settle(exchange: Exchange, key: tuple[str, Id]) -> None:
+    """Nobody waits for a response any more."""
+    session = exchange.request.session
+    pending = session.pending[key]
+    pending.remove(exchange)
+    if not pending:
+        del session.pending[key]
+    if exchange is session.initialize:
+        session.initialize = None
+
+
+def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
+    """Make a message the response of an exchange; `key` is the sender and id of the request."""
+    session = message.session
+    _settle(exchange, key)
+    exchange.response, exchange.answered = message, message.t
+    exchange.undecoded = message.frame.omitted is not None
+    message.exchange = exchange
+    message.revision = exchange.revision
+    completed = session.completed
+    completed.pop(key, None)  # so that the order is that of completion
+    completed[key] = (exchange.request.n, message.n)
+    session.last_answered = max(session.last_answered, exchange.request.n)
+    if len(completed) > REMEMBERED + _FORGOTTEN:
+        forget(completed)
+    if not isinstance(message.body, Result):
+        return
+    if exchange.method == "initialize":
+        message.revision = session.negotiated = Revision.of(member(message.body.result, "protocolVersion"))
+    elif exchange.revision in TASKS:
+        _follow_task(key[0], exchange, message.body.result)
+    elif exchange.method == _PROBE:
+        session.stated = session.stated or exchange.revision
+
+
+def _follow_task(sender: str, exchange: Exchange, result: Any) -> None:
+    """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
+    tasks = exchange.request.session.tasks
+    if exchange.method == "tasks/result":
+        wanted = member(exchange.request.body.value.get("params"), "taskId")
+        exchange.underlying = tasks.get((sender, wanted)) if isinstance(wanted, str) else None
+        return
+    given = member(result, "task", "taskId")
+    if isinstance(given, str):
+        tasks[sender, given] = exchange.method
+        if len(tasks) > REMEMBERED:
+            forget(tasks)
+
+
+def _notify(message: Message, body: Notification) -> None:
+    session = message.session
+    message.revision = session.negotiated or session.stated or message.revision
+    subscription = member(body.params, "_meta", SUBSCRIPTION_ID)
+    if subscription is not None:
+        listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
+        for exchange in session.pending.get(("client", listen), ()):
+            message.revision = exchange.revision
+    if body.method == "notifications/cancelled":
+        requested = member(body.params, "requestId")
+        target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
+        for exchange in session.pending.get((message.sender, target), ()):
+            exchange.cancelled = True
+            message.cancels = exchange
+
+
+def _doubt(session: Session, sender: str) -> None:
+    """Any request that waits for a response of this side may have had it by a frame that was not decoded."""
+    session.partial = True
+    for exchange in session.exchanges():
+        if exchange.request.sender != sender:
+            exchange.in_doubt = exchange.undecoded = True

@@ -1,0 +1,58 @@
+"""What can be read off an exchange and a session by itself; how they come to be is in `test_pairing.py`."""
+
+import pytest
+
+from mcpspy.conversation.model import subject
+from tests.transcript import events
+
+ASKED = """
+    > {"id":1,"method":"ping"}
+    > {"id":2,"method":"subscriptions/listen"}
+    > {"id":3,"method":"tools/call"}
+    > {"method":"notifications/cancelled","params":{"requestId":3}}
+"""
+
+
+def exchanges(text):
+    """The exchanges of a transcript without a response, by method."""
+    return {exchange.method: exchange for exchange in events(text)[-1].session.exchanges()}
+
+
+def test_a_request_is_called_unanswered_only_when_nobody_will_answer_it():
+    """Not while the capture grows, not after a gap, and not one that is answered only at its end."""
+    found = {method: it.final_status(live=False) for method, it in exchanges(ASKED).items()}
+    assert found == {"ping": "unanswered", "subscriptions/listen": "pending", "tools/call": "cancelled"}
+    assert exchanges(ASKED)["ping"].final_status(live=True) == "pending"
+    lost = exchanges(ASKED.replace('    > {"id":2', '    ~ 1\n    > {"id":2'))
+    assert lost["ping"].final_status(live=False) == "pending"
+
+
+def test_an_exchange_is_known_by_the_sender_and_the_id_of_its_request():
+    exchange = exchanges("""
+        > {"id":"a","method":"ping"}
+        < {"id":"a","method":"roots/list"}
+    """)["roots/list"]
+    assert (exchange.key[0], str(exchange.key[1])) == ("server", '"a"')
+    assert exchange.request.session.with_id_of(exchange) == (exchange,)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "expected"),
+    [
+        ("tools/call", {"name": "query"}, "query"),
+        ("prompts/get", {"name": "p"}, "p"),
+        ("resources/read", {"uri": "file:///x"}, "file:///x"),
+        ("resources/subscribe", {"uri": "file:///x"}, "file:///x"),
+        ("notifications/resources/updated", {"uri": "file:///x"}, "file:///x"),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}, "p"),
+        ("completion/complete", {"ref": {"type": "ref/resource", "uri": "u"}}, "u"),
+        ("completion/complete", {"ref": "p"}, None),
+        ("tools/call", {"name": 5}, None),
+        ("tools/call", ["query"], None),
+        ("tools/call", None, None),
+        ("tools/list", {"name": "x"}, None),
+        ("resources/list", None, None),
+    ],
+)
+def test_an_exchange_is_about_a_tool_a_prompt_or_a_resource(method, params, expected):
+    assert subject(method, params) == expected
