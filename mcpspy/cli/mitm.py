@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def interceptor() -> ModuleType:
-    """The module that imports mitmproxy. Raises UsageError where that is not installed."""
+    """The module that runs mitmproxy. Raises UsageError where that is not installed."""
     try:
-        from mcpspy.relay.mitm import addon as mitm
+        from mcpspy.relay.mitm import master as mitm
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mitmproxy":
             raise

@@ -1,6 +1,7 @@
 """A scripted HTTPS upstream, the real `mcpspy mitm` before it, and clients that trust it: bytes are the test's own."""
 
 import asyncio
+import json
 import ssl
 import subprocess
 from contextlib import asynccontextmanager, contextmanager
@@ -18,6 +19,7 @@ from tests.relay.stage import Peer, Stage
 __all__ = ["certificate"]  # a fixture
 
 READY = prepare.ready("mitm")
+GATED = Path(__file__).with_name("gated_mitm.py").read_text()  # its environment lacks what `tests` imports
 needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is missing: python tests/peers/prepare.py")
 
 
@@ -109,6 +111,17 @@ class Interception(Stage):
         await peer.writer.start_tls(tls, server_hostname="127.0.0.1")
         return peer
 
+    async def recorded(self, wanted) -> None:
+        """Wait until a record is in the capture that is `wanted`."""
+
+        def there() -> bool:
+            if not self.mitm.captures():
+                return False
+            (self.path,) = self.mitm.captures()
+            return any(wanted(record) for record in self.records())
+
+        await asyncio.to_thread(until, there, f"a record; there are {self.mitm.captures()}, {self.mitm.said()!r}")
+
     async def captured(self) -> list:
         """Every record, once it has ended."""
         await asyncio.to_thread(self.mitm.end)
@@ -144,3 +157,8 @@ async def interception(home: Path, certificate, *options: str, alpn: tuple[str, 
         for peer in peers:
             peer.writer.transport.abort()
         server.close()
+
+
+def gated(home: Path, certificate, gates, **popen):
+    """As `interception`, with compiled gates."""
+    return interception(home, certificate, program=("-c", GATED, json.dumps(gates)), **popen)

@@ -235,6 +235,8 @@ class Passage:
         if not isinstance(verdict, Pass):
             rest = {"sent": frames[0] if frames else None, "by": verdict.by}
         if part.held is None:
+            if isinstance(verdict, Pass) and verdict.undecided:
+                rest = {"undecided": True}
             self._channel.frame(part.raw, part.t, op=op, gated=rest)
         else:
             self._recording.release(t, part.held, part.how, rest if written else rest | {"sent": None})

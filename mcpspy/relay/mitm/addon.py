@@ -1,54 +1,40 @@
-"""The relay of `mitm`: mitmproxy between clients and the servers that they believe to dial, and its records.
+"""What `mitm` does with the flows that pass mitmproxy: it records them, and asks the gate where there is one.
 
     client ── TLS with our certificate ──▶ mitmproxy ── TLS ──▶ server
                                               └─ Interceptor ─▶ Flow ─▶ one capture for each origin
 
-The only module that imports mitmproxy (the extra `mcpspy[mitm]`; 11 on Python 3.11, 12 and later elsewhere). It takes
-of it what forwards: no script, view or store. Every body is streamed, so that an event goes on when it comes; the tee
-that sees a chunk on its way only asks the event loop to record it afterwards, so recording comes after the forward, and
-what fails in it cannot reach the flow (S-01, M-03).
+Without a gate every body is streamed, so that an event goes on when it comes; the tee that sees a chunk on its way only
+asks the event loop to record it afterwards, so recording comes after the forward, and what fails in it cannot reach the
+flow (S-01, M-03). With a gate, `gated` says what is streamed and what waits.
 """
 
 import asyncio
-import errno
-import logging
-import os
+import functools
 import re
-import signal
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import mitmproxy.proxy.server  # type: ignore[import-not-found]
-from mitmproxy import certs, ctx, http
-from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
-from mitmproxy.master import Master  # type: ignore[import-not-found]
-from mitmproxy.options import Options  # type: ignore[import-not-found]
-from mitmproxy.proxy.layers.http import ResponseProtocolError  # type: ignore[import-not-found]
-from mitmproxy.proxy.layers.http._http2 import Http2Client  # type: ignore[import-not-found]
-from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
+from mitmproxy import ctx, http  # type: ignore[import-not-found]
 
 from mcpspy.errors import UsageError
-from mcpspy.process.ports import holder
+from mcpspy.gate.gate import Gate
+from mcpspy.recording.http_body import Fields
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.host_guard import Guard
-from mcpspy.relay.mitm import reverse
+from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
-from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
 from mcpspy.relay.mitm.flow import Flow
-from mcpspy.relay.mitm.notices import Bugs, Said, no_tls
+from mcpspy.relay.mitm.gated import GatedFlow
+from mcpspy.relay.mitm.notices import Bugs, Said, no_listening, no_tls
 from mcpspy.relay.mitm.origins import MOST, Origin, Origins
 from mcpspy.relay.mitm.queue import Turns
-from mcpspy.secrets.redactor import shown, unquoted
+from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.http_head import authority_of
 
-MODES = ("regular", "upstream", "reverse", "socks5", "local")
-_FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
-_KEY_SIZE = 2048
 _REFUSAL = "mcpspy refusal"  # in a flow's metadata: why it may not pass
+_ANSWERED = "mcpspy answered"  # the response is made on this side
 _NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)")
 
 
@@ -65,120 +51,6 @@ class Settings:
     insecure: bool
 
 
-def make(authority: Authority) -> None:
-    """Make the authority, unless it exists, with tight modes. Raises UsageError for one that cannot be used."""
-    folder = Path(authority.folder)
-    try:
-        authority.protect()
-        if not authority.exists():
-            with TemporaryDirectory(dir=folder) as draft:
-                certs.CertStore.create_store(Path(draft), BASENAME, _KEY_SIZE, "mcpspy", "mcpspy")
-                authority.adopt(draft)
-        authority.protect()
-        certs.CertStore.from_store(folder, BASENAME, _KEY_SIZE)
-    except OSError as error:
-        raise UsageError(f"cannot use the authority in {folder}: {error.strerror or error}") from None
-    except (ValueError, TypeError):  # the latter for a key with a password
-        raise UsageError(f"the authority in {folder} is damaged: move it away, and a new one is made") from None
-
-
-def target(mode: str) -> tuple[str, int] | None:
-    """The host and port that a reverse mode leads to; None for other modes. Raises UsageError for what is no mode."""
-    name = mode.partition(":")[0]
-    try:
-        if name not in MODES:
-            raise ValueError("there is none of that name")
-        spec = ProxyMode.parse(mode)
-    except ValueError as error:
-        modes = "regular, upstream:URL, reverse:URL (without a path), socks5, local or local:PROGRAM"
-        if "@" in mode:
-            raise UsageError(f"--mode {shown(mode)!r} cannot be used: a URL in it must not hold a password") from None
-        raise UsageError(f"--mode {mode!r} cannot be used ({error}); the modes are {modes}") from None
-    return spec.address if name == "reverse" else None
-
-
-async def run(
-    settings: Settings,
-    authority: Authority,
-    begin: Callable[[str, Clock], Recording],
-    ready: Callable[[int | None], None],
-    say: Callable[[str], None],
-) -> None:
-    """Relay until a signal comes.
-
-    `ready` gets the port that was taken, None in a mode without one. Raises UsageError where it cannot start.
-    """
-    make(authority)
-    with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
-        trusted = os.path.join(folder, "trusted.pem")
-        write_bundle(trusted, [settings.ca] if settings.ca else [])
-        await _relay(settings, authority, trusted, begin, ready, say)
-
-
-async def _relay(
-    settings: Settings,
-    authority: Authority,
-    trusted: str,
-    begin: Callable[[str, Clock], Recording],
-    ready: Callable[[int | None], None],
-    say: Callable[[str], None],
-) -> None:
-    """Relay; `trusted` is a file of the certificates that servers may have."""
-    interceptor = Interceptor(settings, begin, ready, say)
-    logging.getLogger().addHandler(interceptor.bugs)
-    master = Master(
-        Options(
-            confdir=authority.folder,
-            mode=[settings.mode],
-            listen_host=settings.host,
-            listen_port=settings.port,
-            allow_hosts=settings.hosts.patterns,
-            ssl_insecure=settings.insecure,
-            ssl_verify_upstream_trusted_ca=trusted,
-        )
-    )
-    master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
-    master.addons.add(proxyserver.Proxyserver(), interceptor)
-    master.options.update(keep_host_header=True)  # a reverse mode checks it
-    if "tcp_timeout" in master.options:  # since 12.2.1
-        master.options.update(tcp_timeout=_FOR_EVER)
-    else:
-        mitmproxy.proxy.server.TCP_TIMEOUT = _FOR_EVER
-    Http2Client.ReceiveProtocolError = _ServerError
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        try:
-            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), master.shutdown)
-        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
-            continue
-    try:
-        await master.run()
-    finally:
-        interceptor.end()
-    if interceptor.failure:
-        raise interceptor.failure
-
-
-def _why_not(settings: Settings, error: Exception) -> str:
-    """Why it does not listen."""
-    place = f"{settings.host}:{settings.port}"
-    if isinstance(error, UnicodeError):
-        return f"cannot listen on {place}: that is no name of a host"
-    if not isinstance(error, OSError):
-        return f"--mode {settings.mode} cannot be used here: {error}"
-    if error.errno == errno.EADDRINUSE:
-        who = holder(settings.port)
-        by = f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else ""
-        return f"{place} is taken{by}: end that, or choose another port with --listen"
-    return f"cannot listen on {place}: {error.strerror or error}"
-
-
-class _ServerError(ResponseProtocolError):  # type: ignore[misc]
-    """What a server did wrong on HTTP/2; mitmproxy says of either side that it is the client which reset a stream."""
-
-    def __init__(self, stream_id: int, message: str, *code: object, **named: object) -> None:
-        super().__init__(stream_id, message.replace("reset by client", "reset by server"), *code, **named)
-
-
 class Interceptor:
     """What mitmproxy calls, by name, while flows pass; flows of hosts that are not allowed pass unseen."""
 
@@ -188,7 +60,9 @@ class Interceptor:
         begin: Callable[[str, Clock], Recording],
         ready: Callable[[int | None], None],
         say: Callable[[str], None],
+        gate: Gate | None,
     ) -> None:
+        self._gate = gate
         self._settings = settings
         self._mode = settings.mode.partition(":")[0]
         self._guard = Guard(settings.host, settings.hosts.globs, "--allow") if self._mode == "reverse" else None
@@ -214,7 +88,9 @@ class Interceptor:
         servers = list(ctx.master.addons.get("proxyserver").servers)
         for server in servers:
             if server.last_exception is not None:
-                self.failure = UsageError(_why_not(self._settings, server.last_exception))
+                self.failure = UsageError(
+                    no_listening(self._settings.host, self._settings.port, self._settings.mode, server.last_exception)
+                )
                 ctx.master.shutdown()
                 return
         addresses = [address for server in servers for address in server.listen_addrs]
@@ -236,44 +112,74 @@ class Interceptor:
         if self._settings.everything:
             recording.pending.accept()
         turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
+        stream = None
         if refusal is None:
-            request.stream = _tee(turns, by_client=True)
+            if self._gate:
+                gated = flow.metadata[layers.GATED] = self._gated(self._gate, flow, turns, peer)
+                stream = gated.collect_request(request)
+            request.stream = _tee(turns, by_client=True) if stream is None else stream
+        if stream is None:
+            recording.open_request()
         if flow.error:  # mitmproxy refuses it
             error = flow.error.msg
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", unquoted(error)))
 
+    def _gated(self, gate: Gate, flow: Any, turns: Turns, peer: str) -> GatedFlow:
+        headers, record = list(flow.request.headers.fields), functools.partial(self._afterwards, flow)
+        return GatedFlow(gate, turns, headers, peer, functools.partial(self._said.once, "a gate cannot act:"), record)
+
     def _unrecorded(self, sentence: str) -> None:
         self._said.once("of one exchange,", sentence, "; others are recorded")
 
-    def request(self, flow: Any) -> None:
+    async def request(self, flow: Any) -> None:
         """The request has ended."""
+        gated = flow.metadata.get(layers.GATED)
+        if gated and gated.collecting:
+            if answer := await gated.request(flow):
+                flow.metadata[_ANSWERED] = True
+                flow.response = http.Response.make(*answer)
+            return
         refusal, turns = flow.metadata.get(_REFUSAL), self._turns(flow)
         if refusal and turns:  # it was not streamed, so that its body is here
             turns.feed(flow.request.raw_content or b"", by_client=True)
         self._afterwards(flow, lambda recording, t: recording.request_ended(t))
         if refusal:
+            flow.metadata[_ANSWERED] = True
             head, body = reverse.forbidden(flow.request, refusal)
             flow.response = http.Response.make(403, body, head.headers)
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 403, "Forbidden", refusal))
 
     def responseheaders(self, flow: Any) -> None:
         """The head of a response has come."""
-        if flow.metadata.get(_REFUSAL):
+        if flow.metadata.get(_ANSWERED):
             return
         response = flow.response
         response.stream = True
         turns = self._turns(flow)
         if turns is None:
             return
-        headers = list(response.headers.fields)
-        reason = response.reason or ""
-        self._afterwards(flow, lambda recording, t: recording.respond(t, response.status_code, reason, headers))
-        response.stream = _tee(turns, by_client=False)
+        headers, status, reason = list(response.headers.fields), response.status_code, response.reason or ""
+        came = turns.flow.origin.now()
 
-    def response(self, flow: Any) -> None:
+        def begin(changes: Fields | None = None) -> None:
+            turns.flow.respond(came, status, reason, headers, changes=changes)
+
+        gated = flow.metadata.get(layers.GATED)
+        stream = gated.take_response(flow.request, response, begin) if gated else None
+        if stream is None:
+            turns.add(lambda _flow, _t: begin())
+            stream = _tee(turns, by_client=False)
+        response.stream = stream
+
+    async def response(self, flow: Any) -> None:
         """The response has ended; a WebSocket may go on."""
-        switch = flow.websocket is not None
+        gated, switch = flow.metadata.get(layers.GATED), flow.websocket is not None
+        if gated and gated.collecting:
+            await gated.response(flow)
         self._afterwards(flow, lambda recording, t: recording.response_ended(t, switch=switch))
+        if gated and switch and self._turns(flow):
+            wake = functools.partial(ctx.master.commands.call, "inject.websocket", flow, True, b"")
+            gated.open_socket(wake)
 
     def error(self, flow: Any) -> None:
         """The flow broke off: the client has left, the server has, or it could not be reached."""
@@ -298,12 +204,23 @@ class Interceptor:
         for flow in list(self._flows.get(client.id, ())):
             self._later(client.id, flow, lambda recording, t: recording.end(t, "reset", "abort"))
 
-    def websocket_message(self, flow: Any) -> None:
+    async def websocket_message(self, flow: Any) -> None:
         """A message has come; mitmproxy would keep all of them for ever."""
         message = flow.websocket.messages[-1]
         flow.websocket.messages.clear()
         opcode, payload, from_client = int(message.type), message.content, message.from_client
+        gated = flow.metadata.get(layers.GATED)
+        if gated and gated.socket:
+            if not await gated.socket.message(opcode, payload, from_client=from_client):
+                message.drop()
+            return
         self._afterwards(flow, lambda recording, t: recording.message(t, opcode, payload, from_client=from_client))
+
+    async def websocket_closing(self, flow: Any) -> None:
+        """The WebSocket is about to be closed; called where there is a gate."""
+        socket = flow.metadata[layers.GATED].socket
+        if socket:
+            await socket.closing(by_client=flow.websocket.closed_by_client)
 
     def tcp_message(self, flow: Any) -> None:
         """Bytes that are neither TLS nor HTTP have come; mitmproxy would keep all of them for ever."""
@@ -311,7 +228,10 @@ class Interceptor:
 
     def websocket_end(self, flow: Any) -> None:
         """The WebSocket was closed."""
-        socket = flow.websocket
+        socket, gated = flow.websocket, flow.metadata.get(layers.GATED)
+        if gated and gated.closed:
+            self._afterwards(flow, lambda recording, t: recording.end(t, "abort", "abort"))
+            return
         code, reason, by_client = socket.close_code, socket.close_reason or "", bool(socket.closed_by_client)
         self._afterwards(flow, lambda recording, t: recording.socket_ended(t, code, reason, by_client=by_client))
 

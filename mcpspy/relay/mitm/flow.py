@@ -6,7 +6,7 @@ Nothing here knows mitmproxy: heads and chunks come in, with the time at which t
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.pending import Pending
 from mcpspy.recording.recording import Recording
@@ -21,6 +21,7 @@ class Flow:
     """The channels of one flow: request, response, and the two directions of a WebSocket.
 
     `head` is the request's but for its `headers`; `peer` the client's address; `report` gets a sentence for the user.
+    The request's channel begins with its first use, but has the time at which the flow was made.
     """
 
     def __init__(
@@ -30,25 +31,54 @@ class Flow:
         self.pending = Pending(origin.recording, f"the capture of {origin.url}")
         self._mute = False  # the response cannot hold a message
         self._open = {"request", "response"}  # what has not ended yet
-        self._exchange = HttpExchange(Recording(report, origin.clock, sink=self.pending))
+        self.recording = Recording(report, origin.clock, sink=self.pending)
+        self.abandon: Callable[[], None] = lambda: None
+        """Called before the end, for a gate to record what it still has."""
+        self._exchange = HttpExchange(self.recording)
         fields = recorded(headers)
         if speaks_mcp(fields):
             self.pending.accept()
-        self.request = self._exchange.open_request(origin.now(), head | {"headers": fields}, peer)
+        self._request = origin.now(), head | {"headers": fields}, peer
+
+    def open_request(self, changes: Fields | None = None) -> Body:
+        """Begin the request; `changes` are `sent` and `by` where its head is forwarded otherwise."""
+        return self._exchange.request or self._exchange.open_request(*self._request, changes)
+
+    @property
+    def request(self) -> Body:
+        """The body of the request."""
+        return self.open_request()
 
     @property
     def response(self) -> Body | None:
         """The body of the response, once that has begun."""
         return self._exchange.response
 
-    def respond(self, t: int, status: int, reason: str, headers: RawHeaders, sender: str = "server") -> Body:
-        """Begin the response, whose head came at `t`; `sender` is mcpspy for one that we made."""
+    @property
+    def sockets(self) -> dict[str, Body]:
+        """The two directions of the WebSocket, by sender, once it has begun."""
+        return self._exchange.sockets
+
+    def respond(
+        self,
+        t: int,
+        status: int,
+        reason: str,
+        headers: RawHeaders,
+        sender: str = "server",
+        changes: Fields | None = None,
+    ) -> Body:
+        """Begin the response, whose head came at `t`; `sender` is mcpspy for one that we made.
+
+        `changes` are `sent` and `by` where the head is forwarded otherwise.
+        """
+        self.open_request()
         fields = recorded(headers)
         if speaks_mcp(fields):
             self.pending.accept()
         self._mute = status != _SWITCHED and not may_hold_messages(every(headers, b"content-type"))
         self._discard_if_mute()
-        return self._exchange.open_response(t, {"status": status, "reason": reason, "headers": fields}, sender)
+        return self._exchange.open_response(t, {"status": status, "reason": reason, "headers": fields}, sender, changes)
 
     @property
     def over(self) -> bool:
@@ -86,6 +116,8 @@ class Flow:
 
     def end(self, t: int, request: str, response: str) -> None:
         """End what is still open; `request` and `response` say how each ended (`close.how`)."""
+        self.abandon()
+        self.open_request()
         self._exchange.end(t, request, response)
         self._open.clear()
 

@@ -4,11 +4,13 @@ Peers choose what such sentences are about (a name, a status, a malformed line),
 stderr and memory; and what a library quotes of them may hold a secret, so quotations are withheld.
 """
 
+import errno
 import logging
 import re
 from collections import defaultdict
 from collections.abc import Callable
 
+from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import unquoted
 
 MOST = 20
@@ -67,3 +69,17 @@ def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None
         return ("a client hung up when it had our certificate for", host, advice) if left else None
     reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
     return "no TLS with a client for", host, f" ({reason}): its bytes are none, or of an old version"
+
+
+def no_listening(host: str, port: int, mode: str, error: Exception) -> str:
+    """Why `mitm` cannot listen on that host and port in that mode."""
+    place = f"{host}:{port}"
+    if isinstance(error, UnicodeError):
+        return f"cannot listen on {place}: that is no name of a host"
+    if not isinstance(error, OSError):
+        return f"--mode {mode} cannot be used here: {error}"
+    if error.errno == errno.EADDRINUSE:
+        who = holder(port)
+        by = f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else ""
+        return f"{place} is taken{by}: end that, or choose another port with --listen"
+    return f"cannot listen on {place}: {error.strerror or error}"

@@ -25,7 +25,9 @@ class Kept:
 
     def flow(self, *headers, method="POST", target="/mcp"):
         head = {"method": method, "target": target, "version": "1.1"}
-        return Flow(self.origin, head, list(headers), "127.0.0.1:1", self.said.append)
+        flow = Flow(self.origin, head, list(headers), "127.0.0.1:1", self.said.append)
+        flow.open_request()
+        return flow
 
     def records(self, kind=object):
         found = [record for path in self.folder.glob("*.jsonl") for record in decode(path.read_bytes())]

@@ -1,0 +1,288 @@
+"""What the gate of `mitm` does with one flow: bodies of JSON, and whatever else of it passes the gate.
+
+The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON.
+A body over 1 MiB, and one whose content coding cannot be undone, passes undecided. A request that is dropped or
+answered never reaches the server: the client gets status 202, or the answer with status 200. Several frames in the
+place of one stand in the same body, one after the other. A body keeps its content coding, and its length is corrected.
+
+Nothing here imports mitmproxy: its flows and messages are used by their attributes alone.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.verdicts import PASS, Drop, Pass, Reply, Send
+from mcpspy.recording.http_body import Body, Fields
+from mcpspy.relay.http.encoders import coded, encoder
+from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.heads import RawHeaders, every, first
+from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.mitm.flow import Flow
+from mcpspy.relay.mitm.gated_events import GatedEvents
+from mcpspy.relay.mitm.gated_socket import GatedSocket
+from mcpspy.relay.mitm.queue import Turns
+from mcpspy.wire.content_coding import Decoder
+
+Answer = tuple[int, bytes, RawHeaders]
+"""Status, body and headers of a response that is made on this side."""
+
+
+class GatedFlow:
+    """`peer` is the client's address; `say` gets a sentence for the user, `record` what ends the recorded flow."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        turns: Turns,
+        headers: RawHeaders,
+        peer: str,
+        say: Callable[[str], None],
+        record: Callable[[Callable[[Flow, int], object]], None],
+    ) -> None:
+        session = first(headers, b"mcp-session-id")
+        self._gate = gate
+        self._turns = turns
+        self._session = session.decode("latin-1") if session else peer
+        self._say = say
+        self._record = record
+        self._begin: Callable[[Fields | None], object] | None = None
+        self._by_client = True  # whose body is collected
+        self._passage: Passage | None = None
+        self._left = False  # the client has left while a body was held
+        self._closed = False
+        self.events: GatedEvents | None = None
+        """The response, where that is an event stream."""
+        self.socket: GatedSocket | None = None
+        """The WebSocket that the flow has become."""
+        turns.flow.abandon = self.abandon
+
+    @property
+    def collecting(self) -> bool:
+        """Whether a body is collected that nothing is recorded of yet."""
+        return self._begin is not None
+
+    @property
+    def closed(self) -> bool:
+        """Whether a verdict has ended the flow."""
+        parts = self.events, self.socket
+        return self._closed or any(part.closed for part in parts if part)
+
+    def collect_request(self, request: Any) -> bool | Callable[[bytes], list[bytes]] | None:
+        """What `request.stream` has to be for the gate, as of `_collect`."""
+        if request.method != "POST":
+            return None
+        return self._collect(request, self._turns.flow.open_request, by_client=True)
+
+    def take_response(
+        self, request: Any, response: Any, begin: Callable[[Fields | None], object]
+    ) -> bool | Callable[[bytes], list[bytes]] | None:
+        """What `response.stream` has to be for the gate, as of `_collect`; `begin` begins the channel of the response.
+
+        The head of an event stream is changed where it has a length, which may be another in the end.
+        """
+        headers = list(response.headers.fields)
+        if request.method == "HEAD" or response.status_code in (101, 204, 304):
+            return None
+        if "text/event-stream" not in every(headers, b"content-type").lower():
+            return self._collect(response, begin, by_client=False)
+        encoding = every(headers, b"content-encoding")
+        if not _decodable(encoding) or (request.http_version == "HTTP/1.0" and first(headers, b"content-length")):
+            return None
+        changes = _without_length(response) if first(headers, b"content-length") else None
+        self._turns.add(lambda _flow, _t: begin(changes))
+        facts = self._gate.facts("server", "sse", self._session)
+        self.events = GatedEvents(self._gate, facts, self._turns, encoding, self._say)
+        return self.events
+
+    def _collect(
+        self, message: Any, begin: Callable[[Fields | None], object], *, by_client: bool
+    ) -> bool | Callable[[bytes], list[bytes]] | None:
+        """False to collect a body of JSON, a function to stream one that is too long, None for one of another kind."""
+        headers = list(message.headers.fields)
+        if "json" not in every(headers, b"content-type").lower() or not _decodable(every(headers, b"content-encoding")):
+            return None
+        self._begin, self._by_client = begin, by_client
+        length = first(headers, b"content-length") or b"0"
+        return self.let_pass(undecided=True) if length.isdigit() and int(length) > LIMIT else False
+
+    def let_pass(self, *, undecided: bool) -> Callable[[bytes], list[bytes]]:
+        """Begin the body that is collected after all, and return what passes its chunks on and has them recorded.
+
+        `undecided` tells whether it is too long to decide on.
+        """
+        begin, self._begin, by_client = self._begin, None, self._by_client
+
+        def opened(flow: Flow, _: int) -> None:
+            if begin:
+                begin(None)
+            body = flow.request if by_client else flow.response
+            if undecided and body:
+                body.undecided()
+
+        def pass_on(chunk: bytes) -> list[bytes]:
+            if chunk:
+                self._turns.feed(chunk, by_client=by_client)
+            return [chunk] if chunk else []
+
+        self._turns.add(opened)
+        return pass_on
+
+    async def request(self, flow: Any) -> Answer | None:
+        """Decide on the body of the request. Returns the answer to it where it must not be forwarded.
+
+        The flow is killed where a verdict closes the stream.
+        """
+        replies: list[Reply] = []
+
+        async def reply(answer: Reply) -> None:
+            replies.append(answer)
+
+        passes = await self._decide(flow.request, "client", reply)
+        self._turns.add(lambda recording, t: recording.request_ended(t))
+        if self._left or self._closed:
+            self.close(flow)
+        if passes or self._left or self._closed:
+            return None
+        answer = replies[0] if replies else None
+        body = answer.frame if answer else b""
+        headers = [(b"Content-Type", b"application/json")] if answer else []
+        headers.append((b"Content-Length", b"%d" % len(body)))
+
+        def answered(recording: Flow, t: int) -> None:
+            channel = recording.respond(t, 200 if answer else 202, "OK" if answer else "Accepted", headers, "mcpspy")
+            if answer:
+                channel.frame(body, t, gated={"by": answer.by})
+            recording.response_ended(t, switch=False)
+
+        self._record(answered)
+        return 200 if answer else 202, body, headers[:-1]
+
+    async def response(self, flow: Any) -> None:
+        """Decide on the body of the response. The flow is killed where a verdict closes the stream."""
+        passes = await self._decide(flow.response, "server", None)
+        if self._left or self._closed:
+            self.close(flow)
+        elif not passes:
+            flow.response.raw_content = b""
+            _set_length(flow.response, 0)
+
+    def close(self, flow: Any) -> None:
+        """End the flow, whose client is left without an answer, or without the rest of it."""
+        self._record(lambda recording, t: recording.end(t, "eof", "abort"))
+        if flow.killable:
+            flow.kill()
+
+    def open_socket(self, wake: Callable[[], None]) -> None:
+        """The flow has become a WebSocket; `wake` as of `GatedSocket`."""
+        self.socket = GatedSocket(self._gate, self._turns, self._session, self._say, wake)
+
+    def left(self) -> None:
+        """The client has left while a body was held."""
+        if self._passage:
+            self._left = True
+            self._passage.abandon()
+
+    def abandon(self) -> None:
+        """Record that nothing is forwarded of what is held."""
+        self.left()
+        if self.events:
+            self.events.abandon()
+        if self.socket:
+            self.socket.abandon()
+
+    async def _decide(self, message: Any, sender: str, reply: Callable[[Reply], Any] | None) -> bool:
+        """Decide on a whole body, wait where the verdict says so, and put the result into the message.
+
+        False where nothing of it is to be forwarded.
+        """
+        headers, body = list(message.headers.fields), message.raw_content or b""
+        encoding = every(headers, b"content-encoding")
+        plain = _plain(body, encoding)
+        flow = self._turns.flow
+        t = flow.origin.now()
+        facts = self._gate.facts(sender, "body", self._session)
+        verdict = self._gate.decide(plain, facts, t) if plain else PASS
+        if isinstance(verdict, Pass):
+            self.let_pass(undecided=verdict.undecided)(body)
+            return True
+        begin, self._begin = self._begin, None
+        self._turns.finish()  # so that the channel is the next that is recorded
+        sent = verdict.frames if isinstance(verdict, Send) else () if isinstance(verdict, Drop) else None
+        changes = None
+        if sent is not None and (sent or sender == "server"):
+            size = b"%d" % sum(len(coded(frame, encoding)) for frame in sent)
+            if first(headers, b"content-length") not in (None, size):
+                changes = {"sent": {"headers": [["content-length", size.decode()]]}, "by": verdict.by}
+        if begin:
+            begin(changes)
+        channel = flow.request if sender == "client" else flow.response
+        return channel is None or await self._wait(message, Piece(body, plain), channel, facts, verdict, reply, t)
+
+    async def _wait(
+        self,
+        message: Any,
+        piece: Piece,
+        channel: Body,
+        facts: Any,
+        verdict: Any,
+        reply: Callable[[Reply], Any] | None,
+        t: int,
+    ) -> bool:
+        out: list[bytes] = []
+        encoding = every(list(message.headers.fields), b"content-encoding")
+
+        async def write(forwarded: bytes) -> None:
+            out.append(forwarded)
+
+        passage = self._passage = Passage(
+            self._gate,
+            facts,
+            channel,
+            self._turns.flow.recording,
+            write,
+            self._say,
+            render=lambda frame, _: coded(frame, encoding),
+            reply=reply,
+        )
+        channel.decoded()
+        try:
+            await passage.take(piece, verdict, t)
+            await passage.drained()
+        finally:
+            passage.abandon()
+            self._passage = None
+        self._closed = passage.closed
+        if out:
+            message.raw_content = b"".join(out)
+            _set_length(message, len(message.raw_content))
+        return bool(out)
+
+
+def _decodable(encoding: str) -> bool:
+    """Whether a content coding can be undone, and applied again."""
+    decoder = Decoder(encoding)
+    return decoder.plain or (decoder.fault is None and encoder(encoding) is not None)
+
+
+def _plain(body: bytes, encoding: str) -> bytes | None:
+    """A body with its content coding undone; None where it is damaged, or decodes to too much."""
+    decoder = Decoder(encoding)
+    plain = b"".join(decoder.feed(body))
+    decoder.end()
+    return None if decoder.fault else plain
+
+
+def _set_length(message: Any, size: int) -> None:
+    """Correct the length of a body, where the head has one."""
+    if "content-length" in message.headers:
+        message.headers["content-length"] = str(size)
+
+
+def _without_length(message: Any) -> Fields:
+    """Take the length out of a head, whose body may become another. Returns `sent` and `by`."""
+    del message.headers["content-length"]
+    sent: list[Iterable[str | None]] = [["content-length", None]]
+    if message.http_version.startswith("HTTP/1"):
+        message.headers["transfer-encoding"] = "chunked"
+    return {"sent": {"headers": sent}, "by": "gate"}

@@ -1,0 +1,109 @@
+"""An event stream of `mitm` on its way through the gate: only verdicts that need no wait.
+
+mitmproxy asks for what goes on of a chunk when it comes, and never later. So a frame that a gate would hold passes at
+once as the verdict says for afterwards, and the user is told. An event that is too long passes undecided. A coded
+stream is decoded, and encoded again with a flush after each chunk.
+"""
+
+from collections.abc import Callable
+
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Pass, Reply, Send
+from mcpspy.recording.http_body import Body, Fields
+from mcpspy.relay.http.encoders import encoder
+from mcpspy.relay.http.gated_body import EventBlocks, Piece
+from mcpspy.relay.mitm.flow import Flow
+from mcpspy.relay.mitm.queue import Turns
+from mcpspy.wire.content_coding import Decoder
+
+Decided = tuple[Piece, "Pass | Send | Drop | CloseStream"]
+
+
+class GatedEvents:
+    """The `stream` of a response: called with each chunk, and with an empty one at the end."""
+
+    def __init__(self, gate: Gate, facts: Facts, turns: Turns, encoding: str, say: Callable[[str], None]) -> None:
+        self._gate = gate
+        self._facts = facts
+        self._turns = turns
+        self._say = say
+        self._decoder = Decoder(encoding)
+        self._encoder = None if self._decoder.plain else encoder(encoding)
+        self._blocks = EventBlocks(LIMIT)
+        self.closed = False
+        """Whether a verdict has ended the stream, or a content coding that cannot be undone any more."""
+        turns.add(lambda flow, _: flow.response.decoded() if flow.response else None)
+
+    def __call__(self, chunk: bytes) -> list[bytes]:
+        """What goes on now."""
+        plain = b"".join(self._decoder.feed(chunk))
+        out = self._take(self._blocks.feed(plain) if chunk else self._blocks.end())
+        if self._decoder.fault:
+            self.closed = True
+        if not chunk and self._encoder and not self.closed:
+            out += self._encoder.finish()
+        return [out] if out else []
+
+    def rest(self) -> list[bytes]:
+        """What goes on of an event that has not ended: the server has broken off."""
+        out = self._take(self._blocks.end())
+        return [out] if out else []
+
+    def abandon(self) -> None:
+        """Record the part of an event that has come: the client has left."""
+        body, now = self._turns.flow.response, self._turns.flow.origin.now()
+        for piece in self._blocks.end():
+            if body:
+                body.feed(piece.passes, now)
+
+    def _take(self, pieces: list[Piece]) -> bytes:
+        """Decide on the pieces, have them recorded after the forward, and return what is forwarded."""
+        t = self._turns.flow.origin.now()
+        decided: list[Decided] = []
+        out = b""
+        for piece in pieces:
+            if self.closed:
+                break
+            verdict = PASS if piece.frame is None else self._decide(piece.frame, t)
+            decided.append((piece, verdict))
+            if isinstance(verdict, Pass):
+                out += piece.passes
+            elif isinstance(verdict, Send):
+                out += b"".join(frame + piece.delimiter for frame in verdict.frames)
+            self.closed = isinstance(verdict, CloseStream)
+        if decided:
+            self._turns.add(lambda flow, t: _record(flow, decided, t))
+        return self._encoder.encode(out) if self._encoder and out else out
+
+    def _decide(self, frame: bytes, t: int) -> Pass | Send | Drop | CloseStream:
+        verdict = self._gate.decide(frame, self._facts, t)
+        if isinstance(verdict, Hold):
+            self._say(f"{verdict.by} cannot hold or delay events of a stream; they pass at once")
+            verdict = verdict.then
+        if isinstance(verdict, Reply):
+            self._say(f"{verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
+            return PASS
+        return verdict
+
+
+def _record(flow: Flow, decided: list[Decided], t: int) -> None:
+    """Record what was decided on a chunk that came at `t`."""
+    if flow.response:
+        for piece, verdict in decided:
+            _record_piece(flow.response, piece, verdict, t)
+
+
+def _record_piece(channel: Body, piece: Piece, verdict: Pass | Send | Drop | CloseStream, t: int) -> None:
+    if piece.frame is None:
+        if piece.undecided:
+            channel.undecided()
+        channel.feed(piece.passes, t)
+        return
+    frames = verdict.frames if isinstance(verdict, Send) else ()
+    gated: Fields = {}
+    if not isinstance(verdict, Pass):
+        gated = {"sent": frames[0] if frames else None, "by": verdict.by}
+    channel.frame(piece.frame, t, gated=gated)
+    for extra in frames[1:]:
+        channel.frame(extra, t, gated={"from": "mcpspy", "by": gated["by"]})

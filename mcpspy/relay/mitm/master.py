@@ -1,0 +1,130 @@
+"""The relay of `mitm`: mitmproxy between clients and the servers that they believe to dial.
+
+This module, `addon` and `layers` are the only ones that import mitmproxy (the extra `mcpspy[mitm]`; 11 on Python 3.11,
+12 and later elsewhere). They take of it what forwards: no script, view or store.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import mitmproxy.proxy.server  # type: ignore[import-not-found]
+from mitmproxy import certs
+from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
+from mitmproxy.master import Master  # type: ignore[import-not-found]
+from mitmproxy.options import Options  # type: ignore[import-not-found]
+from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
+
+from mcpspy.errors import UsageError
+from mcpspy.gate.gate import Gate
+from mcpspy.recording.recording import Clock, Recording
+from mcpspy.relay.mitm import layers
+from mcpspy.relay.mitm.addon import Interceptor, Settings
+from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
+from mcpspy.secrets.redactor import shown
+
+MODES = ("regular", "upstream", "reverse", "socks5", "local")
+_FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
+_KEY_SIZE = 2048
+
+__all__ = ["MODES", "Settings", "make", "run", "target"]
+
+
+def make(authority: Authority) -> None:
+    """Make the authority, unless it exists, with tight modes. Raises UsageError for one that cannot be used."""
+    folder = Path(authority.folder)
+    try:
+        authority.protect()
+        if not authority.exists():
+            with TemporaryDirectory(dir=folder) as draft:
+                certs.CertStore.create_store(Path(draft), BASENAME, _KEY_SIZE, "mcpspy", "mcpspy")
+                authority.adopt(draft)
+        authority.protect()
+        certs.CertStore.from_store(folder, BASENAME, _KEY_SIZE)
+    except OSError as error:
+        raise UsageError(f"cannot use the authority in {folder}: {error.strerror or error}") from None
+    except (ValueError, TypeError):  # the latter for a key with a password
+        raise UsageError(f"the authority in {folder} is damaged: move it away, and a new one is made") from None
+
+
+def target(mode: str) -> tuple[str, int] | None:
+    """The host and port that a reverse mode leads to; None for other modes. Raises UsageError for what is no mode."""
+    name = mode.partition(":")[0]
+    try:
+        if name not in MODES:
+            raise ValueError("there is none of that name")
+        spec = ProxyMode.parse(mode)
+    except ValueError as error:
+        modes = "regular, upstream:URL, reverse:URL (without a path), socks5, local or local:PROGRAM"
+        if "@" in mode:
+            raise UsageError(f"--mode {shown(mode)!r} cannot be used: a URL in it must not hold a password") from None
+        raise UsageError(f"--mode {mode!r} cannot be used ({error}); the modes are {modes}") from None
+    return spec.address if name == "reverse" else None
+
+
+async def run(
+    settings: Settings,
+    authority: Authority,
+    begin: Callable[[str, Clock], Recording],
+    ready: Callable[[int | None], None],
+    say: Callable[[str], None],
+    gate: Gate | None = None,
+) -> None:
+    """Relay until a signal comes.
+
+    `ready` gets the port that was taken, None in a mode without one. `gate` decides on JSON bodies, events and
+    messages of WebSockets. Raises UsageError where it cannot start.
+    """
+    make(authority)
+    with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
+        trusted = os.path.join(folder, "trusted.pem")
+        write_bundle(trusted, [settings.ca] if settings.ca else [])
+        await _relay(settings, authority, trusted, begin, ready, say, gate)
+
+
+async def _relay(
+    settings: Settings,
+    authority: Authority,
+    trusted: str,
+    begin: Callable[[str, Clock], Recording],
+    ready: Callable[[int | None], None],
+    say: Callable[[str], None],
+    gate: Gate | None,
+) -> None:
+    """Relay; `trusted` is a file of the certificates that servers may have."""
+    interceptor = Interceptor(settings, begin, ready, say, gate)
+    logging.getLogger().addHandler(interceptor.bugs)
+    master = Master(
+        Options(
+            confdir=authority.folder,
+            mode=[settings.mode],
+            listen_host=settings.host,
+            listen_port=settings.port,
+            allow_hosts=settings.hosts.patterns,
+            ssl_insecure=settings.insecure,
+            ssl_verify_upstream_trusted_ca=trusted,
+        )
+    )
+    master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
+    master.addons.add(proxyserver.Proxyserver(), interceptor)
+    master.options.update(keep_host_header=True)  # a reverse mode checks it
+    if "tcp_timeout" in master.options:  # since 12.2.1
+        master.options.update(tcp_timeout=_FOR_EVER)
+    else:
+        mitmproxy.proxy.server.TCP_TIMEOUT = _FOR_EVER
+    layers.install(gated=gate is not None)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        try:
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), master.shutdown)
+        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            continue
+    try:
+        await master.run()
+    finally:
+        interceptor.end()
+    if interceptor.failure:
+        raise interceptor.failure

@@ -1,0 +1,245 @@
+"""Requests and responses of JSON pass the gate of `mitm` before they are forwarded (DESIGN, section 6)."""
+
+import gzip
+import json
+
+import pytest
+
+from mcpspy.capture.records import Close, Frame, Open, Release
+from tests.relay.http.test_upstream import CALL
+from tests.relay.interception import certificate, gated, needs_mitmproxy
+from tests.relay.mitm.test_addon import ANSWER, POST, asked, chunk
+from tests.relay.stage import scripted
+
+__all__ = ["certificate"]  # a fixture
+
+pytestmark = needs_mitmproxy
+
+SECOND = 1_000_000_000
+CLIENT, SERVER = {"from": "client"}, {"from": "server"}
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%bContent-Length: %d\r\n\r\n"
+REQUEST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+RESULT = '{"result":{"a":1}}'
+
+
+def gate(action, name="g", **when):
+    return [{"name": name, "when": when, "action": action}]
+
+
+def lengths(head):
+    return [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
+
+
+async def answered(client, server, body=ANSWER, coding=b""):
+    """The head and the body that the client gets of a response of JSON."""
+    await server.send(HEAD % (coding, len(body)), body)
+    head = await client.head()
+    return head, await client.read(int(lengths(head)[0].split(b": ")[1]))
+
+
+@scripted
+async def test_what_no_gate_names_passes_as_it_came(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"drop": True}, method="never")) as there:
+        client, server, head = await asked(there)
+        assert (head, await server.read(len(CALL))) == (POST, CALL)
+        assert (await answered(client, server))[1] == ANSWER
+        records = await there.captured()
+    assert [(it.raw, it.by, it.held, it.undecided) for it in records if isinstance(it, Frame)] == [
+        (CALL, None, None, False),
+        (ANSWER, None, None, False),
+    ]
+    assert not any(it.by for it in records if isinstance(it, Open))
+    assert [it.how for it in records if isinstance(it, Close)] == ["eof", "eof"]
+
+
+@scripted
+async def test_a_changed_request_has_the_length_of_what_is_sent(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"send": '{"changed":true}'}, **CLIENT)) as there:
+        client, server, head = await asked(there)
+        assert lengths(head) == [b"content-length: 16"]
+        assert await server.read(16) == b'{"changed":true}'
+        assert (await answered(client, server))[1] == ANSWER
+        records = await there.captured()
+    opened, frame, *_ = records
+    assert (opened.sent, opened.by) == ({"headers": [["content-length", "16"]]}, "gate g")
+    assert (frame.raw, frame.sent, frame.by) == (CALL, b'{"changed":true}', "gate g")
+
+
+@scripted
+async def test_several_frames_stand_in_one_body(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"repeat": 2}, **CLIENT)) as there:
+        _, server, head = await asked(there)
+        assert lengths(head) == [b"content-length: %d" % (2 * len(CALL))]
+        assert await server.read(2 * len(CALL)) == CALL * 2
+        await there.captured()
+    first, second = there.records(Frame)
+    assert (first.sent, first.by, second.raw, second.sender) == (CALL, "gate g", CALL, "mcpspy")
+
+
+@scripted
+async def test_a_chunked_request_stays_so(tmp_path, certificate):
+    request = REQUEST + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(CALL[:9]) + chunk(CALL[9:]) + b"0\r\n\r\n"
+    async with gated(tmp_path, certificate, gate({"send": "[]"}, **CLIENT)) as there:
+        _, server, head = await asked(there, request)
+        assert b"Transfer-Encoding: chunked\r\n" in head
+        assert await server.until(b"0\r\n\r\n") == chunk(b"[]") + b"0\r\n\r\n"
+        await there.captured()
+    assert (there.frames(1), there.opens()[0].by) == ([CALL], None)
+
+
+@scripted
+async def test_a_coded_body_stays_coded(tmp_path, certificate):
+    packed = gzip.compress(ANSWER)
+    async with gated(tmp_path, certificate, gate({"send": "{}"}, **SERVER)) as there:
+        client, server, _ = await asked(there)
+        head, body = await answered(client, server, packed, b"Content-Encoding: gzip\r\n")
+        assert b"Content-Encoding: gzip\r\n" in head
+        assert gzip.decompress(body) == b"{}"
+        await there.captured()
+    frame = there.records(Frame)[1]
+    assert (frame.raw, frame.sent, frame.by) == (ANSWER, b"{}", "gate g")
+
+
+@scripted
+async def test_a_dropped_request_is_accepted_and_goes_no_further(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"drop": True}, method="ping")) as there:
+        client = await there.client()
+        for _ in range(2):  # the connection goes on
+            await client.send(POST + CALL)
+            head = await client.head()
+            assert (head.startswith(b"HTTP/1.1 202 Accepted\r\n"), lengths(head)) == (True, [b"content-length: 0"])
+        records = await there.captured()
+        assert await (await there.server()).rest() == b""
+    frames = [it for it in records if isinstance(it, Frame)]
+    assert [(it.raw, it.dropped, it.by) for it in frames] == [(CALL, True, "gate g")] * 2
+    responses = [it for it in records if isinstance(it, Open) and it.role == "response"]
+    assert [(it.sender, it.head["status"]) for it in responses] == [("mcpspy", 202)] * 2
+    assert [it.how for it in records if isinstance(it, Close)] == ["eof"] * 4
+
+
+@scripted
+async def test_an_answered_request_never_reaches_the_server(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"answer": RESULT}, method="ping")) as there:
+        client = await there.client()
+        await client.send(POST + CALL)
+        head = await client.head()
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b"content-type: application/json\r\n" in head.lower()
+        body = await client.read(int(lengths(head)[0].split(b": ")[1]))
+        server = await there.server()  # mitmproxy dials before it has a request
+        assert json.loads(body) == {"jsonrpc": "2.0", "id": json.loads(CALL)["id"], "result": {"a": 1}}
+        await there.captured()
+        assert await server.rest() == b""
+    question, answer = there.records(Frame)
+    assert (question.raw, question.dropped, question.by) == (CALL, True, "gate g")
+    assert (answer.raw, answer.by, there.opens()[1].sender) == (body, "gate g", "mcpspy")
+
+
+@scripted
+async def test_a_closing_gate_closes_the_connection(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"close": True}, **CLIENT)) as there:
+        client = await there.client()
+        await client.send(POST + CALL)
+        assert await client.rest() == b""
+        records = await there.captured()
+    assert [it.dropped for it in records if isinstance(it, Frame)] == [True]
+    assert not any(isinstance(it, Open) and it.role == "response" for it in records)
+
+
+@pytest.mark.parametrize("action", [{"delay": SECOND // 20}, {"hold": SECOND // 20}])
+@pytest.mark.parametrize("sender", ["client", "server"])
+@scripted
+async def test_a_held_body_goes_when_its_time_has_come(tmp_path, certificate, action, sender):
+    async with gated(tmp_path, certificate, gate(action, **{"from": sender})) as there:
+        client, server, head = await asked(there)
+        assert (head, await server.read(len(CALL))) == (POST, CALL)
+        assert (await answered(client, server))[1] == ANSWER
+        await there.captured()
+    (release,) = there.records(Release)
+    frame = next(it for it in there.records(Frame) if it.held)
+    assert (frame.raw, frame.held, frame.by) == (CALL if sender == "client" else ANSWER, 1, "gate g")
+    assert (release.held, release.how) == (1, "delayed" if "delay" in action else "expired")
+    assert release.t - frame.t >= SECOND // 20
+
+
+@scripted
+async def test_a_delayed_change_is_what_is_sent(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"delay": SECOND // 50, "send": "[]"}, **CLIENT)) as there:
+        _, server, head = await asked(there)
+        assert (lengths(head), await server.read(2)) == ([b"content-length: 2"], b"[]")
+        await there.captured()
+    (release,) = there.records(Release)
+    assert (release.how, release.sent, release.by) == ("delayed", b"[]", "gate g")
+
+
+@scripted
+async def test_a_held_request_holds_up_no_other(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="ping")) as there:
+        held = await there.client()
+        await held.send(POST + CALL)
+        unasked = await there.server()  # dialled before there is a request
+        other = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+        client, server, _ = await asked(there, REQUEST + b"Content-Length: %d\r\n\r\n" % len(other) + other)
+        assert await server.read(len(other)) == other
+        assert (await answered(client, server))[1] == ANSWER
+        await there.captured()
+        assert await unasked.rest() == b""
+    assert [(it.how, it.dropped) for it in there.records(Release)] == [("closed", True)]
+
+
+@scripted
+async def test_a_changed_response_has_the_length_of_what_is_sent(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"send": "{}"}, method="ping", kind="response")) as there:
+        client, server, _ = await asked(there)
+        head, body = await answered(client, server, ANSWER)
+        assert (lengths(head), body) == ([b"content-length: 2"], b"{}")
+        await there.captured()
+    assert there.opens()[1].sent == {"headers": [["content-length", "2"]]}
+    assert there.records(Frame)[1].sent == b"{}"
+
+
+@scripted
+async def test_a_dropped_response_has_no_body(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"drop": True}, **SERVER)) as there:
+        client, server, _ = await asked(there)
+        head, body = await answered(client, server)
+        assert (lengths(head), body) == ([b"content-length: 0"], b"")
+        await there.captured()
+    assert there.records(Frame)[1].dropped
+
+
+@scripted
+async def test_a_closed_response_does_not_look_finished(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"close": True}, **SERVER)) as there:
+        client, server, _ = await asked(there)
+        await server.send(HEAD % (b"", len(ANSWER)), ANSWER)
+        assert await client.rest() == b""
+        records = await there.captured()
+    assert [it.dropped for it in records if isinstance(it, Frame)] == [False, True]
+    assert there.how() == {1: "eof", 2: "abort"}
+
+
+@scripted
+async def test_a_gate_with_a_bug_lets_frames_pass_and_is_reported_once(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"drop": True}, name="raises")) as there:
+        client, server, _ = await asked(there)
+        assert await server.read(len(CALL)) == CALL
+        assert (await answered(client, server))[1] == ANSWER
+        await there.captured()
+    assert there.frames(1) + there.frames(2) == [CALL, ANSWER]
+    assert there.mitm.said().count("gate raises failed") == 1
+
+
+@scripted
+async def test_what_was_held_before_mcp_was_recognised_is_in_the_capture(tmp_path, certificate):
+    """M-04: neither the heads nor the request are a sign of MCP; its response is."""
+    odd = b'{"id":1}'
+    async with gated(tmp_path, certificate, gate({"delay": SECOND // 50}, **CLIENT)) as there:
+        client, server, _ = await asked(there, REQUEST + b"Content-Length: %d\r\n\r\n" % len(odd) + odd)
+        assert await server.read(len(odd)) == odd
+        assert (await answered(client, server))[1] == ANSWER
+        await there.captured()
+    frame, answer = there.records(Frame)
+    (release,) = there.records(Release)
+    assert (frame.raw, frame.held, frame.by, answer.raw) == (odd, 1, "gate g", ANSWER)
+    assert (release.held, release.how) == (1, "delayed")

@@ -1,0 +1,178 @@
+"""Event streams pass the gate of `mitm`, which cannot wait there (DESIGN, section 6)."""
+
+import zlib
+
+import pytest
+
+from mcpspy.capture.records import Frame, Release
+from tests.relay.interception import certificate, gated, needs_mitmproxy
+from tests.relay.mitm.test_addon import EVENTS, asked, chunk
+from tests.relay.stage import scripted
+
+__all__ = ["certificate"]  # a fixture
+
+pytestmark = needs_mitmproxy
+
+SECOND = 1_000_000_000
+EVENT = b'id: %d\ndata: {"jsonrpc":"2.0","method":"notifications/%b"}\n\n'
+A, B, C = EVENT % (1, b"a"), EVENT % (2, b"b"), EVENT % (3, b"c")
+
+
+def gate(action, method="notifications/b"):
+    return [{"name": "g", "when": {"method": method}, "action": action}]
+
+
+@pytest.mark.parametrize(
+    ("action", "sent"),
+    [
+        ({"send": "data: x"}, [b"data: x"]),
+        ({"send": ["data: x", "data: y"]}, [b"data: x", b"data: y"]),
+        ({"repeat": 2}, [B[:-1], B[:-1]]),
+        ({"drop": True}, []),
+    ],
+)
+@scripted
+async def test_an_event_is_replaced_repeated_or_dropped(tmp_path, certificate, action, sent):
+    """An event that came whole goes at once; one goes with its blank line."""
+    async with gated(tmp_path, certificate, gate(action)) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(A), chunk(B[:20]))
+        await client.head()
+        assert await client.read(len(chunk(A))) == chunk(A)
+        await server.send(chunk(B[20:]), chunk(C), b"0\r\n\r\n")
+        body = (await client.until(b"\r\n0\r\n\r\n")).replace(b"\r\n0\r\n\r\n", b"")
+        await there.captured()
+    assert body == b"".join(chunk(part) for part in (b"".join(event + b"\n" for event in sent), C) if part)[:-2]
+    frames = there.records(Frame)[1:]
+    changed = frames[1]
+    assert (changed.raw, changed.dropped, changed.by) == (B[:-1], not sent, "gate g")
+    assert [(it.raw, it.sender) for it in frames[2:-1]] == [(part, "mcpspy") for part in sent[1:]]
+    assert there.how() == {1: "eof", 2: "eof"}
+
+
+@scripted
+async def test_a_closing_gate_breaks_the_stream_off(tmp_path, certificate):
+    """The client is left without the last chunk, and the server learns it at once (H-05)."""
+    async with gated(tmp_path, certificate, gate({"close": True})) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(A), chunk(B))
+        await client.head()
+        assert await client.rest() == chunk(A)
+        assert await server.gone() in ("eof", "reset")
+        await there.captured()
+    assert [it.dropped for it in there.records(Frame)] == [False, False, True]
+    assert there.how() == {1: "eof", 2: "abort"}
+
+
+@pytest.mark.parametrize("action", [{"hold": 60 * SECOND}, {"delay": 60 * SECOND}])
+@scripted
+async def test_what_would_be_held_passes_at_once_and_is_said_once(tmp_path, certificate, action):
+    async with gated(tmp_path, certificate, gate(action)) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(B))
+        await client.head()
+        assert await client.read(len(chunk(B))) == chunk(B)
+        await server.send(chunk(B))
+        assert await client.read(len(chunk(B))) == chunk(B)
+        await there.captured()
+    assert [it.by for it in there.records(Frame)] == [None] * 3
+    assert not there.records(Release)
+    assert there.mitm.said().count("gate g cannot hold or delay events of a stream; they pass at once") == 1
+
+
+@scripted
+async def test_a_delayed_change_is_made_at_once(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"delay": 60 * SECOND, "send": "data: x"})) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(B))
+        await client.head()
+        assert await client.read(len(chunk(b"data: x\n"))) == chunk(b"data: x\n")
+        await there.captured()
+    assert there.records(Frame)[1].sent == b"data: x"
+
+
+@scripted
+async def test_an_answer_to_a_server_passes_and_is_said_once(tmp_path, certificate):
+    question = b'data: {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}\n\n'
+    async with gated(tmp_path, certificate, gate({"answer": '{"result":{}}'}, "sampling/*")) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(question), chunk(question))
+        await client.head()
+        assert await client.read(2 * len(chunk(question))) == chunk(question) * 2
+        await there.captured()
+    assert there.mitm.said().count("gate g cannot answer a server over HTTP") == 1
+
+
+@scripted
+async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_path, certificate):
+    """H-04, H-11."""
+    coder, decoder = zlib.compressobj(wbits=31), zlib.decompressobj(31)
+    async with gated(tmp_path, certificate, gate({"send": "data: x"})) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"Content-Encoding: gzip\r\n")
+        assert b"Content-Encoding: gzip\r\n" in await client.head()
+        for event, passed in ((A, A), (B, b"data: x\n")):
+            await server.send(chunk(coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH)))
+            size = int(await client.until(b"\r\n"), 16)
+            assert decoder.decompress((await client.read(size + 2))[:-2]) == passed
+        await server.send(chunk(coder.flush()), b"0\r\n\r\n")
+        size = int(await client.until(b"\r\n"), 16)
+        decoder.decompress((await client.read(size + 2))[:-2])
+        assert await client.read(5) == b"0\r\n\r\n"
+        assert decoder.eof
+        await there.captured()
+    frames = there.records(Frame)[1:]
+    assert [(it.raw, it.sent) for it in frames] == [(A[:-1], None), (B[:-1], b"data: x")]
+
+
+@scripted
+async def test_a_stream_with_a_length_gets_none(tmp_path, certificate):
+    body = A + B
+    async with gated(tmp_path, certificate, gate({"drop": True})) as there:
+        client, server, _ = await asked(there)
+        await server.send(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(body), body
+        )
+        head = (await client.head()).lower()
+        assert b"content-length" not in head
+        assert b"transfer-encoding: chunked\r\n" in head
+        assert await client.until(b"0\r\n\r\n") == chunk(A) + b"0\r\n\r\n"
+        await there.captured()
+    response = there.opens()[1]
+    assert (response.sent, response.by) == ({"headers": [["content-length", None]]}, "gate")
+
+
+@scripted
+async def test_an_event_that_is_too_long_passes_undecided(tmp_path, certificate):
+    long = b'data: {"jsonrpc":"2.0","method":"notifications/b","params":"%b"}\n\n' % (b"x" * (1 << 20))
+    async with gated(tmp_path, certificate, gate({"drop": True})) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(A), chunk(long), chunk(B), chunk(C))
+        await client.head()
+        body = b""
+        while not body.endswith(C):
+            size = int(await client.until(b"\r\n"), 16)
+            body += (await client.read(size + 2))[:-2]
+        assert body == A + long + C
+        await there.captured()
+    frames = there.records(Frame)[1:]
+    assert [(it.undecided, it.dropped) for it in frames] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+@scripted
+async def test_the_beginning_of_an_event_goes_on_when_the_server_breaks_off(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"drop": True})) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(A), chunk(b"data: 1"))
+        await client.head()
+        assert await client.read(len(chunk(A))) == chunk(A)
+        server.writer.transport.abort()
+        assert await client.rest() == chunk(b"data: 1")
+        await there.captured()
+    assert [(it.raw, it.cut) for it in there.records(Frame)][1:] == [(A[:-1], False), (b"data: 1", True)]
+    assert there.how()[2] == "reset"

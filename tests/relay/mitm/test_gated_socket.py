@@ -1,0 +1,213 @@
+"""Messages of a WebSocket pass the gate of `mitm`, each direction for itself (DESIGN, section 6)."""
+
+import json
+
+import pytest
+
+from mcpspy.capture.records import Close, Frame, Release
+from tests.relay.interception import certificate, gated, needs_mitmproxy
+from tests.relay.mitm.test_addon import ASK, GRANT, MASK, asked
+from tests.relay.stage import scripted
+from tests.wire.test_websocket import frame
+
+__all__ = ["certificate"]  # a fixture
+
+pytestmark = needs_mitmproxy
+
+SECOND = 1_000_000_000
+CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}'
+RESULT = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+PING = b'{"jsonrpc":"2.0","id":9,"method":"ping"}'
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/%d"}'
+
+
+def gate(action, **when):
+    return [{"name": "g", "when": when, "action": action}]
+
+
+class Socket:
+    """Both ends of a WebSocket after its handshake."""
+
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+
+    async def say(self, payload, op=None, **rest):
+        await self.client.send(frame(payload, op, mask=MASK, **rest))
+
+    async def tell(self, payload, op=None, **rest):
+        await self.server.send(frame(payload, op, **rest))
+
+    async def heard(self, peer):
+        """The next message or part of one that a peer gets: its first byte, and its payload."""
+        first, size = await peer.read(2)
+        masked, size = size & 0x80, size & 0x7F
+        if size > 125:
+            size = int.from_bytes(await peer.read(2 if size == 126 else 8))
+        mask = await peer.read(4) if masked else b"\0" * 4
+        return first, bytes(byte ^ mask[at % 4] for at, byte in enumerate(await peer.read(size)))
+
+    async def at_server(self):
+        return (await self.heard(self.server))[1]
+
+    async def at_client(self):
+        return (await self.heard(self.client))[1]
+
+
+async def opened(there):
+    client, server, _ = await asked(there, ASK)
+    await server.send(GRANT)
+    assert (await client.head()).startswith(b"HTTP/1.1 101 ")
+    return Socket(client, server)
+
+
+@scripted
+async def test_what_no_gate_names_passes_as_it_came(tmp_path, certificate):
+    """Fragments of a message stay."""
+    async with gated(tmp_path, certificate, gate({"drop": True}, method="never")) as there:
+        socket = await opened(there)
+        await socket.say(CALL[:20], final=False)
+        await socket.say(CALL[20:], "continuation")
+        assert [await socket.heard(socket.server) for _ in range(2)] == [(0x01, CALL[:20]), (0x80, CALL[20:])]
+        await socket.tell(b"\xff\0", "binary")
+        assert await socket.heard(socket.client) == (0x82, b"\xff\0")
+        await socket.tell(b"alive", "ping")
+        assert await socket.heard(socket.client) == (0x89, b"alive")
+        await there.captured()
+    assert [(it.raw, it.op, it.by, it.held) for it in there.records(Frame)] == [
+        (CALL, None, None, None),
+        (b"\xff\0", "binary", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("action", "sent"),
+    [({"send": ["a", "b"]}, [b"a", b"b"]), ({"repeat": 2}, [CALL, CALL]), ({"drop": True}, [])],
+)
+@scripted
+async def test_a_message_is_replaced_repeated_or_dropped(tmp_path, certificate, action, sent):
+    async with gated(tmp_path, certificate, gate(action, method="tools/*")) as there:
+        socket = await opened(there)
+        await socket.say(CALL)
+        await socket.say(PING)
+        assert [await socket.at_server() for _ in range(len(sent) + 1)] == [*sent, PING]
+        await there.captured()
+    first, *rest = there.records(Frame)
+    assert (first.raw, first.sent, first.dropped, first.by) == (CALL, sent[0] if sent else None, not sent, "gate g")
+    assert [(it.raw, it.sender) for it in rest] == [*((raw, "mcpspy") for raw in sent[1:]), (PING, None)]
+
+
+@scripted
+async def test_a_long_message_that_was_changed_is_one_frame(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"send": "x" * 9000}, **{"from": "server"})) as there:
+        socket = await opened(there)
+        await socket.tell(RESULT)
+        assert await socket.heard(socket.client) == (0x81, b"x" * 9000)
+
+
+@scripted
+async def test_a_message_is_answered_in_the_place_of_the_server(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"answer": '{"result":{}}'}, method="tools/*")) as there:
+        socket = await opened(there)
+        await socket.say(CALL)
+        assert json.loads(await socket.at_client()) == json.loads(RESULT)
+        await there.captured()
+    asked_, answer = there.records(Frame)
+    assert (asked_.raw, asked_.dropped, asked_.by) == (CALL, True, "gate g")
+    assert (answer.ch, answer.sender, answer.by) == (4, "mcpspy", "gate g")
+
+
+@scripted
+async def test_a_closing_gate_closes_both_connections(tmp_path, certificate):
+    async with gated(tmp_path, certificate, gate({"close": True}, method="tools/*")) as there:
+        socket = await opened(there)
+        await socket.say(PING)
+        assert await socket.at_server() == PING
+        await socket.say(CALL)
+        assert await socket.client.rest() == b""
+        assert await socket.server.rest() == b""
+        await there.captured()
+    assert [it.dropped for it in there.records(Frame)] == [False, True]
+    assert [it.how for it in there.records(Close)][2:] == ["abort", "abort"]
+
+
+@scripted
+async def test_one_direction_is_held_while_the_other_goes_on(tmp_path, certificate):
+    """Order is kept in the one that is held, and a ping overtakes."""
+    async with gated(tmp_path, certificate, gate({"hold": 2 * SECOND}, method="tools/*")) as there:
+        socket = await opened(there)
+        await socket.say(CALL)
+        await socket.say(NOTE % 1)
+        await socket.say(NOTE % 2)
+        for number in range(3):
+            await socket.tell(NOTE % number)
+            assert await socket.at_client() == NOTE % number
+        await socket.say(PING)
+        await socket.say(b"alive", "ping")
+        assert [await socket.at_server() for _ in range(2)] == [PING, b"alive"]
+        assert [await socket.at_server() for _ in range(3)] == [CALL, NOTE % 1, NOTE % 2]
+        await socket.say(NOTE % 3)
+        assert await socket.at_server() == NOTE % 3
+        await there.captured()
+    client = [it for it in there.records(Frame) if it.ch == 3]
+    assert [it.held for it in client] == [1, 2, 3, None, None]
+    releases = there.records(Release)
+    assert [(it.held, it.how) for it in releases] == [(1, "expired"), (2, "delayed"), (3, "delayed")]
+    assert releases[0].t - client[0].t >= 2 * SECOND
+    passed = [it.t for it in there.records(Frame) if it.ch == 4]
+    assert len(passed) == 3
+    assert max(passed) < releases[0].t
+
+
+@scripted
+async def test_a_message_that_is_released_does_not_enter_another(tmp_path, certificate):
+    """Half of a message has come when the one before it goes."""
+    async with gated(tmp_path, certificate, gate({"delay": SECOND // 5}, method="tools/*")) as there:
+        socket = await opened(there)
+        await socket.say(CALL)
+        half = NOTE % 1
+        await socket.say(half[:9], final=False)
+        assert await socket.at_server() == CALL
+        await socket.say(half[9:], "continuation")
+        parts = [await socket.at_server() for _ in range(2)]
+        assert b"".join(parts) == half
+        await there.captured()
+    assert [it.raw for it in there.records(Frame)] == [CALL, half]
+
+
+@pytest.mark.parametrize("ending", ["close", "abort"])
+@scripted
+async def test_what_a_client_has_said_goes_before_it_closes(tmp_path, certificate, ending):
+    gates = gate({"hold": 60 * SECOND}, method="tools/*") + gate({"hold": 60 * SECOND}, **{"from": "server"})
+    async with gated(tmp_path, certificate, gates) as there:
+        socket = await opened(there)
+        await socket.tell(RESULT)
+        await there.recorded(lambda it: isinstance(it, Frame) and it.raw == RESULT)
+        await socket.say(CALL)
+        await there.recorded(lambda it: isinstance(it, Frame) and it.raw == CALL)
+        if ending == "close":
+            await socket.say((1000).to_bytes(2) + b"done", "close")
+        else:
+            socket.client.abort()
+        assert await socket.at_server() == CALL
+        assert await socket.server.gone() in ("eof", "reset")
+        await there.captured()
+    releases = {it.held: (it.how, it.dropped) for it in there.records(Release)}
+    assert releases == {1: ("closed", True), 2: ("closed", False)}
+
+
+@scripted
+async def test_a_message_that_is_too_long_passes_undecided(tmp_path, certificate):
+    long = b"x" * ((1 << 20) + 1)
+    async with gated(tmp_path, certificate, gate({"drop": True})) as there:
+        socket = await opened(there)
+        await socket.say(CALL)
+        await socket.say(long)
+        heard = b""
+        while len(heard) < len(long):
+            heard += await socket.at_server()
+        assert heard == long
+        await there.captured()
+    assert [(it.raw == long, it.undecided, it.dropped) for it in there.records(Frame)] == [
+        (False, False, True),
+        (True, True, False),
+    ]
