@@ -13,7 +13,7 @@ import pytest
 
 from tests import limits
 from tests.peers import prepare
-from tests.relay.interception import certificate, intercepting, needs_mitmproxy
+from tests.relay.interception import COLD, certificate, intercepting, needs_mitmproxy
 
 __all__ = ["certificate"]  # a fixture
 
@@ -138,7 +138,7 @@ def test_a_mode_that_this_platform_lacks_is_one_line(tmp_path):
 )
 def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, url, next_step):
     allow = () if mode.startswith("reverse") else ("--allow", "127.0.0.1")
-    with intercepting(tmp_path, *allow, "--mode", mode) as mitm:
+    with intercepting(tmp_path, *allow, "--mode", mode, program=COLD) as mitm:
         assert mitm.url.startswith(url)
         line = mitm.says("recording what is MCP of 127.0.0.1")
         assert line.endswith(next_step.format(place=mitm.place))
@@ -178,12 +178,12 @@ def test_others_on_the_network_are_warned_of(tmp_path):
 @needs_mitmproxy
 def test_it_listens_soon(tmp_path):
     """Issue 10: the best of a few, for other work may hold it up; its first start makes the keys."""
-    with intercepting(tmp_path, "--allow", "h"):
+    with intercepting(tmp_path, "--allow", "h", program=COLD):
         pass
     best = LIMIT
     for _ in range(3):
         before = time.monotonic()
-        with intercepting(tmp_path, "--allow", "h"):
+        with intercepting(tmp_path, "--allow", "h", program=COLD):
             best = min(best, time.monotonic() - before)
     assert best < SECONDS
 

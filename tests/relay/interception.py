@@ -12,12 +12,15 @@ import pytest
 
 from tests import limits
 from tests.peers import prepare
+from tests.relay import warm
 from tests.relay.harness import LIMIT, until
 from tests.relay.http.test_upstream import certificate
 from tests.relay.stage import Peer, Stage
 
 __all__ = ["certificate"]  # a fixture
 
+COLD = ("-m", "mcpspy")
+"""The program of a start from nothing."""
 READY = prepare.ready("mitm")
 GATED = Path(__file__).with_name("gated_mitm.py").read_text()  # its environment lacks what `tests` imports
 needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is missing: python tests/peers/prepare.py")
@@ -26,13 +29,17 @@ needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is 
 class Mitm:
     """A running `mcpspy mitm`, with a home of its own."""
 
-    def __init__(self, home: Path, *options: str, program: tuple[str, ...] = ("-m", "mcpspy")) -> None:
+    def __init__(self, home: Path, *options: str, program: tuple[str, ...] | None = None) -> None:
         self.home = home
         self.environ = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         self._err = home / "stderr"
-        command = [prepare.python("mitm"), *program, "mitm", "--listen", "127.0.0.1:0", *options]
+        arguments = ["mitm", "--listen", "127.0.0.1:0", *options]
         with self._err.open("w") as err:
-            self.process = limits.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, env=self.environ)
+            if program is None and warm.CAN:
+                self.process = warm.Child(arguments, self.environ, err)
+            else:
+                command = [prepare.python("mitm"), *(program or COLD), *arguments]
+                self.process = limits.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, env=self.environ)
         self.url = self.process.stdout.readline().strip()
 
     @property
