@@ -7,6 +7,7 @@ from aiohttp import web
 from textual_serve.server import Server
 
 from mcpspy.tui.textual_serve_internals import Service, application_of
+from tests import limits
 
 
 async def ignore(*_): ...
@@ -24,7 +25,7 @@ def test_a_service_runs_its_words_without_a_shell():
         assert service.process is None
         process = await service._open_app_process(80, 24)
         assert service.process is process
-        out, _ = await process.communicate()
+        out, _ = await asyncio.wait_for(process.communicate(), limits.LIMIT)
         return out
 
     assert asyncio.run(run()).split() == [b"80", b"$HOME"]
