@@ -328,17 +328,20 @@ def test_values_in_a_schema_weigh_nothing():
 def listener():
     """A local port that hangs up; `hits()` is how many have connected to it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        hung_up = []
+        seen, own = [], []
 
         def hang_up():
             with contextlib.suppress(OSError):  # it is closed
                 while True:
-                    hung_up.append(server.accept()[0].close())
+                    connection, address = server.accept()
+                    seen.append(address)
+                    connection.close()
 
         def hits():
             with socket.create_connection(server.getsockname(), 60) as last:
-                last.recv(1)  # whoever came before has been counted
-            return len(hung_up) - 1
+                own.append(last.getsockname())
+                last.recv(1)  # whoever came before has been seen
+            return len(seen) - len(own)
 
         threading.Thread(target=hang_up, daemon=True).start()
         yield server.getsockname()[1], hits
@@ -361,4 +364,4 @@ def test_nothing_is_fetched_by_whatever_code(listener):
     assert hits() == 0
     with pytest.raises((ValueError, jsonschema_rs.ValidationError)):
         jsonschema_rs.Draft202012Validator({"$ref": url})  # without our retriever, for comparison
-    assert hits() > 1
+    assert hits() >= 1
