@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,11 @@ def running(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state not in "ZX"
+
+
+def to_us(number: int) -> None:
+    """Send a signal to the main thread: one to the process may be taken by a thread of those who run the tests."""
+    signal.pthread_kill(threading.main_thread().ident, number)
 
 
 def status(pid: int, key: str) -> str:

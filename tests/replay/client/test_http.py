@@ -1,6 +1,5 @@
 import itertools
 import json
-import os
 import signal
 import socket
 import threading
@@ -19,6 +18,7 @@ from mcpspy.replay.compare.sessions import FINE, Rules
 from mcpspy.replay.run import replay
 from mcpspy.replay.script.turns import read
 from mcpspy.wire.jsonrpc import Id, parse
+from tests.relay.harness import to_us
 from tests.replay.mock.test_http import GREEN, SAMPLE, SESSION
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.replay.webs import LIMIT, served
@@ -167,7 +167,7 @@ def test_a_signal_to_us_ends_the_proxy(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         link = _link(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", tmp_path)
         player = threading.Thread(
-            target=lambda: (os.kill(os.getpid(), signal.SIGINT), link.heard.get(timeout=LIMIT), link.close()),
+            target=lambda: (to_us(signal.SIGINT), link.heard.get(timeout=LIMIT), link.close()),
             daemon=True,
         )
         player.start()

@@ -11,7 +11,7 @@ from mcpspy.errors import CaptureError, SpawnError
 from mcpspy.replay import streams
 from mcpspy.replay.client import stdio
 from mcpspy.replay.client.stdio import Ended, Link, signals_restored
-from tests.relay.harness import python, running, until
+from tests.relay.harness import python, running, to_us, until
 
 LIMIT = 30  # seconds
 
@@ -103,9 +103,7 @@ def test_a_signal_to_us_ends_the_server(tmp_path, monkeypatch):
     monkeypatch.setattr(stdio, "PATIENCE", 0.1)
     session = start(tmp_path, "import signal; print('ready', flush=True); signal.pause()")
     assert heard(session) == b"ready"
-    player = threading.Thread(
-        target=lambda: (os.kill(os.getpid(), signal.SIGINT), heard(session), session.close()), daemon=True
-    )
+    player = threading.Thread(target=lambda: (to_us(signal.SIGINT), heard(session), session.close()), daemon=True)
     player.start()
     session.wait()
     player.join(LIMIT)
@@ -119,7 +117,7 @@ def test_a_second_signal_does_not_wait(tmp_path, monkeypatch):
 
     def play():
         for _ in range(2):
-            os.kill(os.getpid(), signal.SIGTERM)
+            to_us(signal.SIGTERM)
             heard(session)
 
     player = threading.Thread(target=play, daemon=True)
