@@ -4,10 +4,12 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from unittest.mock import patch
 
 from rich.segment import Segment
 from textual.app import App
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -48,22 +50,25 @@ async def settled(app: App) -> None:
 
     Textual's own waits until its process has little to do: 40 ms for a key, and up to a second while there is work.
     """
+    calm = 0
     for _ in range(_ROUNDS):
-        calm = not any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
-        await _answered(app)
-        app._check_resize()
-        screen = app._screen_stack[-1] if app._screen_stack else None
-        if screen and (screen._callbacks or screen._dirty_widgets or screen._layout_required):
-            screen._on_timer_update()
-        elif calm:
+        nodes = [app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True))]
+        calm = 0 if any(node.message_queue_size for node in nodes) else calm + 1
+        if calm == 2 or not app.screen_stack:
             break
+        await _answered(nodes)
+        drawn = asyncio.Event()
+        if app.screen.call_after_refresh(drawn.set):
+            with suppress(TimeoutError):  # a screen that is being taken down answers no more
+                async with asyncio.timeout(0.1):
+                    await drawn.wait()
 
 
-async def _answered(app: App) -> None:
+async def _answered(nodes: list[MessagePump]) -> None:
     """Let every part of the application come to the end of what waits for it now."""
     await asyncio.sleep(0)  # what came from other threads
     reached = set()
-    asked = [pump for pump in (app, *app._registry) if pump.call_later(lambda pump=pump: reached.add(pump))]
+    asked = [pump for pump in nodes if pump.call_later(lambda pump=pump: reached.add(pump))]
     while any(pump.is_running and pump not in reached for pump in asked):  # noqa: ASYNC110 (one may end before)
         await asyncio.sleep(0)
 
@@ -76,9 +81,14 @@ async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the 
         await pilot.pause(0.01)
 
 
+def strips(app: App) -> list[Strip]:
+    """The screen as it is drawn, line by line. Textual tells the text of a screen by a private name only."""
+    return app.screen._compositor.render_strips()
+
+
 def lines(app: App) -> list[str]:
-    """The screen, line by line."""
-    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+    """The screen as text, line by line."""
+    return [strip.text.rstrip() for strip in strips(app)]
 
 
 def on_screen(pilot: Pilot, text: str) -> Callable[[], bool]:

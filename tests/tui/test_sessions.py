@@ -8,7 +8,8 @@ from threading import Event, Thread
 import pytest
 from rich.cells import cell_len
 
-from mcpspy.tui.model.commands import ANYWHERE, COMMANDS
+from mcpspy.tui.model.commands import ANYWHERE
+from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session.views.timeline import TimelineRows
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, begin, capture, finish, record

@@ -1,0 +1,128 @@
+"""The main screens as they look, compared with the pictures in `snapshots/`.
+
+A change of looks is reviewed as a change of these files, which a browser shows. To write them anew:
+
+    MCPSPY_RENEW=1 pytest tests/tui/test_snapshots.py
+"""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.timelines import CAPTURES
+from tests.tui.screen import on_screen, opened, play, sessions, until
+from tests.tui.svg import drawn
+
+FOLDER = Path(__file__).parent / "snapshots"
+STDIO, HTTP, SAMPLING = "field-stdio", "http-python2-2026-07-28", "full-python1-2025-06-18"
+SIZE = (100, 30)
+
+
+@pytest.fixture
+def captures(tmp_path, monkeypatch):
+    """Three golden captures in `captures/` of the current directory, which began 3, 4 and 5 days ago."""
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for days, name in enumerate((STDIO, HTTP, SAMPLING), 3):
+        header, rest = (CAPTURES / f"{name}.jsonl").read_bytes().split(b"\n", 1)
+        started = datetime.now(UTC) - timedelta(days=days, hours=12)
+        header = json.dumps(json.loads(header) | {"started": started.strftime("%Y-%m-%dT%H:%M:%S.000000Z")})
+        (folder / f"{name}.jsonl").write_bytes(header.encode() + b"\n" + rest)
+    return "captures"
+
+
+async def compared(pilot, name, *texts):
+    """The screen shows all of these texts, and looks as in the picture of that name."""
+    for text in texts:
+        await until(pilot, on_screen(pilot, text), text)
+    path = FOLDER / f"{name}.svg"
+    if os.environ.get("MCPSPY_RENEW"):
+        before = ""
+        while before != (before := drawn(pilot.app)):
+            await pilot.pause(0.2)
+        path.write_text(before, encoding="utf-8")
+    expected = path.read_text(encoding="utf-8")
+    try:
+        await until(pilot, lambda: drawn(pilot.app) == expected, f"the picture {path}")
+    except AssertionError:
+        assert drawn(pilot.app).split("\n") == expected.split("\n")  # which tells the lines
+
+
+def shown(name, keys, *texts, capture=STDIO, size=SIZE):
+    """Open a golden capture, press keys, and compare the screen."""
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press(*keys)
+        await compared(pilot, name, *texts)
+
+    play(scenario, CAPTURES / f"{capture}.jsonl", size=size)
+
+
+def test_the_sessions(captures):
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 3)
+        await pilot.press("space", "down")
+        await compared(pilot, "sessions", "3 sessions", "1 marked", "45 frames", "100 frames", "frames", "5 d ago")
+
+    play(scenario, captures, size=SIZE)
+
+
+def test_the_timeline():
+    shown("timeline", ["down", "down"], "#7 initialize", "3/46")
+
+
+def test_the_timeline_of_a_wide_screen():
+    shown("timeline-wide", ["down", "down"], "#7 initialize", "3/46", size=(160, 40))
+
+
+def test_a_filter():
+    shown("filter", ["slash", *"method:tools/call status:ok"], "/method:tools/call status:ok")
+
+
+def test_the_message_with_its_findings():
+    shown("detail", ["e", "enter"], "finding", size=(100, 40))
+
+
+def test_request_and_response_side_by_side():
+    shown("pair", ["e", "b"], size=(160, 40))
+
+
+def test_the_findings():
+    shown("findings", ["2", "enter", "down"])
+
+
+def test_the_tools():
+    shown("tools", ["3"], "definition", capture=SAMPLING)
+
+
+def test_the_sequence():
+    shown("sequence", ["4", "down"], "client ", capture=SAMPLING)
+
+
+def test_stderr():
+    shown("stderr", ["5"], "database server: connected")
+
+
+def test_the_help():
+    shown("help", ["question_mark"], "keys, commands and signs", size=(100, 60))
+
+
+def test_a_small_screen():
+    shown("small", ["down"], size=(40, 12))
+
+
+def test_sessions_merged():
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 2)
+        await pilot.press("space", "space", "m")
+        rows = await opened(pilot)
+        await until(pilot, lambda: rows.count() > 100)
+        await pilot.press("down")
+        await compared(pilot, "merged", "database", "2/")
+
+    play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=SIZE)
