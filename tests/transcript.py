@@ -10,6 +10,8 @@ Lines stand in the order in which they were recorded and are counted from 1. Wit
 after the one above it; a line that was recorded too early or too late says when it was sent.
 """
 
+import os
+
 from mcpspy.capture.order import ordered
 from mcpspy.capture.records import Frame, Gap, Open, Record
 from mcpspy.capture.writer import Writer, create
@@ -91,11 +93,11 @@ def _told(event: Event) -> str:
     return f"{address(event)} {event.body.method if kind == 'Notification' else event.body.reason}"
 
 
-def begin(path: str, argv: tuple[str, ...] = ("node", "weather.js"), **fields: object) -> Writer:
-    """A live capture at `path`."""
+def begin(path: str, argv: tuple[str, ...] = ("node", "weather.js"), wall: int = WALL, **fields: object) -> Writer:
+    """A live capture at `path`, which began at `wall`, in nanoseconds since the epoch."""
     header = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": argv} | fields
     complaints: list[str] = []
-    writer = create(header, output=str(path), folder=None, environ={}, wall=WALL, say=complaints.append)
+    writer = create(header, output=str(path), folder=None, environ={}, wall=wall, say=complaints.append)
     assert writer, complaints
     return writer
 
@@ -106,6 +108,11 @@ def capture(path: str, text: str, **fields: object) -> str:
     record(writer, text)
     finish(writer, 10_000_000_000)
     return str(path)
+
+
+def abandon(writer: Writer) -> None:
+    """Leave a capture as a relay does that is killed: without its end, and no longer locked."""
+    os.close(writer._fd)
 
 
 def finish(writer: Writer, t: int = 0, code: int = 0, why: str | None = None) -> None:

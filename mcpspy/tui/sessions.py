@@ -48,9 +48,10 @@ class SessionRows(Rows):
     def __init__(self, library: Library) -> None:
         super().__init__()
         self._library = library
-        self._entries: list[Entry] = []  # those that are shown
         self._made = (-1, "")  # out of what: how often the library had changed, and the words
         self._selected = ""  # the path of the selected one
+        self.entries: list[Entry] = []
+        """The captures that are shown."""
         self.words = ""
         """What those have in them that are shown."""
         self.marked: set[str] = set()
@@ -58,11 +59,11 @@ class SessionRows(Rows):
 
     def count(self) -> int:
         """How many captures are shown."""
-        return len(self._entries)
+        return len(self.entries)
 
     def entry(self) -> Entry | None:
         """The selected capture."""
-        return self._entries[self.cursor] if self.cursor < len(self._entries) else None
+        return self.entries[self.cursor] if self.cursor < len(self.entries) else None
 
     def picked(self) -> list[Entry]:
         """The marked captures that there are, in their order."""
@@ -72,8 +73,8 @@ class SessionRows(Rows):
         """Show what there is by now; what is selected stays so, and stays where it is on the screen."""
         if self._made != (self._library.changes, self.words):
             self._made = (self._library.changes, self.words)
-            self._entries = list(chosen(self._library.entries, self.words))
-            at = next((at for at, entry in enumerate(self._entries) if entry.path == self._selected), self.cursor)
+            self.entries = list(chosen(self._library.entries, self.words))
+            at = next((at for at, entry in enumerate(self.entries) if entry.path == self._selected), self.cursor)
             if at != self.cursor:
                 self.shift(at - self.cursor)
         self.rows_changed()
@@ -91,14 +92,14 @@ class SessionRows(Rows):
 
     def face(self, place: int) -> Hashable:
         """A row looks as what is known of its capture."""
-        entry = self._entries[place]
+        entry = self.entries[place]
         counts, found = entry.counts, entry.found
         known = (entry.path, entry.size, counts.frames, counts.errors, found["error"], found["warning"])
         return (*known, _age(entry), entry.path in self.marked)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """Mark, age, name, transport, what is in it and wrong with it; its size and command where there is room."""
-        entry = self._entries[place]
+        entry = self.entries[place]
         header, counts, found = entry.header, entry.counts, entry.found
         counted = entry.size <= COUNTED
         wrong = plural(counts.errors, "error") if counts.errors else ""

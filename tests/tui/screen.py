@@ -96,6 +96,15 @@ def on_screen(pilot: Pilot, text: str) -> Callable[[], bool]:
     return lambda: text in "\n".join(lines(pilot.app))
 
 
+def descriptors(path: str | os.PathLike[str]) -> int:
+    """How many descriptors of this process are open on a file."""
+    wanted, found = os.stat(path), 0
+    for number in map(int, os.listdir("/dev/fd")):
+        with suppress(OSError):  # that of the listing itself
+            found += os.path.samestat(os.fstat(number), wanted)
+    return found
+
+
 def title(app: App) -> str:
     """The first line of the screen."""
     return lines(app)[0].strip()
@@ -148,7 +157,7 @@ async def opened(pilot: Pilot) -> TimelineRows:
     """The timeline, once all of the capture is read and the selected message is shown."""
     await until(pilot, lambda: pilot.app.screen.query(TimelineRows), "a timeline")
     rows = timeline(pilot)
-    await until(pilot, lambda: rows._session.complete, "the end of the capture")
-    session, there = rows._session.of(rows.place())
+    await until(pilot, lambda: rows.session.complete, "the end of the capture")
+    session, there = rows.session.of(rows.place())
     await until(pilot, lambda: f"#{session.line(there).n} " in message(pilot), "the message")
     return rows

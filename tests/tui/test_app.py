@@ -21,7 +21,21 @@ from tests.relay.harness import until as wait_until
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, begin, capture, finish
-from tests.tui.screen import detail, lines, on_screen, opened, play, sessions, shown, texts, timeline, title, until
+from tests.tui.screen import (
+    detail,
+    lines,
+    on_screen,
+    opened,
+    pane,
+    play,
+    sessions,
+    shown,
+    strips,
+    texts,
+    timeline,
+    title,
+    until,
+)
 
 SERVER = python(
     """
@@ -169,11 +183,11 @@ def test_a_small_screen_and_back():
 
 def forms(pilot, place, most=10_000):
     """The rows that the pane makes of a message, in each of its forms."""
-    session, pane = timeline(pilot)._session, detail(pilot)
-    for pane._form in range(len(FORMS)):
-        subject = session.messages(place), around(session, place)
-        yield [Strip([Segment(text)]) for text in texts(pane._document(subject, session.header, 60), most)]
-    pane._form = 0
+    session, widget = timeline(pilot).session, detail(pilot)
+    widget.show(session.messages(place), session.header, around(session, place))
+    for _ in FORMS:
+        yield [Strip([Segment(text)]) for text in texts(pane(pilot).document, most)]
+        widget.action_form()
 
 
 def test_every_row_of_the_golden_captures_is_shown_in_every_form():
@@ -182,10 +196,10 @@ def test_every_row_of_the_golden_captures_is_shown_in_every_form():
             await pilot.press("enter")
             rows = await opened(pilot)
             for place in range(0, rows.count(), 1 if NIGHTLY else 3):
-                for strips in forms(pilot, place):
-                    clean(strips)
+                for made in forms(pilot, place):
+                    clean(made)
             await pilot.press("G", "r")
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
             await pilot.press("escape", "down")
 
     play(scenario, CAPTURES)
@@ -238,7 +252,7 @@ SCROLLBAR = ("scroll_up", "scroll_down", "grab", "release")
 def clean(strips):
     """Nothing on these lines is a control character, a link, or something to click on."""
     for strip in strips:
-        for segment in strip._segments:
+        for segment in strip:
             text, style = segment.text, segment.style
             assert segment.control is None
             assert not unsafe(text), text[:100]
@@ -298,12 +312,12 @@ def test_every_row_of_a_hostile_session_is_only_text(hostile):
         rows = await opened(pilot)
         assert rows.count() == 9 * len(HOSTILE) + 2 * len(FRAMES) + 1
         for place in range(rows.count()):
-            for strips in forms(pilot, place, 300):
-                clean(strips)
+            for made in forms(pilot, place, 300):
+                clean(made)
         for place in range(0, rows.count(), 7):
             rows.move_to(place)
             await pilot.pause()
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
         assert pilot.app.is_running
         assert pilot.app.return_code is None
 
@@ -314,26 +328,26 @@ def test_every_row_of_a_hostile_session_is_only_text(hostile):
 def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hostile, size):
     async def scenario(pilot):
         await until(pilot, lambda: sessions(pilot).count() == 1)
-        clean(pilot.app.screen._compositor.render_strips())
+        clean(strips(pilot.app))
         await pilot.press("enter")
         await opened(pilot)
         for pressed in ("down", "r", "pagedown", "p", "r", "pagedown", "p", "G", "up", "r", "enter", "G", "escape"):
             await pilot.press(pressed)
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
         for view in "23451":
             await pilot.press(view)
             for pressed in ("down", "pagedown", "G", "plus", "left", "right"):
                 await pilot.press(pressed)
-                clean(pilot.app.screen._compositor.render_strips())
+                clean(strips(pilot.app))
         for text in HOSTILE[:: 1 if NIGHTLY else 3]:
             await pilot.press("slash")
             pilot.app.focused.post_message(Paste(text[:1000]))
             await pilot.pause()
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
             await pilot.press("escape")
         for y in range(1, size[1] - 1, size[1] // 4):
             await pilot.click(offset=(size[0] // 3, y))
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
         assert pilot.app.is_running
         assert "rows" in title(pilot.app) or size[0] == 40
         assert unsafe(pilot.app.title) == []
@@ -351,25 +365,25 @@ def test_hostile_names_and_command_lines_are_only_text_in_the_list_and_merged(tm
 
     async def scenario(pilot):
         rows = sessions(pilot)
-        await until(pilot, lambda: rows.count() == len(texts) and all(entry.finished for entry in rows._entries))
+        await until(pilot, lambda: rows.count() == len(texts) and all(entry.finished for entry in rows.entries))
         for pressed in ["space"] * len(texts):
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
             await pilot.press(pressed)
         await pilot.press("slash", *"[/]", "enter")
-        clean(pilot.app.screen._compositor.render_strips())
+        clean(strips(pilot.app))
         await pilot.press("escape", "m")
         await opened(pilot)
         for place in range(timeline(pilot).count()):
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
             await pilot.press("down")
             if place % len(texts) == 0:
                 for view in "2345":
                     await pilot.press(view)
-                    clean(pilot.app.screen._compositor.render_strips())
+                    clean(strips(pilot.app))
                     await pilot.press("escape", "escape")
         for typed in ("9999", "find [/]", "[/]"):
             await pilot.press("colon", *("space" if key == " " else key for key in typed), "enter")
-            clean(pilot.app.screen._compositor.render_strips())
+            clean(strips(pilot.app))
             await pilot.press("escape")
         assert pilot.app.is_running
 
@@ -385,8 +399,7 @@ def test_a_hostile_file_that_is_gone_is_named_as_text(tmp_path):
         await until(pilot, lambda: sessions(pilot).count() == 1)
         os.unlink(path)
         sessions(pilot).action_choose()
-        await until(pilot, lambda: len(pilot.app._notifications))
-        await until(pilot, on_screen(pilot, "cannot read"), f"{list(pilot.app._notifications)}")
-        clean(pilot.app.screen._compositor.render_strips())
+        await until(pilot, on_screen(pilot, "cannot read"))
+        clean(strips(pilot.app))
 
     play(scenario, folder, size=(200, 40))

@@ -9,11 +9,12 @@ import pytest
 from rich.cells import cell_len
 
 from mcpspy.tui.model.commands import ANYWHERE
+from mcpspy.tui.model.library import COUNTED
 from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session.views.timeline import TimelineRows
 from tests.timelines import CAPTURES
-from tests.transcript import WALL, begin, capture, finish, record
-from tests.tui.screen import detail, lines, on_screen, play, sessions, shown, timeline, title, until
+from tests.transcript import WALL, abandon, begin, capture, finish, record
+from tests.tui.screen import lines, on_screen, play, sessions, shown, timeline, title, until
 
 
 def test_where_there_are_no_captures_it_says_what_to_do(tmp_path):
@@ -55,7 +56,8 @@ def test_live_ones_stand_first_and_are_marked(tmp_path):
         assert shown(rows)[0].startswith("      ● live  running ")
         assert "● live" not in shown(rows)[1]
         await pilot.press("down")
-        assert rows.render_line(0)._segments[0].style.color != rows.render_line(0)._segments[1].style.color
+        styles = [segment.style.color for segment in rows.render_line(0)]
+        assert styles[0] != styles[1]
         finish(writer)
 
     play(scenario, tmp_path)
@@ -125,20 +127,18 @@ def test_a_session_that_is_deleted_as_it_is_chosen_is_said_to_be_gone(tmp_path):
     capture(tmp_path / "a.jsonl", "")
 
     async def scenario(pilot):
-        sessions(pilot)._library.look()
+        await until(pilot, lambda: sessions(pilot).count() == 1)
         os.unlink(tmp_path / "a.jsonl")
         sessions(pilot).action_choose()
-        await until(pilot, lambda: pilot.app._notifications)
-        (said,) = pilot.app._notifications
-        assert said.message == f"cannot read {tmp_path / 'a.jsonl'}: No such file or directory"
+        await until(pilot, on_screen(pilot, "cannot read"))
+        await until(pilot, on_screen(pilot, "directory"))
 
     play(scenario, tmp_path)
 
 
-def test_a_session_that_is_not_counted_says_so(tmp_path, monkeypatch):
-    for module in ("library", "sessions"):
-        monkeypatch.setattr(f"mcpspy.tui.{module}.COUNTED", 10)
-    capture(tmp_path / "a.jsonl", "")
+def test_a_session_that_is_not_counted_says_so(tmp_path):
+    path = capture(tmp_path / "a.jsonl", "")
+    os.truncate(path, COUNTED + 1)
 
     async def scenario(pilot):
         assert "not counted" in shown(sessions(pilot))[0]
@@ -149,7 +149,7 @@ def test_a_session_that_is_not_counted_says_so(tmp_path, monkeypatch):
 def test_the_golden_captures_are_listed_with_their_counts():
     async def scenario(pilot):
         rows = sessions(pilot)
-        await until(pilot, lambda: all(entry.finished for entry in rows._library.entries))
+        await until(pilot, lambda: all(entry.finished for entry in rows.entries))
         await until(pilot, on_screen(pilot, "103 frames   5 errors"))
         assert rows.count() == len(list(CAPTURES.glob("*.jsonl")))
 
@@ -194,7 +194,7 @@ def three(folder):
 
 
 def names(pilot):
-    return [entry.header.name[-1] for entry in sessions(pilot)._entries]
+    return [entry.header.name[-1] for entry in sessions(pilot).entries]
 
 
 def test_space_marks_and_goes_on(tmp_path):
@@ -307,7 +307,7 @@ def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(tmp_p
         assert [line[2:10] for line in lines_shown] == ["server-a", "server-b"] * 2
         assert ["#5 " in line for line in lines_shown] == [True, True, False, False]
         await pilot.press("down")
-        await until(pilot, lambda: detail(pilot)._selected[1].session.path == str(tmp_path / "b.jsonl"))
+        assert rows.place() == 1
         await pilot.press("5")
         await until(pilot, on_screen(pilot, "server-b · stdio · ended · 2 rows"))
         await until(pilot, on_screen(pilot, "the server wrote nothing to stderr"))
@@ -336,7 +336,7 @@ def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(tmp_path)
         assert timeline(pilot).cursor == 1
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "3 sessions"))
-        await until(pilot, lambda: not pilot.app._installed_screens)
+        await until(pilot, lambda: not pilot.app.is_screen_installed("turn 0"))
         await pilot.press("v")
         await until(pilot, on_screen(pilot, "server-a · stdio"))
 
@@ -349,7 +349,7 @@ def test_less_than_two_marks_are_too_few(tmp_path, key):
 
     async def scenario(pilot):
         await pilot.press("space", key)
-        await until(pilot, lambda: pilot.app._notifications)
+        await until(pilot, on_screen(pilot, "mark two sessions or more"))
         assert sessions(pilot).count() == 3
 
     play(scenario, tmp_path)
@@ -363,7 +363,7 @@ def test_a_marked_session_that_was_deleted_is_said_to_be_gone_and_none_is_opened
         await pilot.press("space", "space")
         os.unlink(tmp_path / "b.jsonl")
         await pilot.press(key)
-        await until(pilot, lambda: pilot.app._notifications)
+        await until(pilot, on_screen(pilot, "cannot read"))
         assert sessions(pilot).display
 
     play(scenario, tmp_path)
@@ -459,11 +459,11 @@ def test_fifty_live_sessions_are_told_of_as_they_go_on_and_stay_where_they_are_a
             for frames in range(10, 60, 10):
                 await until(pilot, lambda frames=frames: rows.entry().counts.frames >= frames)
                 assert here() == before
-                assert [entry.header.name for entry in rows._entries] == sorted(fifty)
+                assert [entry.header.name for entry in rows.entries] == sorted(fifty)
         for place, (name, exchanges) in enumerate(said.items()):
             expected = f"● live {name} stdio {2 * exchanges} frames {exchanges // 4} errors"
             await until(pilot, lambda place=place, text=expected: " ".join(words(rows, place)[:8]) == text, expected)
-        os.close(fifty.pop("server-03")._fd)  # as its relay is killed
+        abandon(fifty.pop("server-03"))  # as its relay is killed
         await until(pilot, on_screen(pilot, "50 sessions, 49 live"))
         assert here() == before
         assert words(rows, 49)[:4] == ["3", "min", "ago", "server-03"]
@@ -483,8 +483,8 @@ def test_of_fifty_live_sessions_one_is_opened_and_all_are_merged_while_they_go_o
             await pilot.press("m")
             await until(pilot, on_screen(pilot, "server-00 + server-01"))
             await until(pilot, lambda: timeline(pilot).count() > 1000)
-        merged = timeline(pilot)._session
-        os.close(fifty.pop("server-03")._fd)
+        merged = timeline(pilot).session
+        abandon(fifty.pop("server-03"))
         await until(pilot, lambda: len(merged) == merged.counts.frames == sum(map(len, merged.sessions)))
         assert merged.state == "live"
         for name in list(fifty):

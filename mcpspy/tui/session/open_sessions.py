@@ -37,4 +37,4 @@ class TurnScreen(SessionScreen):
     def close(self) -> None:
         """Give the file back if it was never shown; else that is done as it ends."""
         if not self.is_mounted:
-            self._session.close()
+            self.session.close()

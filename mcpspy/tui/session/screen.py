@@ -50,7 +50,8 @@ class SessionScreen(Screen[None]):
     def __init__(self, session: Session | Merged) -> None:
         """Show a model that is open."""
         super().__init__()
-        self._session = session
+        self.session = session
+        """What is shown; it is closed with the screen."""
         self._view = _TIMELINE
         self._timeline = TimelineView(session)
         self._views: dict[str, View | Told] = {_TIMELINE: self._timeline}  # those that were shown
@@ -70,8 +71,8 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first rows at once, then go on."""
-        self._session.grow(SLICE)
-        self._rows.follow = self._session.state == "live"
+        self.session.grow(SLICE)
+        self._rows.follow = self.session.state == "live"
         self.watch(self._rows, "cursor", self._moved, init=False)
         self._focus_view()
         self._grown()
@@ -79,7 +80,7 @@ class SessionScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         """Give the file back."""
-        self._session.close()
+        self.session.close()
 
     def on_resize(self, event: Resize) -> None:
         """Put the message beside or below the timeline; leave out the keys where every line counts."""
@@ -106,9 +107,9 @@ class SessionScreen(Screen[None]):
             while self.is_attached:
                 looked = time.monotonic()
                 more = self._go_on()
-                pause = _LOOK if self._session.index.state == "live" else _PROGRESS
-                if self._session.complete:
-                    self._session.index.look()  # it may still be deleted, or replaced
+                pause = _LOOK if self.session.index.state == "live" else _PROGRESS
+                if self.session.complete:
+                    self.session.index.look()  # it may still be deleted, or replaced
                     if not over:
                         self._grown()  # to the last row
                         over, self._rows.follow = True, False
@@ -126,7 +127,7 @@ class SessionScreen(Screen[None]):
 
     def _go_on(self) -> bool:
         """Work for as long as keys can wait; tells whether there is more to do now."""
-        rows, session = self._rows, self._session
+        rows, session = self._rows, self.session
         parts = (not session.complete) + (rows.selection.progress < 1) + bool(rows.hunt)
         seconds = slice_now(self.app) / max(parts, 1)
         more = session.grow(seconds)
@@ -141,7 +142,7 @@ class SessionScreen(Screen[None]):
 
     def _tell(self) -> None:
         """Say how the session is and how far everything has come."""
-        text = title(self._session, following=self._rows.follow)
+        text = title(self.session, following=self._rows.follow)
         shown = self.query_one("#title", Static)
         if text != shown.content:
             shown.update(text, layout=False)
@@ -165,7 +166,7 @@ class SessionScreen(Screen[None]):
         self.query_one(Status).show(self._view, " · ".join(parts), self._said)
         progress = rows.selection.progress
         done = f" · {progress:.0%}" if progress < 1 else ""
-        count = f"{rows.count():,} of {len(self._session):,}{done}"
+        count = f"{rows.count():,} of {len(self.session):,}{done}"
         self.query_one(Prompt).count(count if self._filter else "")
 
     def _moved(self) -> None:
@@ -247,7 +248,7 @@ class SessionScreen(Screen[None]):
         """The filter that a text stands for; None where it is wrong, which the prompt then tells."""
         prompt = self.query_one(Prompt)
         try:
-            wanted = parse(text, self._session.header.started)
+            wanted = parse(text, self.session.header.started)
         except FilterError as error:
             prompt.tell(str(error), error.column + max(prompt.text.find(text), 0))
             return None
@@ -276,7 +277,7 @@ class SessionScreen(Screen[None]):
                 if argument:
                     self._timeline.find(argument, 1)
             case "goto":
-                found = destination(self._session, self._rows.selected, argument)
+                found = destination(self.session, self._rows.selected, argument)
                 self._jump(found.n)
                 if found.says:
                     self._say(found.says)
@@ -297,11 +298,11 @@ class SessionScreen(Screen[None]):
     def _jump(self, n: int) -> None:
         rows = self._rows
         rows.follow = False
-        place = self._session.index.row_of(n)
+        place = self.session.index.row_of(n)
         if place is not None and rows.selection.position(n) is None:
             self._apply("", n)
             self._close_prompt()
-            own, there = self._session.of(place)
+            own, there = self.session.of(place)
             self._say(f"the filter hid #{own.index.rows[there]}: it is taken off")
         at = rows.selection.position(n)
         if at is not None:
@@ -311,7 +312,7 @@ class SessionScreen(Screen[None]):
     async def action_view(self, view: str) -> None:
         """Show a view; those that were left stay as they were."""
         if view not in self._views:
-            created = create(view, self._session)
+            created = create(view, self.session)
             if created is None:
                 await self._view_source(view)
                 return
@@ -331,7 +332,7 @@ class SessionScreen(Screen[None]):
             self._say("nothing was said so far")
             return
         try:
-            screen = SessionScreen(Session(self._session.of(self._rows.place())[0].path))
+            screen = SessionScreen(Session(self.session.of(self._rows.place())[0].path))
         except CaptureError as error:  # it was deleted meanwhile
             self._say(str(error))
             return
@@ -341,7 +342,7 @@ class SessionScreen(Screen[None]):
 
     def tell_alone(self) -> None:
         """Say that only a part of what was shown before is shown here."""
-        self._say(f"of {printable(self._session.header.name, 40)} alone; escape twice goes back to all of them")
+        self._say(f"of {printable(self.session.header.name, 40)} alone; escape twice goes back to all of them")
 
     @on(Status.Clicked)
     async def _show_clicked(self, event: Status.Clicked) -> None:

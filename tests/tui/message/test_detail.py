@@ -5,6 +5,7 @@ import json
 import pytest
 from textual.app import App
 from textual.containers import Container
+from textual.widgets import Static
 
 from mcpspy.capture.records import Header
 from mcpspy.timeline import final_rows
@@ -283,7 +284,7 @@ def test_a_message_is_copied_as_json_as_a_value_as_curl_and_as_a_call(http):
         assert await copied(pilot, "v") == '{"a":"two"}'
         assert (await copied(pilot, "c")).startswith("curl ")
         assert "client.call_tool('get-sum', {'a': 'two'})" in await copied(pilot, "p")
-        await until(pilot, lambda: any("copied" in str(it.message) for it in pilot.app._notifications))
+        await until(pilot, on_screen(pilot, "copied"))
 
     detail(None, scenario)
 
@@ -302,10 +303,7 @@ def test_what_cannot_be_copied_says_why_and_leaves_the_clipboard():
     async def scenario(pilot, widget):
         before = await copied(pilot, "j")
         assert await copied(pilot, "p") == before
-        await until(pilot, lambda: any("the SDK has no call for [/]" in said(it) for it in pilot.app._notifications))
-
-    def said(notification):
-        return str(notification.message)
+        await until(pilot, on_screen(pilot, "the SDK has no call for [/]"))
 
     detail(final('> {"id":1,"method":"[/]"}'), scenario)
 
@@ -327,7 +325,8 @@ def test_only_what_there_is_can_be_copied(read, tmp_path, transcript, keys):
         widget.focus()
         await pilot.press("y")
         await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
-        assert "".join(key for key, _, _ in pilot.app.screen._choices) == keys
+        _, *choices, _ = (str(line.content) for line in pilot.app.screen.query(Static))
+        assert "".join(choice[0] for choice in choices) == keys
         assert on_screen(pilot, "as JSON")() == (transcript not in ("! some words", "> {"))
 
     detail(None, scenario)
@@ -340,7 +339,7 @@ def test_a_row_without_a_frame_has_nothing_that_could_be_copied(read, tmp_path):
         place = len(session) - 1
         widget.show(session.messages(place), session.header, around(session, place))
         await pilot.press("y")
-        await until(pilot, lambda: any("nothing here" in str(it.message) for it in pilot.app._notifications))
+        await until(pilot, on_screen(pilot, "there is nothing here"))
         assert len(pilot.app.screen_stack) == 1
 
     detail(None, scenario)
@@ -402,7 +401,7 @@ def test_what_is_no_frame_is_not_saved(http):
     async def scenario(pilot, widget):
         show(widget, http, 14)
         await pilot.press("s")
-        await until(pilot, lambda: any("no frame" in str(it.message) for it in pilot.app._notifications))
+        await until(pilot, on_screen(pilot, "no frame is selected"))
         assert len(pilot.app.screen_stack) == 1
 
     detail(None, scenario)

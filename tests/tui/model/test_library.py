@@ -12,7 +12,7 @@ from mcpspy.tui.model.library import Library
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
-from tests.transcript import WALL, begin, capture, finish, record
+from tests.transcript import WALL, abandon, begin, capture, finish, record
 
 
 def header(started):
@@ -88,7 +88,7 @@ def test_a_session_that_was_killed_is_not_live(tmp_path):
     found = Library([str(tmp_path)])
     writer = begin(tmp_path / "a.jsonl")
     look(found)
-    os.close(writer._fd)
+    abandon(writer)
     assert look(found), "the file is as it was, but its lock is gone"
     assert not found.entries[0].live
 

@@ -16,7 +16,7 @@ from tests import NIGHTLY
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
-from tests.tui.screen import message, on_screen, opened, play, timeline, until
+from tests.tui.screen import message, on_screen, opened, play, strips, timeline, until
 
 LIMIT = 20  # seconds
 
@@ -270,7 +270,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
     async def scenario(pilot):
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
         rows = await opened(pilot)
-        merged = rows._session
+        merged = rows.session
         assert rows.count() == sum(map(len, merged.sessions)) > 500
         for place in range(rows.count()):
             session, there = merged.of(place)
@@ -280,7 +280,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
         for size in ((40, 10), (80, 24), (120, 30)):
             await pilot.resize_terminal(*size)
             await pilot.press("g", "pagedown", "G", "p", "enter", "escape", "t", "e", "L", "slash", *"ping", "escape")
-            assert {strip.cell_length for strip in pilot.app.screen._compositor.render_strips()} <= {size[0]}
+            assert {strip.cell_length for strip in strips(pilot.app)} <= {size[0]}
         assert pilot.app.focused is rows
 
     play(scenario, CAPTURES)
@@ -294,14 +294,14 @@ def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_f
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
         rows = await opened(pilot)
         merged = pilot.app.screen
-        for which, session in enumerate(rows._session.sessions):
+        for which, session in enumerate(rows.session.sessions):
             if not NIGHTLY and which % 4 != "2345".index(key):
                 continue
-            place = next(at for at in range(rows.count()) if rows._session.index.of(at)[0] == which)
+            place = next(at for at in range(rows.count()) if rows.session.index.of(at)[0] == which)
             rows.move_to(place)
             await pilot.press(key)
             await until(pilot, lambda: pilot.app.screen is not merged)
-            assert pilot.app.screen._session.path == session.path
+            assert pilot.app.screen.session.path == session.path
             await pilot.press("down", "G", "enter")
             while pilot.app.screen is not merged:
                 await pilot.press("escape")
@@ -331,7 +331,7 @@ def test_goto_takes_the_number_that_stands_in_the_row_of_the_session_that_is_sel
         await until(pilot, lambda: rows.count() == (2 if keys.startswith("/") else 7))
         await pilot.press("colon", *("space" if key == " " else key for key in command), "enter")
         await until(pilot, lambda: rows.count() == 7)
-        source = rows._session.line(rows.place()).source
+        source = rows.session.line(rows.place()).source
         assert f"{source.name}#{source.n}" == shown
         await until(pilot, on_screen(pilot, said))
 

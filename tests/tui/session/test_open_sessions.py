@@ -3,7 +3,7 @@
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.session.open_sessions import TurnScreen
 from tests.transcript import capture
-from tests.tui.screen import on_screen, play, until
+from tests.tui.screen import descriptors, on_screen, play, until
 
 
 def test_one_alone_has_nothing_to_turn_to(tmp_path):
@@ -31,6 +31,6 @@ def test_what_is_forgotten_gives_its_file_back_shown_or_not(tmp_path):
         await pilot.app.pop_screen()
         for screen in turn:
             screen.forget()
-        await until(pilot, lambda: all(screen._session.index._file.closed for screen in turn))
+        await until(pilot, lambda: not descriptors(path))
 
     play(scenario, tmp_path)

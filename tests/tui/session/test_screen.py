@@ -15,7 +15,7 @@ from mcpspy.tui.widgets.rows import Jump
 from tests import NIGHTLY
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import detail, lines, message, on_screen, opened, play, shown, timeline, until
+from tests.tui.screen import detail, lines, message, on_screen, opened, play, shown, strips, timeline, until
 
 PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
 CALLS = """
@@ -181,7 +181,7 @@ def test_rows_that_stream_in_are_filtered_and_followed_while_a_filter_is_typed(t
             await pilot.press(letter)
             said(100 + 50 * place, 50)
         await until(pilot, lambda: rows.count() == 300)
-        assert all(rows._session.line(rows.selection.place(at)).method == "other" for at in range(300))
+        assert all(rows.session.line(rows.selection.place(at)).method == "other" for at in range(300))
         assert rows.follow
         assert rows.cursor == 299
         await pilot.press("enter", "g")
@@ -250,7 +250,7 @@ def test_n_asks_where_nothing_was_looked_for(calls):
 def test_keys_go_to_findings_and_to_slow_calls(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
-        found = [n for n in numbers(pilot) if rows._session.findings.of(n)]
+        found = [n for n in numbers(pilot) if rows.session.findings.of(n)]
         assert found[0] == 5
         assert len(found) > 2
         await pilot.press("e")
@@ -502,12 +502,11 @@ def test_a_view_jumps_to_a_frame_also_to_one_that_the_filter_hides(calls):
 
 
 def test_a_request_that_waits_for_its_answer_tells_how_long(tmp_path):
-    writer = begin(tmp_path / "a.jsonl")
+    writer = begin(tmp_path / "a.jsonl", wall=time.time_ns())
     record(writer, '> {"id":1,"method":"ping"}')
 
     async def scenario(pilot):
         rows = timeline(pilot)
-        rows._started = time.time()
         await until(pilot, lambda: re.search(r"pending +\d\.\d s", shown(rows)[0]))
         first = shown(rows)[0].split()
         await until(pilot, lambda: shown(rows)[0].split() != first)
@@ -548,7 +547,7 @@ def test_every_view_shows_every_golden_capture_and_takes_keys(path):
             await pilot.resize_terminal(*size)
             for key in "12345":
                 await pilot.press(key, *KEYS)
-                assert {strip.cell_length for strip in pilot.app.screen._compositor.render_strips()} <= {size[0]}
+                assert {strip.cell_length for strip in strips(pilot.app)} <= {size[0]}
             await pilot.press("1")
         await until(pilot, lambda: pilot.app.focused is timeline(pilot))
         assert pilot.app.is_running

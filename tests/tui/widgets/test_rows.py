@@ -77,7 +77,7 @@ def test_the_selected_row_and_no_other_is_marked():
     async def scenario(pilot):
         await pilot.press("down")
         rows = pilot.app.rows
-        styles = [rows.render_line(y)._segments[0].style.bgcolor for y in range(3)]
+        styles = [next(iter(rows.render_line(y))).style.bgcolor for y in range(3)]
         assert styles[0] == styles[2] != styles[1]
 
     keys(5, scenario)

@@ -39,7 +39,8 @@ class TimelineRows(Following):
 
     def __init__(self, session: Session | Merged) -> None:
         super().__init__()
-        self._session = session
+        self.session = session
+        """What is shown."""
         self._started = datetime.fromisoformat(session.header.started).timestamp()
         self._now = 0  # nanoseconds since the start
         self.selection = Selection(session)
@@ -84,7 +85,7 @@ class TimelineRows(Following):
 
     def find(self, wanted: Filter, step: int) -> None:
         """Go to the next row that a filter wants, or to the one before (`step` -1), as soon as it is found."""
-        self.hunt = Hunt(self.selection, self._session, wanted, self.cursor + step, step)
+        self.hunt = Hunt(self.selection, self.session, wanted, self.cursor + step, step)
 
     def search(self, seconds: float) -> bool:
         """Look for what is to be shown and for what is to be found; tells whether there is more to do now."""
@@ -112,11 +113,11 @@ class TimelineRows(Following):
 
     def face(self, place: int) -> Face:
         """A row looks as its line says, and as it stands to the others."""
-        line = self._session.line(self.selection.place(place))
+        line = self.session.line(self.selection.place(place))
         since = None
         if self.deltas and place:
-            since = line.t - self._session.line(self.selection.place(place - 1)).t
-        live = line.status == "pending" and line.kind == "request" and self._session.state == "live"
+            since = line.t - self.session.line(self.selection.place(place - 1)).t
+        live = line.status == "pending" and line.kind == "request" and self.session.state == "live"
         waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
         return Face(line, since, waiting, line.n in self.marked, self._tie(place))
 
@@ -142,7 +143,7 @@ class TimelineRows(Following):
     def action_last(self) -> None:
         """Go to the newest row, and follow while there may be newer ones."""
         super().action_last()
-        self.follow = not self._session.complete
+        self.follow = not self.session.complete
 
     def action_choose(self) -> None:
         """Read the selected message: at once, for the next key may be on its way already."""
@@ -151,8 +152,8 @@ class TimelineRows(Following):
 
     def partner(self) -> int | None:
         """Where the request or the response to the selected row is shown, if it is."""
-        partner = self._session.partner(self.place()) if self.count() else None
-        return None if partner is None else self.selection.position(self._session.index.rows[partner])
+        partner = self.session.partner(self.place()) if self.count() else None
+        return None if partner is None else self.selection.position(self.session.index.rows[partner])
 
     def toggle_mark(self) -> None:
         """Mark the selected row, or no longer."""

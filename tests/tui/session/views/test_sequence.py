@@ -130,7 +130,7 @@ def test_a_row_leads_to_its_frame(tmp_path):
 def test_every_golden_capture_is_shown(path):
     async def scenario(pilot):
         rows, session = pilot.app.query_one(SequenceRows), pilot.app.session
-        await until(pilot, lambda: len(rows._lanes) == len(session))
+        await until(pilot, lambda: not any(worker.is_running for worker in pilot.app.workers))
         assert rows.count() == len(session)
         for _ in range(rows.count() // 20 + 1):
             for line in shown(rows):

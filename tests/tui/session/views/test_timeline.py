@@ -10,6 +10,7 @@ from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import (
+    descriptors,
     detail,
     lines,
     message,
@@ -19,6 +20,7 @@ from tests.tui.screen import (
     play,
     sessions,
     shown,
+    strips,
     timeline,
     title,
     until,
@@ -162,7 +164,7 @@ def test_who_scrolls_back_with_the_mouse_follows_no_longer(tmp_path):
         rows = timeline(pilot)
         await until(pilot, lambda: rows.follow and rows.cursor == 99)
         end = rows.scroll_offset.y
-        await pilot._post_mouse_events([MouseScrollUp], widget=rows)
+        rows.post_message(MouseScrollUp(rows, 1, 1, 0, 0, 0, shift=False, meta=False, ctrl=False))
         await until(pilot, lambda: rows.scroll_offset.y < end)
         before = rows.scroll_offset.y
         said(writer, 100, 5)
@@ -286,7 +288,7 @@ def test_the_message_stands_below_or_beside_the_timeline(tmp_path):
             await pilot.pause()
             wide = size[0] >= 130
             assert (detail(pilot).region.y == rows.region.y) == wide or size[1] < 10
-            for strip in pilot.app.screen._compositor.render_strips():
+            for strip in strips(pilot.app):
                 assert strip.cell_length == size[0]
         assert shown(rows)[0][1:].startswith("      #5 ")
 
@@ -349,12 +351,11 @@ def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
     path = capture(tmp_path / "a.jsonl", PINGS * 100)
 
     async def scenario(pilot):
-        session = timeline(pilot)._session
+        session = timeline(pilot).session
         assert not session.complete
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "1 session"))
-        await until(pilot, lambda: session.index._file.closed)
-        await pilot.pause(0.05)
+        await until(pilot, lambda: not descriptors(path))
 
     play(scenario, path)
 
@@ -391,7 +392,7 @@ def test_a_golden_capture_reads_like_its_timeline():
     async def scenario(pilot):
         rows = await opened(pilot)
         for place in range(rows.count()):
-            line = rows._session.line(place)
+            line = rows.session.line(place)
             text = "".join(cell for cell, _ in rows.cells(place, 200))
             assert text.lstrip("✗!· ").split()[0] == f"#{line.n}"
             assert line.method[:30] in text
