@@ -10,6 +10,24 @@ from mcpspy.relay.mitm.authority import ADDING, REPLACING, Authority, default
 from mcpspy.text import printable
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Manage the certificate authority of 'mcpspy mitm', in ~/.mcpspy/ca."
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    export = what.add_parser("export", help="print its certificate", description="Print its certificate as PEM.")
+    export.add_argument("file", nargs="?", metavar="FILE", help="write it to FILE")
+    what.add_parser(
+        "env",
+        help="print variables that make clients trust it",
+        description="Print the environment variables that make clients trust it.",
+    )
+    what.add_parser(
+        "status",
+        help="show where it is",
+        description="Show where it is, when it expires, and who can read its key.",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Do what `options.what` names; `status` exits 1 where there is no authority, or others can read its key."""
     authority = default()

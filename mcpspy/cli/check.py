@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.arguments import choice
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
@@ -23,12 +23,32 @@ from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Find what client and server did wrong, by the revision of MCP that they use."
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
+    parser.add_argument(
+        "--as",
+        dest="revision",
+        metavar="REVISION",
+        help="check against another revision, to see what a migration needs",
+    )
+    choice(parser, "--fail-on", THRESHOLDS, "exit 1 if a finding has at least this severity", "SEVERITY")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
+    )
+    parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
+    choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
+    parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
+    parser.add_argument("--follow", action="store_true", help="print findings of a live capture as they come")
+
+
 def run(options: argparse.Namespace) -> int:
     """Check the captures; returns 1 where something reaches the threshold, or a waiver is stale."""
     revision = _revision(options.revision)
     ignored = _ignored(options.ignore)
-    threshold: Threshold = _one_of("--fail-on", options.fail_on, THRESHOLDS)
-    form = _one_of("--format", options.format, tuple(FORMATS))
+    threshold: Threshold = options.fail_on
+    form: str = options.format
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
     if options.follow:
         return _follow(options, revision, ignored, threshold)
@@ -144,11 +164,3 @@ def _ignored(patterns: Sequence[str]) -> set[str]:
             raise UsageError(waivers.no_rule(pattern))
         found |= rules
     return found
-
-
-def _one_of(option: str, value: str, known: Sequence[Any]) -> Any:
-    if value in known:
-        return value
-    near = get_close_matches(value, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
-    raise UsageError(f"{option} cannot be {value!r}; {hint}")

@@ -20,6 +20,11 @@ _PACE = 0.4  # seconds before each request, so that a person can follow
 _STEP = 0.01  # seconds between two looks at whether the capture has begun
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Run a sample session: a client calls a small weather server behind 'mcpspy wrap'."
+
+
 def run(_: argparse.Namespace) -> int:
     """Play the session and show it."""
     watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

@@ -2,9 +2,22 @@
 
 import argparse
 
+from mcpspy.cli.arguments import choice
 from mcpspy.replay.compare.sessions import Ignored
 from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import FORMATS, examine
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Compare two captures of a server: its tools, prompts and resources, its answers, its latency."
+    parser.epilog = "Exit status 1: something differs."
+    parser.add_argument("old", metavar="A")
+    parser.add_argument("new", metavar="B")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="POINTER", help="'[METHOD [NAME]] /POINTER', * for any step"
+    )
+    choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
 
 
 def run(options: argparse.Namespace) -> int:

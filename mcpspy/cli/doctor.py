@@ -12,6 +12,12 @@ from mcpspy.errors import ConfigError, UsageError
 from mcpspy.text import plural, printable
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Start each server as its MCP client would, and report problems with their fixes."
+    parser.add_argument("target", nargs="?", metavar="CLIENT|SERVER", help="default: all clients")
+
+
 def run(options: argparse.Namespace) -> int:
     """Print what was looked at; exit status 1 if there is a problem."""
     machine = Machine.here()

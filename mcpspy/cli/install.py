@@ -21,6 +21,22 @@ from mcpspy.text import plural, printable
 _WIDEST = 10_000  # characters of a line of the diff
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Put mcpspy in front of the servers in an MCP client's configuration; 'uninstall' undoes it."
+    declare(parser, "wrap")
+
+
+def declare(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Declare what both `install` and `uninstall` take."""
+    parser.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
+    parser.add_argument(
+        "servers", nargs="*", default=[], metavar="SERVER", help=f"servers to {verb} (default: all of them)"
+    )
+    parser.add_argument("--scope", metavar="SCOPE", help="only servers of this scope: user, project or local")
+    parser.add_argument("--dry-run", action="store_true", help="only print the changes")
+
+
 def run(options: argparse.Namespace) -> int:
     """Show the plan, or with `--dry-run` the changes, and carry it out; without servers ask first, on a terminal."""
     chosen, machine, words = client(options.client), Machine.here(), launcher()

@@ -16,6 +16,13 @@ from mcpspy.timeline import Counts, count
 _COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a list should
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "List the captures of a directory, live ones first."
+    parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each capture")
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     folder = directory(options.directory, os.environ)

@@ -17,6 +17,35 @@ from mcpspy.text import capture_limit, printable
 DEFAULT_PORT = 6279
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Decrypt and record the MCP traffic of clients that connect to an HTTPS server themselves."
+    parser.epilog = "It prints its own URL. Ctrl-C ends it. Each server gets a capture of its own."
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="decrypt connections to HOST, '*.example.com' or HOST:PORT; all others pass untouched; repeatable",
+    )
+    parser.add_argument(
+        "--listen", default="127.0.0.1:6279", metavar="HOST:PORT", help="default: %(default)s; port 0: any free port"
+    )
+    parser.add_argument(
+        "--mode",
+        default="regular",
+        metavar="MODE",
+        help="regular (default), upstream:URL behind another proxy, reverse:URL, socks5, local or local:PROGRAM",
+    )
+    parser.add_argument("--all-http", action="store_true", help="also record HTTP traffic that is not MCP")
+    parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, for servers")
+    parser.add_argument("--insecure", action="store_true", help="accept any certificate of a server")
+    parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")
+    parser.add_argument(
+        "--max-capture", dest="limit", metavar="SIZE", help="continue in a new file at this size, such as 500MB"
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Relay until a signal ends it."""
     mitm = interceptor()

@@ -5,10 +5,25 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from mcpspy.cli.arguments import choice
 from mcpspy.replay.compare.values import excerpt
 from mcpspy.replay.mock.stdio import Mock, Wrong, serve
 from mcpspy.replay.script.load import load
 from mcpspy.text import printable
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Serve captures as a mock MCP server, on stdin and stdout or over HTTP."
+    parser.epilog = "Exit status 1: a request or an answer of the client was not as recorded."
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", help="serve over HTTP until Ctrl-C and print the URL; port 0: any free port"
+    )
+    choice(parser, "--pace", ("fast", "recorded"), "answer at once, or with the recorded delays", "PACE")
+    parser.add_argument(
+        "--loose", action="store_true", help="if no params match, answer by method and name, with a notice"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -21,6 +21,44 @@ from mcpspy.secrets.redactor import shown
 from mcpspy.text import capture_limit, printable
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Proxy HTTP traffic between clients and one or several MCP servers, and record it."
+    parser.epilog = "It prints the URL to put into the client. Ctrl-C ends it."
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL, as the client has it now")
+    parser.add_argument(
+        "--listen", default="127.0.0.1:6278", metavar="HOST:PORT", help="default: %(default)s; port 0: any free port"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of the server in captures (default: its host)")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write the capture to FILE, replacing a finished one")
+    parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the capture into DIR")
+    parser.add_argument(
+        "--max-capture", dest="limit", metavar="SIZE", help="continue in a new file at this size, such as 500MB"
+    )
+    parser.add_argument(
+        "--route", action="append", default=[], metavar="NAME=URL", help="forward /NAME/ to a server; repeatable"
+    )
+    parser.add_argument(
+        "--from",
+        dest="clients",
+        action="append",
+        default=[],
+        metavar="CLIENT",
+        help="serve the routes that 'install CLIENT' made; repeatable",
+    )
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="HOST", help="accept HOST in Host and Origin; repeatable"
+    )
+    parser.add_argument("--preserve-host", action="store_true", help="forward the client's Host and Origin unchanged")
+    parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE")
+    parser.add_argument("--insecure", action="store_true", help="accept any certificate")
+    parser.add_argument(
+        "--rewrite-oauth",
+        action="store_true",
+        help="replace the server's URL in its OAuth metadata by this proxy's; helps some logins",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Relay until a signal ends it."""
     host, port = listening_place(options.listen, 6278)

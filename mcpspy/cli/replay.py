@@ -6,6 +6,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+from mcpspy.cli.arguments import choice
 from mcpspy.errors import Error, UsageError
 from mcpspy.replay import settings
 from mcpspy.replay.client.stdio import Link
@@ -19,6 +20,30 @@ from mcpspy.text import printable
 
 if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.usage = "mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])"
+    parser.description = "Replay the client's messages of a capture against a server and report differences."
+    parser.epilog = "Options may also stand in NAME.replay.toml beside NAME.jsonl. Exit status 1: something differs."
+    parser.set_defaults(server=[])
+    parser.add_argument("capture", metavar="CAPTURE")
+    parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send it with each request; repeatable"
+    )
+    parser.add_argument("-o", dest="new", metavar="FILE", help="keep the new session as a capture")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="POINTER", help="'[METHOD [NAME]] /POINTER', * for any step"
+    )
+    parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
+    parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")
+    parser.add_argument("--read-only", action="store_true", help="skip calls of tools without readOnlyHint")
+    parser.add_argument("--strict", action="store_true", help="compare log messages too")
+    parser.add_argument("--update", action="store_true", help="accept differences: the new session becomes the capture")
+    choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
+    parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
 
 
 def run(options: argparse.Namespace) -> int:

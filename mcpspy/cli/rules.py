@@ -8,6 +8,12 @@ from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "List the rules, or explain one of them with examples."
+    parser.add_argument("rule", nargs="?", metavar="RULE")
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the table, or the rule that was asked for."""
     if options.rule is None:

@@ -18,6 +18,25 @@ from mcpspy.text import plural
 Definitions = dict[str, Schema]
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Print the message schemas of each revision of MCP, and what changed between two of them."
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    what.add_parser("list", help="list the revisions", description="List the revisions.")
+    shape = what.add_parser(
+        "show",
+        help="print a revision as JSON Schema",
+        description="Print a revision, or one of its definitions, as JSON Schema.",
+    )
+    shape.add_argument("revision", metavar="REVISION")
+    shape.add_argument("definition", nargs="?", metavar="DEFINITION")
+    diff = what.add_parser(
+        "diff", help="compare two revisions", description="Print what changed from one revision to another."
+    )
+    diff.add_argument("old", metavar="OLD")
+    diff.add_argument("new", metavar="NEW")
+
+
 def run(options: argparse.Namespace) -> int:
     """Print what is asked for."""
     if options.what == "list":

@@ -19,6 +19,17 @@ from mcpspy.text import printable
 from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Print a capture as a timeline."
+    parser.add_argument("capture", metavar="CAPTURE")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each message")
+    parser.add_argument("--follow", action="store_true", help="go on while the capture is live")
+    parser.add_argument(
+        "--filter", metavar="EXPR", help="print matching rows only: 'status:error latency:>1s' (docs/filters.md)"
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     capture = Capture(options.capture)

@@ -14,6 +14,19 @@ from mcpspy.tui.app import run as run_app
 _PORT = 6280
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Browse captures in the terminal: all sessions of a directory, or one. Live ones are followed."
+    parser.add_argument("targets", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
+    parser.add_argument(
+        "--web",
+        nargs="?",
+        const="127.0.0.1:6280",
+        metavar="HOST:PORT",
+        help="serve it to a browser (default: 127.0.0.1:6280); needs the extra mcpspy[web]",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Show the given captures and directories, or the capture directory."""
     for target in options.targets:

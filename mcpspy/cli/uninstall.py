@@ -2,10 +2,16 @@
 
 import argparse
 
-from mcpspy.cli.install import changed_servers, check_servers, existing, print_changes, print_plan
+from mcpspy.cli.install import changed_servers, check_servers, declare, existing, print_changes, print_plan
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import uninstalls, write
 from mcpspy.clients.table import Machine, client
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = "Remove mcpspy from the servers in an MCP client's configuration."
+    declare(parser, "unwrap")
 
 
 def run(options: argparse.Namespace) -> int:

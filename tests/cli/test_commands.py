@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from mcpspy import __version__, cli
+from mcpspy.cli.commands import COMMANDS
 
 
 @pytest.fixture
@@ -27,7 +28,31 @@ def test_without_a_command_the_help_is_shown(mcpspy):
     assert (status, err) == (0, "")
     assert "client  <-->  mcpspy wrap  <-->  server" in out
     for command in ("wrap", "ls", "show", "prune"):
-        assert f"\n    {command} " in out
+        assert f"\n  {command} " in out
+
+
+def test_the_help_groups_the_commands_by_task_and_fits_a_terminal(mcpspy):
+    _, out, _ = mcpspy("--help")
+    groups = [line.rstrip(":") for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert groups == ["Record", "Look", "Check", "Replay", "Share", "Set up", "Options"]
+    assert max(map(len, out.splitlines())) < 80
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "wrap"])
+def test_every_command_declares_what_it_takes(mcpspy, name):
+    status, out, err = mcpspy(name, "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"usage: mcpspy {name} ")
+    _usage, description, *_ = out.split("\n\n")
+    assert description.endswith("."), "a sentence says what it does"
+
+
+def test_the_help_of_all_commands_imports_none_of_them():
+    script = "from mcpspy.cli.commands import run; import sys; run(['--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not {f"mcpspy.cli.{command.module or command.name}" for command in COMMANDS.values()} & loaded
+    assert not {"argparse", "mcpspy.rules", "textual", "rich"} & loaded
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["ls", "--help"], ["show", "-h"], ["prune", "--help"]])

@@ -1,0 +1,35 @@
+"""How commands declare what they take: a parser whose mistakes end like every other, and options with named values."""
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from mcpspy.errors import UsageError
+from mcpspy.secrets.redactor import shown
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a mistake as UsageError, so that it is one line with exit code 2. Options cannot be abbreviated."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """End with a sentence instead of the usage."""
+        words = [shown(word) if "@" in word else word for word in message.split(" ")]  # it may repeat what was given
+        raise UsageError(f"{' '.join(words)}; see '{self.prog} --help'")
+
+
+def choice(parser: argparse.ArgumentParser, option: str, known: Sequence[str], text: str, metavar: str) -> None:
+    """Add an option that takes one of some names, of which the first is the default. `text` is its help."""
+
+    def chosen(value: str) -> str:
+        if value in known:
+            return value
+        near = get_close_matches(value, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
+        raise UsageError(f"{option} cannot be {value!r}; {hint}")
+
+    names = f"{', '.join(known)} (default: {known[0]})"
+    parser.add_argument(option, type=chosen, default=known[0], metavar=metavar, help=f"{text}: {names}")
