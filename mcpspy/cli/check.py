@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.process.workers import Told, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
 from mcpspy.report.findings import FORMATS
@@ -21,6 +24,8 @@ from mcpspy.report.words import SEVERITIES, coloured
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
+
+_SMALL = 1 << 18  # bytes that one process has checked before others have started
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     paths = list(_paths(options.captures))
     if options.output:
         _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
-    captures: Sequence[Checked] = [check(path, revision, show=FORMATS[form].shows_frames) for path in paths]
+    captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, form=form))
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [checked.without(ignored) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
@@ -66,6 +71,25 @@ def run(options: argparse.Namespace) -> int:
         print(f"mcpspy: the waiver is stale, nothing is found any more: {waiver}", file=sys.stderr)
     failed = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)
     return int(failed or bool(waived.stale))
+
+
+def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
+    """Check captures, on every processor if it is worth that, with a progress bar."""
+    size = sum(map(_size, paths))
+    with ProgressBar("checking", size) as bar:
+        return mapped(work, paths, bar.advance, cores() if size > _SMALL else 1)
+
+
+def _check(path: str, told: Told, *, revision: Revision | None, form: str) -> Checked:
+    return check(path, revision, show=FORMATS[form].shows_frames, read=told)
+
+
+def _size(path: str) -> int:
+    """The bytes of a capture; none if it cannot be read, which the check will report."""
+    try:
+        return sum(map(os.path.getsize, Capture(path).paths))
+    except (CaptureError, OSError):
+        return 0
 
 
 def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set[str], threshold: Threshold) -> int:

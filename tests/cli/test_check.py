@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy import cli
+from mcpspy.report.findings import FORMATS
 from tests import limits
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, finish, record
@@ -112,6 +113,32 @@ def test_colours_are_for_terminals(tmp_path, check, monkeypatch):
     assert "\x1b" not in (tmp_path / "report").read_text(encoding="utf-8")
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in check(path)[1]
+
+
+# Several captures at once
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_report_is_the_same_however_many_processes_there_are(check, monkeypatch, form):
+    """In the order of the captures, byte for byte."""
+    reports = []
+    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    for processes in (1, 3):
+        monkeypatch.setattr("mcpspy.cli.check.cores", lambda count=processes: count)
+        reports.append(check(ROOT / "captures", "--format", form))
+    assert reports[0] == reports[1]
+    assert len(reports[0][1]) > 10_000
+
+
+def test_a_capture_that_cannot_be_read_stops_several_processes_too(tmp_path, check, monkeypatch):
+    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.cores", lambda: 2)
+    for name in ("a", "c", "d", "e"):
+        faulty(tmp_path / f"{name}.jsonl")
+    (tmp_path / "b.jsonl").write_bytes(b"")
+    status, out, err = check(tmp_path)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "b.jsonl is empty" in err
 
 
 # Waivers

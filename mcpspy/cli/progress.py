@@ -1,0 +1,66 @@
+"""A progress bar on stderr for work that takes a while: only on a terminal, and not in CI.
+
+`rich` is imported when the bar appears, which is only after the work has taken half a second.
+"""
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATIENCE = 0.5  # seconds; shorter work needs no bar
+
+
+class ProgressBar:
+    """A context that shows how much of `total` is done while it is open; then the bar disappears."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title = title
+        self._total = total
+        self._done = 0
+        self._begun = time.monotonic()
+        self._wanted = _is_wanted()
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._wanted = False
+        if self._bar:
+            self._bar.stop()
+
+    def advance(self, number: int) -> None:
+        """So much more is done."""
+        if not self._wanted:
+            return
+        self._done += number
+        if self._bar:
+            self._bar.advance(self._bar.task_ids[0], number)
+        elif time.monotonic() - self._begun >= _PATIENCE:
+            self._bar = self._shown()
+
+    def _shown(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+        )
+        # stdout is for results: nothing printed there may be caught by the bar.
+        bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+        bar.add_task(self._title, total=self._total, completed=self._done)
+        bar.start()
+        return bar
+
+
+def _is_wanted() -> bool:
+    on_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return on_terminal and not os.environ.get("CI")
