@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import CaptureError
 from mcpspy.importers.forms import bring
 from mcpspy.text import plural, printable
@@ -19,7 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Make the captures and print where they lie."""
-    account = bring(options.file, os.environ, options.folder)
+    size = os.path.getsize(options.file) if os.path.isfile(options.file) else 0
+    with ProgressBar("importing", size) as bar:
+        account = bring(options.file, os.environ, options.folder, bar.advance)
     for path in account.paths:
         print(printable(path, 4096))
     read = plural(account.read, account.unit)

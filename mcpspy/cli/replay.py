@@ -7,6 +7,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import Error, UsageError
 from mcpspy.replay import settings
 from mcpspy.replay.client.stdio import Link
@@ -62,16 +63,19 @@ def run(options: argparse.Namespace) -> int:
     script = load(options.capture, _say)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or os.path.join(folder, "new.jsonl")
-        runs = [
-            replay(script, lambda: _connect(options, path, script), read_only=chosen.read_only)
-            for _ in range(options.learn or 1)
-        ]
+        runs = [_replay(options, script, path, read_only=chosen.read_only) for _ in range(options.learn or 1)]
         rules = chosen.rules
         if options.learn:
             found = learned(runs, rules)
             rules = Rules((*rules.ignore, *found), shape=rules.shape, strict=rules.strict)
             _propose(found, file, write=options.update)
         return _report(options, runs[-1], rules)
+
+
+def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
+    """One run. Each has a bar of its own, since the thread that draws it may not be there when a server is started."""
+    with ProgressBar("replaying", len(script.messages)) as bar:
+        return replay(script, lambda: _connect(options, path, script), read_only=read_only, advance=bar.advance)
 
 
 def _connect(options: argparse.Namespace, path: str, script: Script) -> "Link | WebLink":

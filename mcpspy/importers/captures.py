@@ -6,7 +6,7 @@ hold is said: in the header's `imported` where that is true of all of it, and by
 else is as in a live capture, written by the same code: channels, frames, secrets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -34,6 +34,8 @@ class Account:
     """Why the file could not be read to its end."""
     paths: list[str] = field(default_factory=list)
     """The captures, in the order in which they were begun."""
+    advance: Callable[[int], None] = lambda _: None
+    """Called with numbers of bytes of the file that are done, for a progress bar."""
 
 
 class ImportedServer:

@@ -35,6 +35,7 @@ def record(file: BinaryIO, captures: Captures) -> None:
     server, wall, inside = captures.name, 0, False
     for line in lines(file):
         account.read += 1
+        account.advance(len(line or b"") + 1)
         found = LINE.fullmatch(line) if line is not None else None
         if line is None:
             account.lost += 1

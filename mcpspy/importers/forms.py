@@ -48,8 +48,15 @@ MCPSNOOP = Form("a session log of mcpsnoop", "line", ("bytes",), ("heads",), mcp
 FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, MCPSNOOP)
 
 
-def bring(path: str, environ: Mapping[str, str], folder: str | None = None) -> Account:
+def bring(
+    path: str,
+    environ: Mapping[str, str],
+    folder: str | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Account:
     """Make captures in `folder`, or the default place, of what the file at `path` recorded; tells how much was read.
+
+    `advance` is called with numbers of bytes of the file that are done.
 
     Raises CaptureError for a file that cannot be read, or is in no form that is known, or where captures cannot be
     written.
@@ -58,12 +65,14 @@ def bring(path: str, environ: Mapping[str, str], folder: str | None = None) -> A
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise CaptureError(f"{path} is not a regular file")
         with open(path, "rb") as file:
-            return _bring(file, path, environ, folder)
+            return _bring(file, path, environ, folder, advance)
     except OSError as error:
         raise CaptureError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _bring(file: BinaryIO, path: str, environ: Mapping[str, str], folder: str | None) -> Account:
+def _bring(
+    file: BinaryIO, path: str, environ: Mapping[str, str], folder: str | None, advance: Callable[[int], None]
+) -> Account:
     try:
         form = recognise(file)
     except CaptureError as error:
@@ -71,7 +80,7 @@ def _bring(file: BinaryIO, path: str, environ: Mapping[str, str], folder: str | 
     if form is None:
         known = ", ".join(each.name for each in FORMS)
         raise NotACapture(f"{path} is in no form that can be imported; these are: {known}")
-    account = Account(form.unit)
+    account = Account(form.unit, advance=advance)
     imported = {"from": form.name, "approximate": list(form.approximate), "missing": list(form.missing)}
     name = printable_name(os.path.splitext(os.path.basename(path))[0])
     captures = Captures(imported, environ, account, name, folder)

@@ -25,6 +25,7 @@ def record(file: BinaryIO, captures: Captures) -> None:
         if line == b"":
             continue
         captures.account.read += 1
+        captures.account.advance(len(line or b"") + 1)
         try:
             _envelope((line or b"").decode("utf-8", "replace"), captures, commands, counted)
         except DAMAGED:

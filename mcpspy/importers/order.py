@@ -53,6 +53,7 @@ def play(
     try:
         for offset, size in spans:
             account.read += 1
+            account.advance(size // 2)  # to find it is half of the work, to record it the other
             try:
                 begun = begin(offset, size) if size <= LARGEST else None
                 account.lost += size > LARGEST
@@ -61,6 +62,8 @@ def play(
                 continue
             if begun:
                 found.append((begun[0], offset, size))
+            else:
+                account.advance(size // 2)
     except Torn as torn:
         account.fault = str(torn)
 
@@ -73,6 +76,7 @@ def play(
             begun = begin(offset, size)
         except DAMAGED:
             raise CaptureError("the file was changed while it was read") from None
+        account.advance(size // 2)
         if begun:
             weight = size + _OBJECTS
             held += weight

@@ -38,13 +38,21 @@ class Replayed:
         )
 
 
-def replay(script: Script, connect: Callable[[], "Link | WebLink"], *, read_only: bool) -> Replayed:
+def replay(
+    script: Script,
+    connect: Callable[[], "Link | WebLink"],
+    *,
+    read_only: bool,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Replayed:
     """Replay a capture over the link that `connect` gives; with `read_only` less the calls that may write.
+
+    `advance` is called with the number of messages that are done, from another thread.
 
     Call it from the main thread, while that is the only one. Raises what `connect` raises.
     """
     skip = writing(script) if read_only else set()
-    driven = drive(script, connect, skip=skip)
+    driven = drive(script, connect, skip=skip, advance=advance)
     observed = script_of(driven.path)
     reasons = driven.reasons | dict.fromkeys(skip, _NOT_READ_ONLY)
     return Replayed(script, observed, driven.path, _pairs(script, observed, driven), reasons, skip)

@@ -39,6 +39,15 @@ def test_the_form_is_told_from_the_content_and_not_from_the_name(tmp_path, form,
     assert account.read >= 1
 
 
+@pytest.mark.parametrize("form", FILES)
+def test_what_is_done_adds_up_to_the_file(tmp_path, form):
+    """For a progress bar: what stands between the elements of an array is not counted."""
+    path, done = tmp_path / "file", []
+    path.write_bytes(FILES[form])
+    bring(str(path), {"MCPSPY_CAPTURE_DIR": str(tmp_path)}, advance=done.append)
+    assert len(FILES[form]) * 0.6 < sum(done) <= len(FILES[form])
+
+
 def test_the_first_line_or_element_may_be_damaged(tmp_path):
     account, [made] = brought(tmp_path, b'{"session_id":\n' + SNOOP)
     assert (imported(made)["from"], account.lost) == ("a session log of mcpsnoop", 1)

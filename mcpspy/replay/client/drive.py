@@ -51,8 +51,16 @@ class Driven:
     """Why answers are missing."""
 
 
-def drive(script: Script, connect: Callable[[], "Link | WebLink"], *, skip: Collection[Turn]) -> Driven:
+def drive(
+    script: Script,
+    connect: Callable[[], "Link | WebLink"],
+    *,
+    skip: Collection[Turn],
+    advance: Callable[[int], None] = lambda _: None,
+) -> Driven:
     """Play the client of `script`, less the turns in `skip`, over the link that `connect` gives.
+
+    `advance` is called with the number of messages that are done, from another thread.
 
     Call it from the main thread, while that is the only one. Raises what `connect` raises, and KeyboardInterrupt after
     a signal that asked us to end, when the server has ended.
@@ -61,7 +69,7 @@ def drive(script: Script, connect: Callable[[], "Link | WebLink"], *, skip: Coll
         link = connect()
         player = Player(script, link, skip)
         with ThreadPoolExecutor(max_workers=1) as pool:
-            playing = pool.submit(player.run)
+            playing = pool.submit(player.run, advance)
             link.wait()
         playing.result()
         if link.interrupted:
@@ -96,12 +104,13 @@ class Player:
         self._silent = False  # nothing has been answered since an answer failed to come
         self._ended: str | None = None
 
-    def run(self) -> None:
-        """Play to the end, then let the server end."""
+    def run(self, advance: Callable[[int], None] = lambda _: None) -> None:
+        """Play to the end, then let the server end; `advance` is called after each message."""
         why = "the session was over"
         try:
             for message in self._script.messages:
                 self._step(message)
+                advance(1)
         except _Stop as stop:
             why = str(stop)
         finally:

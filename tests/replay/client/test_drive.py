@@ -45,6 +45,13 @@ def test_what_the_client_said_is_said_again_byte_for_byte():
     assert reasons == {}
 
 
+def test_each_message_that_is_done_is_counted():
+    recorded = script(f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {NOTE}")
+    done = []
+    Player(recorded, FakeLink(echo), ()).run(done.append)
+    assert sum(done) == len(recorded.messages) == 3
+
+
 def test_a_request_goes_out_when_the_answers_that_came_before_it_have_come():
     held = []
 
