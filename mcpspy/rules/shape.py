@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.rules.state import State, becomes_round, extended, missing_meta
+from mcpspy.rules.state import State, becomes_round, dialect, missing_meta
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
@@ -110,7 +110,9 @@ def invalid(message: Message, state: State) -> Iterator[Fault]:
 def unknown_method(message: Message, state: State) -> Iterator[Fault]:
     """Methods that do not exist."""
     body = message.body
-    if not isinstance(body, Request | Notification) or revisions_with_method(body.method) or extended(message, state):
+    if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
+        return
+    if dialect(message, state).has_method(body.method):
         return
     known = [name for revision in Revision for name in methods(revision)]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
@@ -137,10 +139,12 @@ def unknown_method(message: Message, state: State) -> Iterator[Fault]:
 def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     """Methods of other revisions."""
     body = message.body
-    if not isinstance(body, Request | Notification) or message.revision is None or extended(message, state):
+    if not isinstance(body, Request | Notification) or message.revision is None:
         return
     having = revisions_with_method(body.method)
-    if having and message.revision not in having and not becomes_round(message):  # `lifecycle/wrong-direction` says it
+    if not having or dialect(message, state).has_method(body.method):
+        return
+    if not becomes_round(message):  # `lifecycle/wrong-direction` says that
         yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
 
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import Path, member, walk
 from mcpspy.rules.rule import Fault, Rule
+from mcpspy.spec.dialect import Dialect
+from mcpspy.spec.extensions import declared
 from mcpspy.spec.peer_schemas import Budget, Foreign
 from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
 from mcpspy.wire.jsonrpc import Id, Request
@@ -239,10 +241,10 @@ def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | 
     return state.client
 
 
-def extended(message: Message, state: State) -> bool:
-    """Whether a side declared extensions, or experiments, which may add methods and results of their own."""
-    declared = (capabilities(side, message, state) for side in ("client", "server"))
-    return any(member(known, "extensions") or member(known, "experimental") for known in declared)
+def dialect(message: Message, state: State) -> Dialect:
+    """The revision of a message, with the extensions that either side declared as far as they concern it."""
+    client, server = (declared(capabilities(side, message, state)) for side in ("client", "server"))
+    return Dialect(message.revision, client | server)
 
 
 def is_about(message: Message, request: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import State, extended, missing_meta, stated_revision
+from mcpspy.rules.state import State, dialect, missing_meta, stated_revision
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
@@ -106,5 +106,5 @@ def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
 def result_type_unknown(message: Message, state: State) -> Iterator[Fault]:
     """Result types that no core definition has."""
     found = member(message.body.value, "result", "resultType")
-    if isinstance(found, str) and found not in ("complete", "input_required") and not extended(message, state):
+    if isinstance(found, str) and not dialect(message, state).has_result_type(found):
         yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")

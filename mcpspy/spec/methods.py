@@ -23,6 +23,9 @@ _UNIONS: tuple[tuple[str, Side, Kind], ...] = (
     ("ServerNotification", "server", "notification"),
 )
 _FOR_TASKS = ("tools/call", "sampling/createMessage", "elicitation/create")  # 2025-11-25, tasks#capabilities
+RESULT_TYPES = ("complete", "input_required")
+"""The values of `resultType` that the protocol itself has (2026-07-28, basic#resulttype)."""
+
 _ERRORS = {
     -32042: "URLElicitationRequiredError",
     -32020: "HeaderMismatchError",
@@ -110,7 +113,7 @@ def result_definition(method: Method, params: Any, result: Any) -> str:
     result_type = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
     if method.asks_back and result_type == "input_required":
         return "InputRequiredResult"
-    known = result_type in ("complete", "input_required") or not isinstance(result_type, str)
+    known = result_type in RESULT_TYPES or not isinstance(result_type, str)
     return method.result if known and method.result else "Result"
 
 

@@ -1,6 +1,8 @@
 """What is remembered of a session is bounded; what a message and that state tell together."""
 
-from mcpspy.rules.state import REMEMBERED, State, becomes_round, keep, mark, missing_meta, round_key
+from mcpspy.rules.state import REMEMBERED, State, becomes_round, dialect, keep, mark, missing_meta, round_key
+from mcpspy.spec.dialect import Dialect
+from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
 from tests.rules.examples import messages
 
 
@@ -33,6 +35,26 @@ def test_a_retry_has_the_key_of_its_request():
 def test_the_mark_of_a_state_tells_it_from_others_and_from_none():
     assert mark(None) is None
     assert len({mark("a"), mark("b"), mark({"a": 1}), mark({"a": "1"}), mark(None)}) == 5
+
+
+def test_a_message_is_said_in_its_revision_with_what_either_side_declared():
+    (request,) = messages("""
+        > 1 tools/list {META}
+    """)
+    capabilities = request.body.params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+    assert dialect(request, State()) == Dialect(R2026_07_28)
+    capabilities["extensions"] = {"com.example/x": {}}
+    server = {"experimental": {"turbo": {}}}
+    assert dialect(request, State(server=server)) == Dialect(R2026_07_28, frozenset({"com.example/x", "turbo"}))
+
+
+def test_in_a_session_the_handshake_declared_what_both_sides_have():
+    *_, request = messages("""
+        = 2025-06-18
+        > 2 tools/list
+    """)
+    state = State(client={"experimental": {"turbo": {}}}, server={"extensions": {}})
+    assert dialect(request, state) == Dialect(R2025_06_18, frozenset({"turbo"}))
 
 
 def test_a_request_of_2026_07_28_lacks_what_its_meta_has_not():

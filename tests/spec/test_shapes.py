@@ -36,11 +36,6 @@ def lifetime(type_):
     return [revision for revision in Revision if "X" in build({"X": type_}, revision)]
 
 
-def test_the_short_names_are_the_revisions():
-    assert list(Revision) == [R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28]
-    assert Revision.R2025_06_18 is R2025_06_18
-
-
 def test_a_record_has_required_and_optional_members():
     assert built({"X": record({"a": STRING, "b?": INTEGER})}) == {
         "X": {"type": "object", "properties": {"a": TEXT, "b": INT}, "required": ["a"]}

@@ -1,0 +1,90 @@
+"""What mcpspy knows and finds for one revision, so that a revision that was never published can be compared with it.
+
+`python -m tests.spec.later FOLDER` adds that revision, by the one line in `mcpspy/spec/revisions.py` that a maintainer
+would add, to a process of its own and prints its facts as JSON.
+"""
+
+import dataclasses
+import importlib.util
+import json
+import re
+import sys
+from contextlib import closing
+from pathlib import Path
+
+SPEC = importlib.util.find_spec("mcpspy.spec.revisions")  # which does not import it
+SOURCE = Path(SPEC.origin).read_text(encoding="utf-8")
+LAST = list(re.finditer(r'^    R[0-9_]+ = "([0-9-]+)"\n', SOURCE, re.MULTILINE))[-1]
+NEWEST, LATER = LAST[1], "2999-01-01"
+
+
+def add_revision():
+    """Put the enumeration with one more member in the place of ours, before anything has imported ours."""
+    assert SPEC.name not in sys.modules
+    module = importlib.util.module_from_spec(SPEC)
+    sys.modules[SPEC.name] = sys.modules["mcpspy.spec"].revisions = module
+    source = f'{SOURCE[: LAST.end()]}    R2999_01_01 = "{LATER}"\n{SOURCE[LAST.end() :]}'
+    exec(compile(source, SPEC.origin, "exec"), module.__dict__)  # noqa: S102 (our own source)
+
+
+def facts(name, folder):
+    """All that depends on a revision, of the one called `name`; captures that speak it are written to `folder`."""
+    from mcpspy.rules import RULES
+    from mcpspy.spec import revisions
+    from mcpspy.spec.definitions import definitions, schema
+    from mcpspy.spec.methods import methods
+    from tests.timelines import CAPTURES
+
+    revision = revisions.Revision.of(name)
+    lifetimes = {key: value for key, value in vars(revisions).items() if key.isupper() and isinstance(value, tuple)}
+    return {
+        "known": [each.value for each in revisions.Revision],
+        "era": revision.era.value,
+        "traits": {key: revision in value for key, value in lifetimes.items()},
+        "definitions": definitions(revision),
+        "schema": schema(revision),
+        "methods": {key: dataclasses.asdict(value) for key, value in methods(revision).items()},
+        "rules": {rule.id: [revision in rule.revisions, rule.url(revision)] for rule in RULES.values()},
+        "examples": {rule.id: [_examined(text, name) for text in (rule.fails, rule.passes)] for rule in RULES.values()},
+        "captures": {path.stem: _spoken(path, name, folder) for path in sorted(CAPTURES.glob("*.jsonl"))},
+        "migrations": {path.stem: _findings(path, revision) for path in sorted(CAPTURES.glob("*.jsonl"))},
+    }
+
+
+def _examined(text, name):
+    """What is found in an example in which the newest revision is called `name`."""
+    from tests.rules import examples, notation
+
+    notation.META["io.modelcontextprotocol/protocolVersion"] = name
+    return [dataclasses.asdict(finding) for finding in examples.findings(text.replace(NEWEST, name))]
+
+
+def _spoken(path, name, folder):
+    """What is made of a capture in which the newest revision is called `name`: rows, findings, peers, lanes."""
+    from mcpspy.tui.model.lanes import Lanes
+    from mcpspy.tui.model.timeline import Session
+    from tests.timelines import timeline
+    from tests.tui.model.test_timeline import grow
+
+    copy = Path(folder) / path.name
+    copy.write_bytes(path.read_bytes().replace(NEWEST.encode(), name.encode()))
+    with closing(grow(Session(str(copy)))) as session:
+        lanes = Lanes(session)
+        while lanes.grow(10.0):
+            pass
+        announced = session.announced
+        peers = [peer and dataclasses.asdict(peer) for peer in (announced.client, announced.server)]
+        waits = [repr(lanes.at(place)) for place in range(len(lanes))]
+    return [timeline(copy), _findings(copy, None), peers, waits]
+
+
+def _findings(path, revision):
+    """What is found in a capture; as if it spoke `revision`, where that is given."""
+    from mcpspy.report.checked import check
+
+    return [dataclasses.asdict(finding) for finding in check(str(path), revision).findings]
+
+
+if __name__ == "__main__":
+    add_revision()
+    print(json.dumps(facts(LATER, sys.argv[1])))
