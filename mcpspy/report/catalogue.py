@@ -146,11 +146,11 @@ def _revisions(rule: Rule) -> str:
     missing = [revision.value for revision in every if revision not in rule.revisions]
     if not missing:
         return "every revision"
-    if len(rule.revisions) == 1:
-        return f"{first} only"
     if len(missing) == 1 and rule.revisions[0] is every[0] and rule.revisions[-1] is every[-1]:
         return f"every revision but {missing[0]}"
-    return f"{first} and later" if rule.revisions[-1] is every[-1] else f"{first} to {last}"
+    if rule.revisions[-1] is every[-1]:
+        return f"{first} and later"
+    return f"{first} only" if len(rule.revisions) == 1 else f"{first} to {last}"
 
 
 def _blame(rule: Rule) -> str:
