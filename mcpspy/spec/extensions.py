@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from mcpspy.json_values import member
+
 _DECLARED_BY = ("extensions", "experimental")  # members of the capabilities of either side
 _MOST = 100  # names of each that are looked at
 _WITHOUT_NAME = ""  # stands for a declaration that is no object
@@ -30,8 +32,8 @@ EXTENSIONS: dict[str, Extension] = {}
 def declared(capabilities: Any) -> frozenset[str]:
     """The names of the extensions and experiments that a side declares, whatever it gave as its capabilities."""
     names: set[str] = set()
-    for member in _DECLARED_BY:
-        value = capabilities.get(member) if isinstance(capabilities, dict) else None
+    for name in _DECLARED_BY:
+        value = member(capabilities, name)
         if isinstance(value, dict):
             names.update(islice(value, _MOST))
         elif value:
