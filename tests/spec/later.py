@@ -16,6 +16,17 @@ SPEC = importlib.util.find_spec("mcpspy.spec.revisions")  # which does not impor
 SOURCE = Path(SPEC.origin).read_text(encoding="utf-8")
 LAST = list(re.finditer(r'^    R[0-9_]+ = "([0-9-]+)"\n', SOURCE, re.MULTILINE))[-1]
 NEWEST, LATER = LAST[1], "2999-01-01"
+MORE = {  # conversations whose findings depend on the revision where no example of a rule does
+    "a request without a session in a session": """
+        = 2025-06-18
+        > 2 tools/list {META}
+    """,
+    "a schema that only an older dialect allows": """
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{"name":"plot","inputSchema":\
+{"type":"object","properties":{"point":{"type":"array","items":[{"type":"number"},{"type":"number"}]}}}}]}
+    """,
+}
 
 
 def add_revision():
@@ -46,6 +57,7 @@ def facts(name, folder):
         "methods": {key: dataclasses.asdict(value) for key, value in methods(revision).items()},
         "rules": {rule.id: [revision in rule.revisions, rule.url(revision)] for rule in RULES.values()},
         "examples": {rule.id: [_examined(text, name) for text in (rule.fails, rule.passes)] for rule in RULES.values()},
+        "more": {key: _examined(text, name) for key, text in MORE.items()},
         "captures": {path.stem: _spoken(path, name, folder) for path in sorted(CAPTURES.glob("*.jsonl"))},
         "migrations": {path.stem: _findings(path, revision) for path in sorted(CAPTURES.glob("*.jsonl"))},
     }

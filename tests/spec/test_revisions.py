@@ -122,7 +122,7 @@ def known(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "what", ["era", "traits", "definitions", "schema", "methods", "rules", "examples", "captures", "migrations"]
+    "what", "era traits definitions schema methods rules examples more captures migrations".split()
 )
 def test_a_later_revision_has_all_that_the_newest_has(known, what):
     """Every rule, trait and definition; and a conversation that speaks it is judged and shown the same."""
@@ -137,6 +137,7 @@ def test_the_later_revision_is_there(known):
     now, later = known
     assert later["known"] == [*now["known"], NEWEST]
     assert any(found for found, _ in now["examples"].values())
+    assert all(now["more"].values())
     assert all(rows for rows, *_ in now["captures"].values())
 
 
