@@ -139,6 +139,7 @@ class Rule:
     methods: tuple[str, ...]
     """The methods that it looks at (of a response: its request's); none for all."""
     revisions: Lifetime
+    """Those that it holds in: a trait, or a lifetime of its own."""
     check: Check
 
     @property
