@@ -1,8 +1,9 @@
 """The fold from records to rows, which people and programs read.
 
 A row is one message, or one line of stderr, a gap, a signal, the end. `rows` streams: a request's row comes before its
-answer is known; `judged` does too, with what the rules find. `final_rows` reads twice, so that each row is final; what
-it keeps from the first time is a few bytes a request, and the findings.
+response is known; `judged` does too, with what the rules find. `final_rows` reads twice, so that each row is
+final; what it keeps from the first time is a few bytes for each request (`mcpspy.conversation.columns`), and the
+findings.
 """
 
 import json
@@ -17,15 +18,12 @@ import orjson
 from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
+from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, subject
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
-from mcpspy.spec.revisions import Revision
-from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
-
-_STATUSES = ("unanswered", "pending", "cancelled", "ok", "error", "tool-error", "not-decoded")
-_REVISIONS = (None, *Revision)
+from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
 
 @dataclass(slots=True)
@@ -35,7 +33,7 @@ class Row:
     n: int
     t: int
     kind: str
-    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal or end."""
+    """As `kind_of` tells."""
     sender: str
     channel: int | None = None
     part: int = 0
@@ -63,8 +61,6 @@ class Row:
     refused: str | None = None
     """Why a strict parser refuses the frame."""
     exchange: Exchange | None = field(default=None, repr=False)
-    revised: tuple[Exchange, ...] = field(default=(), repr=False)
-    """Exchanges without an answer that it may have changed: an agreement their revision, a cancellation the status."""
     session: str | None = None
     """The session id, where the transport has one."""
     http: dict[str, Any] | None = None
@@ -137,19 +133,26 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
 
 def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
     """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending."""
-    requests = _Requests()
+    exchanges, times = Exchanges(), array("q")  # times of the responses, by the ordinal of the request
     found: dict[tuple[int, int], tuple[Finding, ...]] = {}
     judge = Judge()
     for event in _judged(judge, records(), live=live):
         if isinstance(event, Finding):
-            place = (event.frame, event.part)
-            found[place] = (*found.get(place, ()), event)
-        elif isinstance(event, Message) and event.exchange:
-            requests.add(event, event.exchange)
-    for exchange in judge.pending():
-        requests.leave(exchange, live=live)
+            address = (event.frame, event.part)
+            found[address] = (*found.get(address, ()), event)
+        elif isinstance(event, Message):
+            exchanges.add(event)
+            if event.exchange and event.exchange.response is event:
+                times[event.exchange.ordinal] = event.t
+            elif event.exchange:
+                times.append(0)
+    exchanges.end(judge.pending(), live=live)
     for row in rows(records()):
-        requests.complete(row)
+        if row.kind == "request" and row.exchange and row.exchange.ordinal < len(exchanges):
+            ordinal = row.exchange.ordinal
+            row.status = exchanges.status(ordinal)
+            row.response = exchanges.responses[ordinal] or None
+            row.latency = times[ordinal] - row.t if row.response else None
         row.findings = found.get((row.n, row.part), ())
         yield row
 
@@ -159,41 +162,6 @@ def _judged(judge: Judge, records: Iterable[Record], *, live: bool) -> Iterator[
         yield from judge.feed(record)
     if not live:
         yield from judge.end()
-
-
-class _Requests:
-    """What became of each request, in a few bytes each, by its ordinal."""
-
-    def __init__(self) -> None:
-        self._answers, self._times = array("q"), array("q")  # n and t of the answer
-        self._statuses, self._revisions = bytearray(), bytearray()  # places in _STATUSES and _REVISIONS
-
-    def add(self, message: Message, exchange: Exchange) -> None:
-        """Take a request or a response."""
-        ordinal = exchange.ordinal
-        if isinstance(message.body, Request):
-            for column in (self._answers, self._times, self._statuses, self._revisions):
-                column.append(0)
-        else:
-            self._answers[ordinal], self._times[ordinal] = message.n, message.t
-            self._statuses[ordinal] = _STATUSES.index(exchange.status)
-        self._revisions[ordinal] = _REVISIONS.index(exchange.revision)
-
-    def leave(self, exchange: Exchange, *, live: bool) -> None:
-        """Take a request that has no answer."""
-        self._statuses[exchange.ordinal] = _STATUSES.index(exchange.final_status(live=live))
-        self._revisions[exchange.ordinal] = _REVISIONS.index(exchange.revision)
-
-    def complete(self, row: Row) -> None:
-        """Say of a request's row what became of it."""
-        if row.kind != "request" or row.exchange is None or row.exchange.ordinal >= len(self._answers):
-            return
-        ordinal = row.exchange.ordinal
-        row.status = _STATUSES[self._statuses[ordinal]]
-        revision = _REVISIONS[self._revisions[ordinal]]
-        row.revision = revision.value if revision else None
-        if self._answers[ordinal]:
-            row.response, row.latency = self._answers[ordinal], self._times[ordinal] - row.t
 
 
 @dataclass(slots=True)
@@ -206,18 +174,26 @@ class Counts:
     errors: int = 0
     """Requests answered by an error or by a tool's error, and frames that are no message."""
 
-    def add(self, row: Row) -> None:
-        """Count one more row."""
-        self.frames += row.part == 0 and row.channel is not None
-        self.exchanges += row.kind == "request"
-        self.errors += row.kind == "invalid" or (row.kind != "request" and row.status in ("error", "tool-error"))
+    def add(self, event: Event) -> None:
+        """Count one more event of a conversation."""
+        if isinstance(event, Message):
+            self.frames += event.part == 0
+            if isinstance(event.body, Request):
+                self.exchanges += 1
+            elif isinstance(event.body, Invalid):
+                self.errors += 1
+            elif event.exchange:
+                self.errors += event.exchange.status in ("error", "tool-error")
+        else:
+            self.frames += isinstance(event, HttpUnit | Frame)
 
 
 def count(records: Iterable[Record]) -> Counts:
     """Count what is in a capture."""
-    counts = Counts()
-    for row in rows(records):
-        counts.add(row)
+    counts, conversation = Counts(), Conversation()
+    for record in records:
+        for event in conversation.feed(record):
+            counts.add(event)
     return counts
 
 
@@ -225,21 +201,20 @@ def row_of(event: Event) -> Row:
     """The row of one event, as far as it is known by then."""
     if isinstance(event, Message):
         return _message_row(event)
+    row = Row(event.n, event.t, kind_of(event), sender_of(event))
     if isinstance(event, HttpUnit):
-        row = Row(event.n, event.t, event.kind, event.sender, event.ch)
+        row.channel, row.text, row.http, row.session = event.ch, event.text, event.http.summary, event.session.name
         if event.frame:
             _add_frame(row, event.frame)
-        row.text, row.http = event.text, event.http.summary
-        row.session = event.session.name if event.session else None
-        return row
-    if isinstance(event, Gap):
-        return Row(event.n, event.t, "gap", "mcpspy", text=f"{event.lost} lost: {event.why}")
-    if isinstance(event, Signal):
-        return Row(event.n, event.t, "signal", "mcpspy", text=_signal_text(event))
-    if isinstance(event, End):
-        return Row(event.n, event.t, "end", "mcpspy", text=_end_text(event))
-    row = Row(event.n, event.t, "stderr", "server", event.ch, text=event.raw.decode(errors="replace"))
-    _add_frame(row, event)
+    elif isinstance(event, Gap):
+        row.text = f"{event.lost} lost: {event.why}"
+    elif isinstance(event, Signal):
+        row.text = _signal_text(event)
+    elif isinstance(event, End):
+        row.text = _end_text(event)
+    else:
+        row.channel, row.text = event.ch, event.raw.decode(errors="replace")
+        _add_frame(row, event)
     return row
 
 
@@ -250,37 +225,33 @@ def _add_frame(row: Row, frame: Frame) -> None:
 
 
 def _message_row(message: Message) -> Row:
-    body, exchange, frame = message.body, message.exchange, message.frame
+    body, exchange = message.body, message.exchange
     row = Row(
         message.n,
         message.t,
-        type(body).__name__.lower(),
+        kind_of(message),
         message.sender,
         message.ch,
         message.part,
-        revision=message.revision.value if message.revision else None,
+        message.id,
+        message.method,
+        message.name,
+        message.revision.value if message.revision else None,
         value=body.value,
         refused=body.refused,
         session=message.session.name,
         http=message.http.summary if message.http else None,
     )
-    _add_frame(row, frame)
-    if isinstance(body, Request | Result | Error):
-        row.id = body.id
+    _add_frame(row, message.frame)
     if isinstance(body, Invalid):
         row.text = body.reason
-    if isinstance(body, Notification):
-        row.method, row.name = body.method, subject(body.method, body.params)
-        row.revised = message.session.with_id_of(message.cancels) if message.cancels else ()
     if exchange:
-        row.method, row.name = exchange.method, exchange.name
         row.exchange = exchange
         row.request = exchange.request.n
         if isinstance(body, Request):
             row.status = "pending"
         else:
             row.status, row.response, row.latency = exchange.status, message.n, exchange.latency
-            row.revised = tuple(message.session.exchanges()) if exchange.method == "initialize" else ()
     return row
 
 

@@ -14,7 +14,7 @@ from mcpspy.capture.records import End, Frame, Gap, Open, Signal
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.http_head import status
-from mcpspy.wire.jsonrpc import Body, Error, Id, Request, Undecoded
+from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
 
 HOLD = 1_000_000_000
 """Nanoseconds for which a rule waits for what another connection may have brought meanwhile."""
@@ -48,6 +48,25 @@ class Message:
     exchange: "Exchange | None" = None
     cancels: "Exchange | None" = None
     """Of `notifications/cancelled`: what it cancels, where that was still pending."""
+
+    @property
+    def id(self) -> Id | None:
+        """The id of a request or response."""
+        return self.body.id if isinstance(self.body, Request | Result | Error) else None
+
+    @property
+    def method(self) -> str | None:
+        """The method; of a response that of its request."""
+        if self.exchange:
+            return self.exchange.method
+        return self.body.method if isinstance(self.body, Notification) else None
+
+    @property
+    def name(self) -> str | None:
+        """The tool, prompt or resource concerned."""
+        if self.exchange:
+            return self.exchange.name
+        return subject(self.body.method, self.body.params) if isinstance(self.body, Notification) else None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from mcpspy.replay.compare.offers import HANDSHAKES, LISTS, Change, changes, surface, told_differences
+from mcpspy.conversation.offers import HANDSHAKES, LISTED
+from mcpspy.replay.compare.offers import Change, changes, surface, told_differences
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.compare.values import LISTINGS, Difference
 from mcpspy.replay.script.turns import Script
@@ -54,7 +55,7 @@ def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Changes:
     rules = Rules(tuple(ignore))
     before, now = surface(old), surface(new)
     pairs = pair(old, new)
-    apart = (*HANDSHAKES, *LISTS)
+    apart = (*HANDSHAKES, *LISTED)
     calls = [turns for turns in pairs if not any(turn and turn.method in apart for turn in turns)]
     told = [it for it in told_differences(before, now) if not _covered(rules, "initialize", it.path)]
     changed = [it for it in changes(before, now) if not _ignored(rules, it)]
@@ -63,7 +64,7 @@ def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Changes:
 
 def _ignored(rules: Rules, change: Change) -> bool:
     """Whether all of a change is expected: pointers are those into the result of the listing."""
-    method = next(method for method, kind in LISTS.items() if kind == change.kind)
+    method = next(method for method, kind in LISTED.items() if kind == change.kind)
     start = ("result", change.kind, change.name)
     paths = [(*start, *it.path) for it in change.differences] or [start]
     return all(_covered(rules, method, path) for path in paths)

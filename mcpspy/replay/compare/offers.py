@@ -12,18 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mcpspy.conversation.offers import HANDSHAKES, page
 from mcpspy.json_values import Path, member, pointer
 from mcpspy.replay.compare.values import ABSENT, LISTINGS, Difference, by_name, differences
 from mcpspy.replay.script.turns import Script
-
-HANDSHAKES = ("initialize", "server/discover")
-LISTS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
-"""The methods that list, and the member of their results that holds the items."""
 
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
@@ -66,12 +58,11 @@ def surface(script: Script) -> Surface:
         if turn.method in HANDSHAKES:
             kept = ("protocolVersion", "supportedVersions", "capabilities", "serverInfo", "instructions")
             found.told |= {name: result[name] for name in kept if name in result}
-        elif turn.method in LISTS:
-            kind = LISTS[turn.method]
-            items = member(result, kind)
-            named = by_name(items, ("result", kind)) if isinstance(items, list) else None
-            before = found.listings.get(kind, {}) if member(turn.params, "cursor") is not None else {}
-            found.listings[kind] = before | (named or {})
+        listed = page(turn.response) if turn.response else None
+        if listed:
+            named = by_name(listed.entries, ("result", listed.kind)) if listed.entries is not None else None
+            before = {} if listed.first else found.listings.get(listed.kind, {})
+            found.listings[listed.kind] = before | (named or {})
     return found
 
 

@@ -18,9 +18,11 @@ from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import Header, Record
+from mcpspy.conversation.model import Event
 from mcpspy.errors import CaptureError
-from mcpspy.rules import SEVERITIES
-from mcpspy.timeline import Counts, Timeline
+from mcpspy.rules import SEVERITIES, Finding
+from mcpspy.rules.judge import Judge
+from mcpspy.timeline import Counts
 
 COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
 _SLICE = 1 << 16  # bytes read at once
@@ -48,7 +50,7 @@ class Entry:
     """What the end of the file leaves open is in them too."""
     stamp: tuple[int, ...] = ()
     """What the file looked like: device, inode, size, time of change."""
-    fold: tuple[Records, Window, Timeline] | None = None
+    fold: tuple[Records, Window, Judge] | None = None
     """What counts, while there is more to count."""
 
 
@@ -170,35 +172,37 @@ def _count(entry: Entry) -> bool:
     if entry.finished:
         return False
     if entry.fold is None:
-        entry.fold = Records(), Window(), Timeline(rules=True)
-    records, window, timeline = entry.fold
+        entry.fold = Records(), Window(), Judge()
+    records, window, judge = entry.fold
     try:
         with open(entry.path, "rb") as file:
             file.seek(entry.counted)
             chunk = file.read(min(_SLICE, entry.size - entry.counted))
         entry.counted += len(chunk)
         for record in records.feed(chunk):
-            _add(entry, timeline, window.feed(record))
+            _add(entry, judge, window.feed(record))
     except (OSError, CaptureError):
         return False
     if not chunk and entry.live:  # the next look is later than anything is waited for
-        _add(entry, timeline, window.flush())
+        _add(entry, judge, window.flush())
     elif not chunk:
         for record in records.end():
-            _add(entry, timeline, window.feed(record))
-        _add(entry, timeline, window.flush())
-        timeline.end()
-        _add(entry, timeline, ())
+            _add(entry, judge, window.feed(record))
+        _add(entry, judge, window.flush())
+        for finding in judge.end():
+            _count_one(entry, finding)
         entry.finished, entry.fold = True, None
     return bool(chunk)
 
 
-def _add(entry: Entry, timeline: Timeline, records: Iterable[Record]) -> None:
+def _add(entry: Entry, judge: Judge, records: Iterable[Record]) -> None:
     for record in records:
-        for row in timeline.feed(record):
-            entry.counts.add(row)
-            for finding in row.findings:
-                entry.found[finding.severity] += 1
-    for finding in timeline.late:
-        entry.found[finding.severity] += 1
-    timeline.late.clear()
+        for event in judge.feed(record):
+            _count_one(entry, event)
+
+
+def _count_one(entry: Entry, event: Event | Finding) -> None:
+    if isinstance(event, Finding):
+        entry.found[event.severity] += 1
+    else:
+        entry.counts.add(event)

@@ -1,6 +1,6 @@
 """What the two sides said of themselves, what the server has to offer, and how its tools did.
 
-The fold adds each row as it comes, and a few kinds of rows tell something: a handshake, a listing, a call. Of each tool
+The fold adds each message as it comes, and a few kinds tell something: a handshake, a listing, a call. Of each tool
 there are counters and, of its latencies, how often each occurred, to four digits: calls take no more room than there
 are values that differ, and a quantile is right to a part in a thousand. Peers send anything: what is not of the shape
 that the specification gives it counts for nothing here, the rules tell.
@@ -8,16 +8,16 @@ that the specification gives it counts for nothing here, the rules tell.
 
 import json
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from mcpspy.conversation.model import Message
+from mcpspy.conversation.offers import HANDSHAKES, LISTED, Listing, Statement, page, statement
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import STATELESS
-from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Request
 
 CALL = "tools/call"
@@ -28,10 +28,6 @@ _CAPABILITIES, _OPTIONS = 40, 10  # that are kept
 _AT_ONCE = 256  # latencies that are counted together
 _DIGITS = 4  # of a latency that are kept
 _SCALES = tuple(10 ** max(length - _DIGITS, 0) for length in range(21))  # by its length
-_STATELESS = frozenset(revision.value for revision in STATELESS)
-_META = "io.modelcontextprotocol/"
-_LISTED = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources",
-           "resources/templates/list": "resourceTemplates"}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -48,19 +44,6 @@ class Peer:
     """Each with its options in brackets: `tools(listChanged)`."""
     instructions: int = 0
     """Of a server: the bytes of what it tells a model about itself."""
-
-
-@dataclass(slots=True)
-class Listing:
-    """The newest listing of one kind, all of its pages so far."""
-
-    first: int
-    """The line of its first page."""
-    n: int
-    """The line of its last page."""
-    count: int = 0
-    size: int = 0
-    """Bytes of the definitions, as compact JSON."""
 
 
 @dataclass(slots=True)
@@ -112,7 +95,7 @@ class Tool:
 
 
 class Announced:
-    """What one session has told so far; `add` each row."""
+    """What one session has announced so far; `add` each message."""
 
     def __init__(self) -> None:
         self.client: Peer | None = None
@@ -124,14 +107,18 @@ class Announced:
         """By name, in the order in which they were first heard of; what is beyond a bound is called OTHERS."""
         self._page: tuple[int, list[str]] = (0, [])  # the line of the last page of tools, and their names
 
-    def add(self, row: Row) -> None:
-        """Take the next row."""
-        if row.method == CALL:
-            self._add_call(row)
-        else:
-            learn = _LEARN.get(row.method)
-            if learn:
-                learn(self, row)
+    def add(self, message: Message) -> None:
+        """Take the next message."""
+        method = message.method
+        if method == CALL:
+            self._add_call(message)
+            if (self.client is None or self.server is None) and message.revision in STATELESS:
+                self._add_peer(message)
+        elif method in LISTED:
+            self._add_peer(message)
+            self._add_page(message)
+        elif method in HANDSHAKES:
+            self._add_peer(message)
 
     def find(self, finding: Finding, method: str | None, name: str | None) -> None:
         """Take what was found of a row that was added, with the method and name of that."""
@@ -147,74 +134,48 @@ class Announced:
         listing = self.listings.get("tools")
         return listing is not None and tool.listed >= listing.first
 
-    def learn_listing(self, row: Row) -> None:
+    def _add_page(self, message: Message) -> None:
         """Learn from the answer to a listing."""
-        self._meet(row)
-        if row.kind != "result" or row.exchange is None:
+        found = page(message)
+        if found is None or found.entries is None:
             return
-        kind = _LISTED[row.exchange.method]
-        entries = member(row.value, "result", kind)
-        if not isinstance(entries, list):
-            return
-        request = row.exchange.request.body
-        listing = self.listings.get(kind)
-        if listing is None or not (isinstance(request, Request) and member(request.params, "cursor")):
-            listing = self.listings[kind] = Listing(row.n, row.n)
-        sizes = [_size(entry) for entry in entries]
-        listing.n = row.n
+        n = message.n
+        listing = self.listings.get(found.kind)
+        if listing is None or found.first:
+            listing = self.listings[found.kind] = Listing(n, n)
+        sizes = [_size(entry) for entry in found.entries]
+        listing.n = n
         listing.count += len(sizes)
         listing.size += sum(sizes)
-        if kind == "tools":
-            self._page = row.n, [_text(member(entry, "name")) for entry in entries]
+        if found.kind == "tools":
+            self._page = n, [_text(member(entry, "name")) for entry in found.entries]
             for name, size in zip(self._page[1], sizes, strict=True):
                 tool = self._tool(name)
-                tool.size, tool.listed = size, row.n
+                tool.size, tool.listed = size, n
 
-    def learn_handshake(self, row: Row) -> None:
-        """Learn from `initialize` (up to 2025-11-25) or its answer."""
-        told = member(row.value, "params" if row.kind == "request" else "result")
-        capabilities, revision = member(told, "capabilities"), member(told, "protocolVersion")
-        if row.kind == "request":
-            self.client = _peer(row.n, member(told, "clientInfo"), capabilities, revision)
-        elif row.kind == "result":
-            about = member(told, "serverInfo")
-            self.server = _peer(row.n, about, capabilities, revision, member(told, "instructions"))
-
-    def learn_discovery(self, row: Row) -> None:
-        """Learn from `server/discover` (since 2026-07-28) or its answer."""
-        self._meet(row)
-        if row.kind == "result":
-            told = member(row.value, "result")
-            about = member(told, "_meta", f"{_META}serverInfo")
-            capabilities = member(told, "capabilities")
-            self.server = _peer(row.n, about, capabilities, row.revision, member(told, "instructions"))
-
-    def _add_call(self, row: Row) -> None:
+    def _add_call(self, message: Message) -> None:
         """Learn from a call or its answer: most rows are one, so this has to be quick."""
-        name = row.name or ""
+        exchange = message.exchange
+        name = message.name or ""
         tool = self.tools.get(name) or self._tool(name)
-        if row.kind == "request":
+        if isinstance(message.body, Request):
             tool.calls += 1
-            tool.called = tool.called or row.n
-        elif row.latency is not None:
-            tool.errors += row.status in ("error", "tool-error")
-            tool.latest.append(abs(row.latency))  # a capture can be made up
+            tool.called = tool.called or message.n
+        elif exchange and exchange.latency is not None:
+            tool.errors += exchange.status in ("error", "tool-error")
+            tool.latest.append(abs(exchange.latency))  # a capture can be made up
             if len(tool.latest) == _AT_ONCE:
                 tool.count()
-        if (self.client is None or self.server is None) and row.revision in _STATELESS:
-            self._meet(row)
 
-    def _meet(self, row: Row) -> None:
-        """Learn from the `_meta` of any request or answer (since 2026-07-28)."""
-        if row.revision not in _STATELESS:
+    def _add_peer(self, message: Message) -> None:
+        """Learn what a message tells of a side, if that is more than what is known."""
+        told = statement(message)
+        if told is None:
             return
-        if row.kind == "request" and (self.client is None or self.client.revision != row.revision):
-            meta = member(row.value, "params", "_meta")
-            about, capabilities = member(meta, f"{_META}clientInfo"), member(meta, f"{_META}clientCapabilities")
-            self.client = _peer(row.n, about, capabilities, row.revision)
-        elif row.kind == "result" and self.server is None:
-            about = member(row.value, "result", "_meta", f"{_META}serverInfo")
-            self.server = _peer(row.n, about, None, row.revision)
+        if told.side == "client" and (told.complete or self.client is None or self.client.revision != told.revision):
+            self.client = _peer(told)
+        elif told.side == "server" and (told.complete or self.server is None):
+            self.server = _peer(told)
 
     def _tool(self, name: str) -> Tool:
         """The tool of that name, known or new."""
@@ -227,19 +188,13 @@ class Announced:
         return tool
 
 
-_LEARN: dict[str | None, Callable[[Announced, Row], None]] = {
-    "initialize": Announced.learn_handshake,
-    "server/discover": Announced.learn_discovery,
-    **dict.fromkeys(_LISTED, Announced.learn_listing),
-}
-
-
-def _peer(n: int, about: Any, capabilities: Any, revision: Any, instructions: Any = None) -> Peer:
+def _peer(told: Statement) -> Peer:
+    capabilities, instructions = told.capabilities, told.instructions
     return Peer(
-        n,
-        _text(member(about, "name")),
-        _text(member(about, "version")),
-        _text(revision),
+        told.n,
+        _text(member(told.identity, "name")),
+        _text(member(told.identity, "version")),
+        _text(told.revision),
         tuple(map(_capability, list(capabilities.items())[:_CAPABILITIES])) if isinstance(capabilities, dict) else (),
         len(instructions.encode(errors="surrogatepass")) if isinstance(instructions, str) else 0,
     )

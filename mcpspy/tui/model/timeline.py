@@ -15,28 +15,23 @@ from typing import NamedTuple
 from mcpspy.capture.index import Index
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
-from mcpspy.capture.records import Close, Frame, Gap, Open, Record
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
+from mcpspy.conversation.columns import Columns, Known
+from mcpspy.conversation.model import Event, Message
 from mcpspy.rules import Finding
-from mcpspy.spec.revisions import Revision
+from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
-from mcpspy.timeline import Counts, Row, Timeline, rows_alone
+from mcpspy.timeline import Counts, Row, rows_alone
 from mcpspy.tui.model.findings import Found
 from mcpspy.tui.model.offers import Announced
-from mcpspy.wire.jsonrpc import Id
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
 _SLICE = 1 << 15  # bytes that the fold reads at once
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
-_NAME = 500  # characters of a method or name that are kept
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _NAMED = 9  # messages of a batch that a line names
 
-_KINDS = ("", *"request notification result error invalid undecoded stderr http event gap signal end batch".split())
-_BATCH = _KINDS.index("batch")
 _SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
-_SENDERS = ("client", "server", "mcpspy")
-_STATUSES = ("", "ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded")
-_REVISIONS = ("", *(revision.value for revision in Revision))
 
 
 class Source(NamedTuple):
@@ -73,24 +68,6 @@ class Line(NamedTuple):
     """In a merge: where it comes from."""
 
 
-class _Columns:
-    """What the fold tells of each line of the file, by line number."""
-
-    def __init__(self) -> None:
-        self.kind, self.sender, self.status, self.revision = bytearray(), bytearray(), bytearray(), bytearray()
-        self.method, self.name, self.session = array("I"), array("I"), array("I")  # method: or why it is no message
-        self.partner = array("I")
-        self.t, self.size, self.id = array("Q"), array("Q"), array("q")
-
-    def extend(self, lines: int) -> None:
-        """Make room for line numbers up to `lines`."""
-        more = lines + 1 - len(self.kind)
-        for flags in (self.kind, self.sender, self.status, self.revision):
-            flags.extend(bytes(more))
-        for column in (self.method, self.name, self.session, self.partner, self.t, self.size, self.id):
-            column.frombytes(bytes(more * column.itemsize))
-
-
 class Session:
     """One capture, indexed and folded as far as `grow` has come."""
 
@@ -113,12 +90,9 @@ class Session:
         """The line numbers of rows that became others than the fold first knew them, in that order."""
         self.moved = array("I")
         """The line numbers of rows that the fold put elsewhere, in that order."""
-        self._columns = _Columns()
-        self._texts = [""]  # methods and names, once each
-        self._places: dict[str, int] = {"": 0}
-        self._ids: dict[int, str] = {}  # by line number: those that are no small number
+        self._columns = Columns()
         self._records, self._window = Records(), Window()
-        self._timeline = Timeline(rules=True)
+        self._judge = Judge()
         self._folded = 0  # bytes
         self._placed = 0  # rows that the fold has given: the first ones, in the order of their times
         self._idle = 0  # how often in a row there was nothing to fold
@@ -167,28 +141,26 @@ class Session:
     def line(self, place: int) -> Line:
         """The line of the timeline at that place."""
         n = self.index.rows[place]
-        columns = self._columns
-        kind = _KINDS[columns.kind[n]]
-        if kind not in _SPOKEN:
+        known = self._columns.at(n)
+        if known.kind not in _SPOKEN:
             return self._decoded(n)
-        partner = columns.partner[n]
         return Line(
             n,
-            columns.t[n],
-            kind,
-            _SENDERS[columns.sender[n]],
-            self._texts[columns.method[n]],
-            self._texts[columns.name[n]],
-            str(self._id(n) or ""),
-            _STATUSES[columns.status[n]],
-            abs(columns.t[n] - columns.t[partner]) if partner else None,
-            columns.size[n],
+            known.t,
+            known.kind,
+            known.sender,
+            known.method,
+            known.name,
+            str(known.id or ""),
+            known.status,
+            known.latency,
+            known.size,
             severity=self.findings.worst(n) or "",
         )
 
     def time_of(self, n: int) -> int | None:
         """When the row on line `n` was, in nanoseconds since the start; None before the fold has come to it."""
-        return self._columns.t[n] if self._columns.kind[n] else None
+        return self._columns.time(n)
 
     def of(self, place: int) -> tuple["Session", int]:
         """The session that the row at that place is of, and its place there: in a merge they differ."""
@@ -197,22 +169,19 @@ class Session:
     def partner(self, place: int) -> int | None:
         """The place of the response to a request, or of the request that a response answers; a batch has none."""
         n = self.index.rows[place]
-        partner = self._columns.partner[n]
-        return self.index.row_of(partner) if partner and self._columns.kind[n] != _BATCH else None
+        partner = self._columns.partner(n)
+        return self.index.row_of(partner) if partner and self._columns.kind(n) != "batch" else None
 
     def known(self, n: int) -> Row | None:
         """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`.
 
         None before the fold has come to it; what it can no longer come to is a gap.
         """
-        columns = self._columns
-        kind = _KINDS[columns.kind[n]]
-        if not kind:
+        known = self._columns.at(n)
+        if not known.kind:
             return Row(n, 0, "gap", "mcpspy") if self.complete else None
-        row = Row(n, columns.t[n], kind, _SENDERS[columns.sender[n]])
-        self._add_what_is_known(row)
-        row.id = self._id(n)
-        row.session = self._texts[columns.session[n]] or None
+        row = Row(n, known.t, known.kind, known.sender, id=known.id, session=known.session or None)
+        self._complete(row, known)
         return row
 
     def messages(self, place: int) -> list[Row]:
@@ -231,37 +200,32 @@ class Session:
         found = list(rows_alone(record, channel))
         if self.index.state == "cut short" and isinstance(record, Gap):
             found[0].text = "it was in the file before that was cut short or replaced"
-        if len(found) == 1 and self._columns.kind[n]:
-            self._add_what_is_known(found[0])
+        if len(found) == 1 and self._columns.kind(n):
+            self._complete(found[0], self._columns.at(n))
         else:
             for row in found:
                 row.status = None  # only the fold can tell
         return found
 
-    def _add_what_is_known(self, row: Row) -> None:
-        columns, n = self._columns, row.n
-        if row.kind == "gap" != _KINDS[columns.kind[n]]:
+    def _complete(self, row: Row, known: Known) -> None:
+        """Enter what the fold knows of a row's line."""
+        if row.kind == "gap" != known.kind:
             return  # what was there when it was folded is gone
-        row.findings = self.findings.of(n)
-        kind, method = _KINDS[columns.kind[n]], self._texts[columns.method[n]] or None
-        row.t, row.size = columns.t[n], columns.size[n]
+        row.findings = self.findings.of(row.n)
+        row.t, row.size = known.t, known.size
         if len(row.raw) < row.size:
-            row.kind, row.value, row.refused = kind, None, None
-            row.text = "a large one" if kind == "batch" else row.text
-        if kind == "invalid":
-            row.text = method
+            row.kind, row.value, row.refused = known.kind, None, None
+            row.text = "a large one" if known.kind == "batch" else row.text
+        if known.kind == "invalid":
+            row.text = known.method or None
             return
-        row.method, row.name = method, self._texts[columns.name[n]] or None
-        row.revision = _REVISIONS[columns.revision[n]] or None
-        row.status = _STATUSES[columns.status[n]] or None
-        partner = columns.partner[n]
-        if partner:
-            row.request, row.response = (n, partner) if row.kind == "request" else (partner, n)
-            row.latency = abs(columns.t[n] - columns.t[partner])
+        row.method, row.name, row.revision = known.method or None, known.name or None, known.revision
+        row.status, row.latency = known.status or None, known.latency
+        row.request, row.response = known.request or row.request, known.response or row.response
 
     def _decoded(self, n: int) -> Line:
         """A row that has no method, or that the fold has not come to yet."""
-        kind = _KINDS[self._columns.kind[n]]
+        kind = self._columns.kind(n)
         if not kind and self.index.in_pieces(n):
             return Line(n, 0, "frame", "mcpspy", text="a large one, not read yet")
         found = self._rows(n, _SHOWN if kind in ("", "batch") else 1)
@@ -298,102 +262,52 @@ class Session:
 
     def _take(self, records: Iterable[Record]) -> Iterator[bool]:
         for record in records:
-            for row in self._timeline.feed(record):
-                self._fill(row)
-                yield True  # a batch may have thousands
-            self._take_findings()
+            latest: Event | None = None
+            for event in self._judge.feed(record):
+                if isinstance(event, Finding):
+                    self._find(event)
+                    if latest is None or (event.frame, event.part) != (latest.n, _part(latest)):
+                        self.revised.append(event.frame)
+                    continue
+                if latest:
+                    yield True  # a batch may have thousands
+                latest = event
+                self._fill(event)
+            if latest:
+                yield True
 
     def _finish(self) -> None:
         """The file has ended: what was waiting for more gets its last word."""
         for record in self._records.end():
             deque(self._take(self._window.feed(record)), 0)
         deque(self._take(self._window.flush()), 0)
-        self._timeline.end()
-        self._take_findings()
-        for exchange in self._timeline.pending():
-            self._columns.status[exchange.request.n] = _STATUSES.index(exchange.final_status(live=False))
-            self.revised.append(exchange.request.n)
+        for finding in self._judge.end():
+            self._find(finding)
+            self.revised.append(finding.frame)
+        self.revised.extend(self._columns.end(self._judge.pending(), live=False))
         self.complete = True
 
-    def _take_findings(self) -> None:
-        for finding in self._timeline.late:
-            method, name = self._columns.method[finding.frame], self._columns.name[finding.frame]
-            self._find(finding, self._texts[method], self._texts[name])
-            self.revised.append(finding.frame)
-        self._timeline.late.clear()
-
-    def _find(self, finding: Finding, method: str | None, name: str | None) -> None:
+    def _find(self, finding: Finding) -> None:
         self.findings.add(finding)
-        self.announced.find(finding, method, name)
+        self.announced.find(finding, *self._columns.subject(finding.frame))
 
-    def _fill(self, row: Row) -> None:
-        columns, n = self._columns, row.n
-        self._ended = self._ended or row.kind == "end"  # what was waiting for more comes out after it
-        self.counts.add(row)
-        self.announced.add(row)
-        for finding in row.findings:
-            self._find(finding, row.method, row.name)
-        if row.part == 0:
+    def _fill(self, event: Event) -> None:
+        n = event.n
+        self.counts.add(event)
+        self.revised.extend(self._columns.add(event))
+        if _part(event) == 0:
             self.moved.extend([n] * self.index.put(n, self._placed))  # it was before what was recorded before it
             self._placed += 1
-        if row.kind == "stderr":
+        if isinstance(event, Message):
+            self.announced.add(event)
+            if event.exchange and event.exchange.response is event and not event.http:
+                event.exchange.untie()  # the garbage collector would stop the screen to find it
+        elif isinstance(event, End):
+            self._ended = True  # what was waiting for more comes out after it
+        elif isinstance(event, Frame):
             self.stderr.append(n)
-        if row.part:
-            columns.kind[n] = _BATCH
-        else:
-            columns.kind[n] = _KINDS.index(row.kind)
-            columns.sender[n] = _SENDERS.index(row.sender)
-            columns.revision[n] = _REVISIONS.index(row.revision or "")
-            columns.method[n] = self._place(row.text if row.kind == "invalid" else row.method)
-            columns.name[n] = self._place(row.name)
-            if row.session:
-                columns.session[n] = self._place(row.session)
-            columns.t[n], columns.size[n] = row.t, row.size
-            if row.status:
-                columns.status[n] = _STATUSES.index(row.status)
-            if row.id:
-                self._set_id(n, str(row.id))
-        if row.exchange and row.kind != "request":
-            self._pair(row)
-        for exchange in row.revised:
-            columns.status[exchange.request.n] = _STATUSES.index(exchange.status)
-            columns.revision[exchange.request.n] = _REVISIONS.index(
-                exchange.revision.value if exchange.revision else ""
-            )
-            self.revised.append(exchange.request.n)
 
-    def _pair(self, row: Row) -> None:
-        request = row.exchange.request if row.exchange else None
-        if request is None:
-            return
-        columns = self._columns
-        if not row.part:  # a frame with several messages has no partner, but is one
-            columns.partner[row.n] = request.n
-        if not request.part:
-            columns.partner[request.n], columns.status[request.n] = row.n, _STATUSES.index(row.status or "")
-            self.revised.append(request.n)
-        if row.exchange and not row.http:  # what carried it over HTTP, others may yet be judged by
-            row.exchange.untie()  # the garbage collector would stop the screen to find it
 
-    def _place(self, text: str | None) -> int:
-        text = (text or "")[:_NAME]
-        place = self._places.setdefault(text, len(self._texts))
-        if place == len(self._texts):
-            self._texts.append(text)
-        return place
-
-    def _id(self, n: int) -> Id | None:
-        number = self._columns.id[n]
-        if number:
-            return Id("number", str(number - 1))
-        text = self._ids.get(n, "")
-        if text.startswith('"'):
-            return Id("string", text[1:-1])
-        kind = "null" if text == "null" else "other" if text.startswith(("t", "f", "[", "{")) else "number"
-        return Id(kind, text) if text else None
-
-    def _set_id(self, n: int, number: str) -> None:
-        if len(number) < 19 and number.isascii() and number.isdigit() and str(int(number)) == number:
-            self._columns.id[n] = int(number) + 1
-        else:
-            self._ids[n] = number
+def _part(event: Event) -> int:
+    """The place of an event in its batch, else 0."""
+    return event.part if isinstance(event, Message) else 0

@@ -5,8 +5,9 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy.conversation.offers import Listing
 from mcpspy.tui.model import offers as module
-from mcpspy.tui.model.offers import OTHERS, Listing, Peer, Tool
+from mcpspy.tui.model.offers import OTHERS, Peer, Tool
 from mcpspy.tui.model.timeline import Session
 from tests.timelines import CAPTURES
 from tests.tui.model.test_timeline import grow, said

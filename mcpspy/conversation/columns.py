@@ -1,0 +1,239 @@
+"""What a conversation tells of each line of a capture and of each request, in columns: some bytes each.
+
+The theory. A capture may have millions of rows, and each of them may be asked for at any time, so nothing of one is
+kept but small numbers in arrays: places in tables of words, and line numbers. The status of a request changes until its
+response has come, so it is kept once, with the exchange (`Exchanges`); the lines of the request and of the response
+name that (`Columns`). A message of a batch other than the first has no place of its own among the lines: its line is a
+`batch`.
+"""
+
+from array import array
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mcpspy.capture.records import Frame
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Id, Invalid, Request
+
+KINDS = ("", *"request notification result error invalid undecoded stderr http event gap signal end batch".split())
+STATUSES = ("", "ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded")
+_SENDERS = ("client", "server", "mcpspy")
+_REVISIONS = (None, *Revision)
+_KIND = {kind: number for number, kind in enumerate(KINDS)}
+_STATUS = {status: number for number, status in enumerate(STATUSES)}
+_SENDER = {sender: number for number, sender in enumerate(_SENDERS)}
+_REVISION = {revision: number for number, revision in enumerate(_REVISIONS)}
+_BATCH = _KIND["batch"]
+_PENDING, _UNANSWERED = bytes([_STATUS["pending"]]), bytes([_STATUS["unanswered"]])
+_NAME = 500  # characters of a method or name that are kept
+_LARGEST = 2**32 - 1  # bytes of a frame: what is larger counts as that
+
+
+class Exchanges:
+    """What became of each request, by its ordinal: its line number, that of its response, and its status."""
+
+    def __init__(self) -> None:
+        self.requests, self.responses = array("I"), array("I")
+        self._statuses = bytearray()
+
+    def add(self, message: Message) -> tuple[int, ...]:
+        """Take the next message; returns the line numbers of earlier requests that it has changed."""
+        exchange = message.exchange
+        if exchange is None:
+            return self.set(message.session.with_id_of(message.cancels)) if message.cancels else ()
+        if isinstance(message.body, Request):
+            self.requests.append(message.n)
+            self.responses.append(0)
+            self._statuses.append(_STATUS["pending"])
+            return ()
+        self.responses[exchange.ordinal] = message.n
+        self._statuses[exchange.ordinal] = _STATUS[exchange.status]
+        return (exchange.request.n,)
+
+    def set(self, exchanges: Iterable[Exchange]) -> tuple[int, ...]:
+        """Enter the statuses that exchanges have by now; returns the line numbers of the requests."""
+        changed = []
+        for exchange in exchanges:
+            self._statuses[exchange.ordinal] = _STATUS[exchange.status]
+            changed.append(exchange.request.n)
+        return tuple(changed)
+
+    def end(self, pending: Iterable[Exchange], *, live: bool) -> list[int]:
+        """Enter the final statuses of exchanges without a response; returns the line numbers of the requests."""
+        if not live:  # those of a session that was forgotten are not among them
+            self._statuses = self._statuses.replace(_PENDING, _UNANSWERED)
+        changed = []
+        for exchange in pending:
+            self._statuses[exchange.ordinal] = _STATUS[exchange.final_status(live=live)]
+            changed.append(exchange.request.n)
+        return changed
+
+    def __len__(self) -> int:
+        """How many requests there are."""
+        return len(self.requests)
+
+    def status(self, ordinal: int) -> str:
+        """The status of an exchange."""
+        return STATUSES[self._statuses[ordinal]]
+
+
+class Known(NamedTuple):
+    """What the columns tell of one line. Times are nanoseconds since the capture started."""
+
+    t: int
+    kind: str
+    """A kind of event (`kind_of`), or `batch`."""
+    sender: str
+    method: str
+    """Of an invalid frame: why it is invalid."""
+    name: str
+    id: Id | None
+    revision: str | None
+    session: str
+    status: str
+    request: int
+    """The line number of the request, 0 where there is none."""
+    response: int
+    latency: int | None
+    size: int
+
+
+class Columns:
+    """What there is to know of each line, by line number; `add` each event, after room was made for its line."""
+
+    def __init__(self) -> None:
+        self.exchanges = Exchanges()
+        self._kind, self._sender, self._revision = bytearray(), bytearray(), bytearray()
+        self._method, self._name, self._session, self._size = array("I"), array("I"), array("I"), array("I")
+        self._exchange = array("I")  # its ordinal, and one
+        self._t, self._id = array("Q"), array("q")
+        self._texts = [""]  # methods and names, once each
+        self._places: dict[str, int] = {"": 0}
+        self._ids: dict[int, str] = {}  # by line number: those that are no small number
+
+    def extend(self, lines: int) -> None:
+        """Make room for line numbers up to `lines`."""
+        more = lines + 1 - len(self._kind)
+        for flags in (self._kind, self._sender, self._revision):
+            flags.extend(bytes(more))
+        for column in (self._method, self._name, self._session, self._size, self._exchange, self._t, self._id):
+            column.frombytes(bytes(more * column.itemsize))
+
+    def add(self, event: Event) -> tuple[int, ...]:
+        """Take the next event; returns the line numbers of earlier requests that it has changed."""
+        n = event.n
+        if isinstance(event, Message) and event.part:
+            self._kind[n] = _BATCH
+            return self.exchanges.add(event)
+        self._t[n] = event.t
+        self._kind[n], self._sender[n] = _KIND[kind_of(event)], _SENDER[sender_of(event)]
+        if isinstance(event, Message | HttpUnit):
+            self._session[n] = self._place(event.session.name)
+        frame = event if isinstance(event, Frame) else event.frame if isinstance(event, Message | HttpUnit) else None
+        if frame:
+            self._size[n] = min(frame.size, _LARGEST)
+        return self._add_message(event) if isinstance(event, Message) else ()
+
+    def end(self, pending: Iterable[Exchange], *, live: bool) -> list[int]:
+        """Take it that no more comes; returns the line numbers of the requests without a response."""
+        return self.exchanges.end(pending, live=live)
+
+    def time(self, n: int) -> int | None:
+        """When line `n` was; None where nothing is known of it."""
+        return self._t[n] if self._kind[n] else None
+
+    def kind(self, n: int) -> str:
+        """What line `n` is; empty where nothing is known of it."""
+        return KINDS[self._kind[n]]
+
+    def subject(self, n: int) -> tuple[str, str]:
+        """The method and name of line `n`, or of the request that it answers."""
+        return self._texts[self._method[n]], self._texts[self._name[n]]
+
+    def partner(self, n: int) -> int:
+        """The line of the response to a request, or of the request that a response answers, else 0."""
+        if not self._exchange[n]:
+            return 0
+        ordinal = self._exchange[n] - 1
+        request = self.exchanges.requests[ordinal]
+        return self.exchanges.responses[ordinal] if n == request else request
+
+    def at(self, n: int) -> Known:
+        """What is known of line `n`."""
+        request = response = 0
+        status, latency, texts = "", None, self._texts
+        if self._exchange[n]:
+            ordinal, exchanges = self._exchange[n] - 1, self.exchanges
+            status = exchanges.status(ordinal)
+            response = exchanges.responses[ordinal]
+            if response:
+                request = exchanges.requests[ordinal]
+                latency = abs(self._t[response] - self._t[request])
+        revision = _REVISIONS[self._revision[n]]
+        return Known(
+            self._t[n],
+            KINDS[self._kind[n]],
+            _SENDERS[self._sender[n]],
+            texts[self._method[n]],
+            texts[self._name[n]],
+            self._id_of(n),
+            revision.value if revision else None,
+            texts[self._session[n]],
+            status,
+            request,
+            response,
+            latency,
+            self._size[n],
+        )
+
+    def _add_message(self, message: Message) -> tuple[int, ...]:
+        n, body = message.n, message.body
+        self._revision[n] = _REVISION[message.revision]
+        self._method[n] = self._place(body.reason if isinstance(body, Invalid) else message.method)
+        self._name[n] = self._place(message.name)
+        if message.id:
+            self._add_id(n, str(message.id))
+        if message.exchange:
+            self._exchange[n] = message.exchange.ordinal + 1
+        return self.exchanges.add(message)
+
+    def _place(self, text: str | None) -> int:
+        """The place of a text in the table, known or new."""
+        text = (text or "")[:_NAME]
+        place = self._places.setdefault(text, len(self._texts))
+        if place == len(self._texts):
+            self._texts.append(text)
+        return place
+
+    def _add_id(self, n: int, number: str) -> None:
+        if len(number) < 19 and number.isascii() and number.isdigit() and str(int(number)) == number:
+            self._id[n] = int(number) + 1
+        else:
+            self._ids[n] = number
+
+    def _id_of(self, n: int) -> Id | None:
+        number = self._id[n]
+        if number:
+            return Id("number", str(number - 1))
+        text = self._ids.get(n, "")
+        if text.startswith('"'):
+            return Id("string", text[1:-1])
+        kind = "null" if text == "null" else "other" if text.startswith(("t", "f", "[", "{")) else "number"
+        return Id(kind, text) if text else None
+
+
+def kind_of(event: Event) -> str:
+    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal or end."""
+    if isinstance(event, Message):
+        return type(event.body).__name__.lower()
+    if isinstance(event, HttpUnit):
+        return event.kind
+    return "stderr" if isinstance(event, Frame) else type(event).__name__.lower()
+
+
+def sender_of(event: Event) -> str:
+    """client, server or mcpspy."""
+    if isinstance(event, Message | HttpUnit):
+        return event.sender
+    return "server" if isinstance(event, Frame) else "mcpspy"

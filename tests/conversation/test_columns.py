@@ -1,0 +1,125 @@
+"""Which line and which status belong to what is computed once, in columns of a few bytes."""
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import End, Frame, Gap, Signal
+from mcpspy.conversation import recent
+from mcpspy.conversation.columns import Columns, kind_of, sender_of
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.timeline import final_rows
+from tests.conversation.http import Exchange, request
+from tests.timelines import CAPTURES
+from tests.transcript import records
+
+OUTCOMES = """
+    > {"id":1,"method":"tools/call","params":{"name":"a"}}
+    > {"id":"x","method":"ping"}
+    > {"id":3,"method":"resources/read","params":{"uri":"u"}}
+    > {"method":"notifications/cancelled","params":{"requestId":3}}
+    < {"id":1,"result":{"isError":true}}
+    < {"id":9,"result":{}}
+    < not JSON
+    ! ready
+"""
+
+
+def folded(all_records, *, live=False):
+    """The columns of some records, and the lines that were said to change."""
+    columns, conversation, changed = Columns(), Conversation(), []
+    columns.extend(max((record.n for record in all_records), default=0))
+    for record in all_records:
+        for event in conversation.feed(record):
+            changed += columns.add(event)
+    return columns, changed + columns.end(conversation.pending(), live=live)
+
+
+def test_a_line_tells_what_it_is_and_how_its_exchange_went():
+    columns, changed = folded(records(OUTCOMES))
+    known = [columns.at(n) for n in range(1, 9)]
+    assert [(it.kind, it.sender, it.method, it.name, str(it.id or ""), it.status) for it in known] == [
+        ("request", "client", "tools/call", "a", "1", "tool-error"),
+        ("request", "client", "ping", "", '"x"', "unanswered"),
+        ("request", "client", "resources/read", "u", "3", "cancelled"),
+        ("notification", "client", "notifications/cancelled", "", "", ""),
+        ("result", "server", "tools/call", "a", "1", "tool-error"),
+        ("result", "server", "", "", "9", ""),
+        ("invalid", "server", known[6].method, "", "", ""),
+        ("stderr", "server", "", "", "", ""),
+    ]
+    assert known[6].method.startswith("not JSON")
+    assert (known[0].request, known[0].response, known[0].latency) == (1, 5, 4_000_000)
+    assert (known[4].request, known[4].response, known[4].latency) == (1, 5, 4_000_000)
+    assert (columns.partner(1), columns.partner(5), columns.partner(2), columns.partner(6)) == (5, 1, 0, 0)
+    assert changed == [3, 1, 2, 3], "a cancellation, a response, and at the end what has none"
+
+
+def test_while_a_capture_grows_a_request_is_pending():
+    columns, _ = folded(records(OUTCOMES), live=True)
+    assert columns.at(2).status == "pending"
+
+
+def test_a_line_that_nothing_came_of_is_empty():
+    columns, _ = folded([])
+    columns.extend(3)
+    assert (columns.kind(3), columns.time(3), columns.partner(3)) == ("", None, 0)
+
+
+def test_a_batch_is_one_line_and_its_requests_have_their_statuses():
+    columns, _ = folded(
+        records("""
+            > [{"id":1,"method":"a"},{"id":2,"method":"b"}]
+            < {"id":2,"result":{}}
+        """)
+    )
+    assert (columns.kind(1), columns.partner(2)) == ("batch", 1)
+    assert [columns.exchanges.status(ordinal) for ordinal in (0, 1)] == ["unanswered", "ok"]
+
+
+def test_what_a_forgotten_session_has_asked_is_unanswered_at_the_end(monkeypatch):
+    """A-02: the rows of `show` and those of the TUI agree on it."""
+    monkeypatch.setattr(recent, "FULL", 1)
+    monkeypatch.setattr(recent, "MOST", 2)
+    http = Exchange()
+    for number in range(5):
+        http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
+    columns, _ = folded(http.records)
+    rows = [row for row in final_rows(lambda: http.records, live=False) if row.kind == "request"]
+    assert {columns.at(row.n).status for row in rows} == {row.status for row in rows} == {"unanswered"}
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "sender"),
+    [
+        (Frame(1, 3, 0, b"x"), "stderr", "server"),
+        (Gap(1, 0, 1, "full"), "gap", "mcpspy"),
+        (Signal(1, 0, 15, "self", forwarded=True), "signal", "mcpspy"),
+        (End(1, 0, 0), "end", "mcpspy"),
+    ],
+)
+def test_what_is_no_message_has_a_kind_and_a_sender(event, kind, sender):
+    assert (kind_of(event), sender_of(event)) == (kind, sender)
+
+
+@pytest.mark.parametrize("capture", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_columns_tell_the_same_as_the_final_rows(capture):
+    """Of every golden capture."""
+    source = Capture(str(capture))
+    columns, _ = folded(list(source.records()))
+    for row in final_rows(source.records, live=False):
+        known = columns.at(row.n)
+        if known.kind == "batch":
+            continue
+        assert (known.t, known.kind, known.sender, known.size) == (row.t, row.kind, row.sender, row.size)
+        assert (known.id, known.revision, known.session or None) == (row.id, row.revision, row.session)
+        assert (known.status or None, known.latency) == (row.status, row.latency)
+        if row.kind != "invalid":
+            assert (known.method or None, known.name or None) == (row.method, row.name)
+
+
+def test_a_row_takes_few_bytes():
+    """39 bytes for a line, 9 for a request."""
+    columns, _ = folded(records(OUTCOMES))
+    columns.extend(10_000)
+    arrays = [value for value in vars(columns).values() if isinstance(value, bytearray) or hasattr(value, "itemsize")]
+    assert sum(len(value) * getattr(value, "itemsize", 1) for value in arrays) <= 40 * 10_001
