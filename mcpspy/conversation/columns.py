@@ -17,9 +17,10 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
 KINDS = ("", *"request notification result error invalid undecoded stderr http event gap signal end batch".split())
-STATUSES = ("", "ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded")
+STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded")
 _SENDERS = ("client", "server", "mcpspy")
 _REVISIONS = (None, *Revision)
+_REVISION_NAMES = (None, *(revision.value for revision in Revision))
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
 _SENDER = {sender: number for number, sender in enumerate(_SENDERS)}
@@ -35,7 +36,7 @@ class Exchanges:
 
     def __init__(self) -> None:
         self.requests, self.responses = array("I"), array("I")
-        self._statuses = bytearray()
+        self.statuses = bytearray()
 
     def add(self, message: Message) -> tuple[int, ...]:
         """Take the next message; returns the line numbers of earlier requests that it has changed."""
@@ -45,27 +46,27 @@ class Exchanges:
         if isinstance(message.body, Request):
             self.requests.append(message.n)
             self.responses.append(0)
-            self._statuses.append(_STATUS["pending"])
+            self.statuses.append(_STATUS["pending"])
             return ()
         self.responses[exchange.ordinal] = message.n
-        self._statuses[exchange.ordinal] = _STATUS[exchange.status]
+        self.statuses[exchange.ordinal] = _STATUS[exchange.status]
         return (exchange.request.n,)
 
     def set(self, exchanges: Iterable[Exchange]) -> tuple[int, ...]:
         """Enter the statuses that exchanges have by now; returns the line numbers of the requests."""
         changed = []
         for exchange in exchanges:
-            self._statuses[exchange.ordinal] = _STATUS[exchange.status]
+            self.statuses[exchange.ordinal] = _STATUS[exchange.status]
             changed.append(exchange.request.n)
         return tuple(changed)
 
     def end(self, pending: Iterable[Exchange], *, live: bool) -> list[int]:
         """Enter the final statuses of exchanges without a response; returns the line numbers of the requests."""
         if not live:  # those of a session that was forgotten are not among them
-            self._statuses = self._statuses.replace(_PENDING, _UNANSWERED)
+            self.statuses = self.statuses.replace(_PENDING, _UNANSWERED)
         changed = []
         for exchange in pending:
-            self._statuses[exchange.ordinal] = _STATUS[exchange.final_status(live=live)]
+            self.statuses[exchange.ordinal] = _STATUS[exchange.final_status(live=live)]
             changed.append(exchange.request.n)
         return changed
 
@@ -75,7 +76,7 @@ class Exchanges:
 
     def status(self, ordinal: int) -> str:
         """The status of an exchange."""
-        return STATUSES[self._statuses[ordinal]]
+        return STATUSES[self.statuses[ordinal]]
 
 
 class Known(NamedTuple):
@@ -85,18 +86,18 @@ class Known(NamedTuple):
     kind: str
     """A kind of event (`kind_of`), or `batch`."""
     sender: str
-    method: str
-    """Of an invalid frame: why it is invalid."""
-    name: str
     id: Id | None
+    method: str | None
+    """Of an invalid frame: why it is invalid."""
+    name: str | None
     revision: str | None
-    session: str
-    status: str
-    request: int
-    """The line number of the request, 0 where there is none."""
-    response: int
+    status: str | None
+    request: int | None
+    """The line number of the request, once it is answered."""
+    response: int | None
     latency: int | None
     size: int
+    session: str | None
 
 
 class Columns:
@@ -108,8 +109,8 @@ class Columns:
         self._method, self._name, self._session, self._size = array("I"), array("I"), array("I"), array("I")
         self._exchange = array("I")  # its ordinal, and one
         self._t, self._id = array("Q"), array("q")
-        self._texts = [""]  # methods and names, once each
-        self._places: dict[str, int] = {"": 0}
+        self._texts: list[str | None] = [None]  # methods and names, once each
+        self._places: dict[str | None, int] = {None: 0, "": 0}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
 
     def extend(self, lines: int) -> None:
@@ -147,7 +148,7 @@ class Columns:
         """What line `n` is; empty where nothing is known of it."""
         return KINDS[self._kind[n]]
 
-    def subject(self, n: int) -> tuple[str, str]:
+    def subject(self, n: int) -> tuple[str | None, str | None]:
         """The method and name of line `n`, or of the request that it answers."""
         return self._texts[self._method[n]], self._texts[self._name[n]]
 
@@ -161,30 +162,29 @@ class Columns:
 
     def at(self, n: int) -> Known:
         """What is known of line `n`."""
-        request = response = 0
-        status, latency, texts = "", None, self._texts
+        status = request = response = latency = None
         if self._exchange[n]:
             ordinal, exchanges = self._exchange[n] - 1, self.exchanges
-            status = exchanges.status(ordinal)
-            response = exchanges.responses[ordinal]
-            if response:
+            status = STATUSES[exchanges.statuses[ordinal]]
+            if exchanges.responses[ordinal]:
+                response = exchanges.responses[ordinal]
                 request = exchanges.requests[ordinal]
                 latency = abs(self._t[response] - self._t[request])
-        revision = _REVISIONS[self._revision[n]]
+        number, texts = self._id[n], self._texts
         return Known(
             self._t[n],
             KINDS[self._kind[n]],
             _SENDERS[self._sender[n]],
+            Id("number", str(number - 1)) if number else self._large_id(n),
             texts[self._method[n]],
             texts[self._name[n]],
-            self._id_of(n),
-            revision.value if revision else None,
-            texts[self._session[n]],
+            _REVISION_NAMES[self._revision[n]],
             status,
             request,
             response,
             latency,
             self._size[n],
+            texts[self._session[n]],
         )
 
     def _add_message(self, message: Message) -> tuple[int, ...]:
@@ -200,7 +200,7 @@ class Columns:
 
     def _place(self, text: str | None) -> int:
         """The place of a text in the table, known or new."""
-        text = (text or "")[:_NAME]
+        text = text[:_NAME] if text else None
         place = self._places.setdefault(text, len(self._texts))
         if place == len(self._texts):
             self._texts.append(text)
@@ -212,15 +212,15 @@ class Columns:
         else:
             self._ids[n] = number
 
-    def _id_of(self, n: int) -> Id | None:
-        number = self._id[n]
-        if number:
-            return Id("number", str(number - 1))
-        text = self._ids.get(n, "")
+    def _large_id(self, n: int) -> Id | None:
+        """The id on line `n` where it is no small number."""
+        text = self._ids.get(n)
+        if text is None:
+            return None
         if text.startswith('"'):
             return Id("string", text[1:-1])
         kind = "null" if text == "null" else "other" if text.startswith(("t", "f", "[", "{")) else "number"
-        return Id(kind, text) if text else None
+        return Id(kind, text)
 
 
 def kind_of(event: Event) -> str:

@@ -149,10 +149,10 @@ class Session:
             known.t,
             known.kind,
             known.sender,
-            known.method,
-            known.name,
+            known.method or "",
+            known.name or "",
             str(known.id or ""),
-            known.status,
+            known.status or "",
             known.latency,
             known.size,
             severity=self.findings.worst(n) or "",
@@ -180,8 +180,11 @@ class Session:
         known = self._columns.at(n)
         if not known.kind:
             return Row(n, 0, "gap", "mcpspy") if self.complete else None
-        row = Row(n, known.t, known.kind, known.sender, id=known.id, session=known.session or None)
-        self._complete(row, known)
+        t, kind, sender, number, method, name, revision, status, request, response, latency, size, session = known
+        if kind == "invalid":
+            return Row(n, t, kind, sender, text=method, size=size, session=session, findings=self.findings.of(n))
+        row = Row(n, t, kind, sender, None, 0, number, method, name, revision, status, request, response, latency, size)
+        row.findings, row.session = self.findings.of(n), session
         return row
 
     def messages(self, place: int) -> list[Row]:
@@ -217,10 +220,10 @@ class Session:
             row.kind, row.value, row.refused = known.kind, None, None
             row.text = "a large one" if known.kind == "batch" else row.text
         if known.kind == "invalid":
-            row.text = known.method or None
+            row.text = known.method
             return
-        row.method, row.name, row.revision = known.method or None, known.name or None, known.revision
-        row.status, row.latency = known.status or None, known.latency
+        row.method, row.name, row.revision = known.method, known.name, known.revision
+        row.status, row.latency = known.status, known.latency
         row.request, row.response = known.request or row.request, known.response or row.response
 
     def _decoded(self, n: int) -> Line:
