@@ -1,6 +1,6 @@
 """Every exception that mcpspy raises on purpose.
 
-    Error                   what the user or we did wrong: one line on stderr, exit code 2
+    McpspyError             what the user or we did wrong: one line on stderr, exit code 2
     ├── UsageError          the command line cannot be understood
     ├── FilterError         a filter cannot be understood
     ├── SpawnError          the server's command cannot be started
@@ -13,15 +13,15 @@ What a peer does wrong is never an exception: it is data, and traffic goes on.
 """
 
 
-class Error(Exception):
+class McpspyError(Exception):
     """The root: its text is one sentence for the user, naming the thing, its state and what to do."""
 
 
-class UsageError(Error):
+class UsageError(McpspyError):
     """The command line cannot be understood."""
 
 
-class FilterError(Error):
+class FilterError(McpspyError):
     """A filter cannot be understood; `column` is where, from 1."""
 
     def __init__(self, sentence: str, column: int) -> None:
@@ -29,7 +29,7 @@ class FilterError(Error):
         self.column = column
 
 
-class SpawnError(Error):
+class SpawnError(McpspyError):
     """The server's command cannot be started.
 
     `status` is the exit status that says so (POSIX, 2.8.2); `reason` says why without the command or the PATH, which
@@ -45,11 +45,11 @@ class SpawnError(Error):
         self.status = status
 
 
-class ConfigError(Error):
+class ConfigError(McpspyError):
     """A client's configuration cannot be read or changed."""
 
 
-class CaptureError(Error):
+class CaptureError(McpspyError):
     """A capture cannot be read."""
 
 

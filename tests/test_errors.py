@@ -5,7 +5,7 @@ import pytest
 
 import mcpspy.errors
 from mcpspy import cli
-from mcpspy.errors import CaptureError, Error, FilterError, NewerFormat, NotACapture, SpawnError, UsageError
+from mcpspy.errors import CaptureError, FilterError, McpspyError, NewerFormat, NotACapture, SpawnError, UsageError
 
 CLASSES = {name: value for name, value in vars(mcpspy.errors).items() if inspect.isclass(value)}
 
@@ -44,7 +44,7 @@ def test_every_error_ends_as_one_line_and_exit_code_2(error, monkeypatch, capsys
 
 
 def test_every_error_is_an_error():
-    assert all(issubclass(value, Error) for value in CLASSES.values())
+    assert all(issubclass(value, McpspyError) for value in CLASSES.values())
 
 
 def test_a_command_that_cannot_start_has_the_status_that_says_so():

@@ -7,7 +7,7 @@ that it does not need; the other commands may take their time.
 import os
 import sys
 
-from mcpspy.errors import Error, UsageError
+from mcpspy.errors import McpspyError, UsageError
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
         status = run(arguments)
         sys.stdout.flush()  # here, where a failure has an answer
         return status
-    except Error as error:
+    except McpspyError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 130

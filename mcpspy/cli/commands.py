@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcpspy import __version__
-from mcpspy.errors import Error, UsageError
+from mcpspy.errors import McpspyError, UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -124,10 +124,10 @@ def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments, given)
     try:
         status: int = module.run(options)
-    except (Error, OSError):
+    except (McpspyError, OSError):
         raise
     except Exception as error:
         from mcpspy.cli.faults import sentence  # it reads captures, which most commands do not fail over
 
-        raise Error(sentence(error, options)) from error
+        raise McpspyError(sentence(error, options)) from error
     return status

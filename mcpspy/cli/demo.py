@@ -13,7 +13,7 @@ import time
 from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli import show
-from mcpspy.errors import CaptureError, Error
+from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.text import printable
 
 _PACE = 0.4  # seconds before each request, so that a person can follow
@@ -43,7 +43,7 @@ def run(_: argparse.Namespace) -> int:
                 _await_capture(client, path)
                 show.run(argparse.Namespace(capture=path, json=False, follow=False, filter=None))
                 if client.returncode:
-                    raise Error(_complaint(client) or f"the demo's client ended with status {client.returncode}")
+                    raise McpspyError(_complaint(client) or f"the demo's client ended with status {client.returncode}")
         finally:
             client.terminate()  # nothing happens if it has ended
             client.wait()

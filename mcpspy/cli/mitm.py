@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     authority = default()
     if authority.exists():
         authority.pem()  # or clients would be told to trust what cannot be used
-    settings = mitm.Settings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
+    settings = mitm.MitmSettings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
 
     def begin(url: str, clock: Clock) -> Recording:
         recording = Recording(_say, clock)

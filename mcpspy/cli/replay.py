@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.progress import ProgressBar
-from mcpspy.errors import Error, UsageError
+from mcpspy.errors import McpspyError, UsageError
 from mcpspy.replay import settings
 from mcpspy.replay.client.stdio import Link
 from mcpspy.replay.compare.sessions import FINE, Ignored, Rules
@@ -142,7 +142,7 @@ def _write(path: str, text: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise Error(f"cannot write {path}: {error.strerror}") from error
+        raise McpspyError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _say(sentence: str) -> None:

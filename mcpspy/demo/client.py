@@ -19,7 +19,7 @@ _ADVICE = "A warm coat, boots and a hat."
 _MESSAGE = {"role": "assistant", "content": {"type": "text", "text": _ADVICE}, "model": "scripted"}
 
 
-class Client:
+class WeatherClient:
     """The client's end of a session: it writes to `stdin`, reads `stdout`, waits `pace` seconds before a request."""
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes], pace: float) -> None:
@@ -65,7 +65,7 @@ def _answer(method: str) -> dict[str, Any]:
     return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
 
 
-def script(client: Client, watch: float) -> None:
+def script(client: WeatherClient, watch: float) -> None:
     """Everything that the demo shows, in this order; `watch` is how many seconds the slow call takes."""
     client.request(
         "initialize",
@@ -106,7 +106,7 @@ def main() -> int:
             assert server.stdin
             assert server.stdout
             try:
-                script(Client(server.stdin, server.stdout, options.pace), watch=1.2 if options.pace else 0.4)
+                script(WeatherClient(server.stdin, server.stdout, options.pace), watch=1.2 if options.pace else 0.4)
                 server.stdin.close()
                 return server.wait()
             finally:

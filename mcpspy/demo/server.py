@@ -1,8 +1,8 @@
 """A small MCP weather server on stdio: `python -m mcpspy.demo.server`.
 
-The theory. It speaks revision 2025-11-25 and never looks outside: the weather is made up and always the same. `Server`
-takes a line and yields the lines to write, so it knows neither streams nor processes. Nothing in it waits for an
-answer of the client: what a request of its own was for is remembered until the answer comes.
+The theory. It speaks revision 2025-11-25 and never looks outside: the weather is made up and always the same.
+`WeatherServer` takes a line and yields the lines to write, so it knows neither streams nor processes. Nothing in it
+waits for an answer of the client: what a request of its own was for is remembered until the answer comes.
 
 It has two faults on purpose, for these are what people look for with `mcpspy`:
 
@@ -131,7 +131,7 @@ class Refused(Exception):
         self.code = code
 
 
-class Server:
+class WeatherServer:
     """One session with one client. `sleep` takes seconds; `log` gets what belongs on stderr."""
 
     def __init__(self, sleep: Callable[[float], None], log: Callable[[str], None]) -> None:
@@ -286,7 +286,7 @@ def main() -> int:
     def log(text: str) -> None:
         print(f"weather: {text}", file=sys.stderr, flush=True)
 
-    server = Server(time.sleep, log)
+    server = WeatherServer(time.sleep, log)
     log(f"ready, with {len(_DAYS)} cities")
     with open(1, "wb", buffering=0, closefd=False) as stdout:  # unbuffered: nothing is left over when a peer has gone
         try:

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, TypeVar
 
-from mcpspy.errors import Error
+from mcpspy.errors import McpspyError
 
 Result = TypeVar("Result")
 Told = Callable[[int], None]
@@ -42,7 +42,7 @@ def cores() -> int:
 def mapped(work: Work[Result], items: Sequence[str], told: Told, processes: int) -> list[Result]:
     """The results of `work` on each item, in the order of the items. Call it while this process has one thread.
 
-    Raises what `work` raises, and Error where a worker breaks.
+    Raises what `work` raises, and McpspyError where a worker breaks.
     """
     found: dict[int, Result] = {}
     if processes > 1 and len(items) > 1:
@@ -71,7 +71,7 @@ def _share_out(items: Sequence[str], workers: list[_Worker], found: dict[int, An
             try:
                 kind, value = pipe.recv()
             except (EOFError, OSError):
-                raise Error(f"{items[place]}: {_how_it_ended(worker.process)}, so there is no result") from None
+                raise McpspyError(f"{items[place]}: {_how_it_ended(worker.process)}, so there is no result") from None
             if kind == "told":
                 told(value)
                 continue

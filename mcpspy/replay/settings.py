@@ -29,7 +29,7 @@ _ARRAY = re.compile(r"^ignore\s*=\s*\[", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReplaySettings:
     """What a replay goes by."""
 
     rules: Rules = field(default_factory=Rules)
@@ -41,13 +41,13 @@ def place(capture: str) -> str:
     return f"{os.path.splitext(capture)[0]}.replay.toml"
 
 
-def read(path: str) -> Settings:
+def read(path: str) -> ReplaySettings:
     """The settings in a file; the defaults where there is none. Raises ConfigError."""
     try:
         with open(path, "rb") as file:
             found: dict[str, Any] = tomllib.load(file)
     except FileNotFoundError:
-        return Settings()
+        return ReplaySettings()
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     for name, value in found.items():
@@ -59,17 +59,22 @@ def read(path: str) -> Settings:
             raise ConfigError(f"{path}: {name} is {told}")
     ignore = tuple(Ignored.parse(text) for text in found.get("ignore", []))
     rules = Rules(ignore, shape=found.get("shape", False), strict=found.get("strict", False))
-    return Settings(rules, found.get("read_only", False))
+    return ReplaySettings(rules, found.get("read_only", False))
 
 
 def with_options(
-    settings: Settings, ignore: Iterable[str], *, shape: bool = False, strict: bool = False, read_only: bool = False
-) -> Settings:
+    settings: ReplaySettings,
+    ignore: Iterable[str],
+    *,
+    shape: bool = False,
+    strict: bool = False,
+    read_only: bool = False,
+) -> ReplaySettings:
     """The settings and what the command line adds. Raises UsageError."""
     rules = settings.rules
     ignored = (*rules.ignore, *map(Ignored.parse, ignore))
     merged = Rules(ignored, shape=rules.shape or shape, strict=rules.strict or strict)
-    return Settings(merged, settings.read_only or read_only)
+    return ReplaySettings(merged, settings.read_only or read_only)
 
 
 def with_ignored(text: str, patterns: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End
-from mcpspy.demo.client import Client
+from mcpspy.demo.client import WeatherClient
 from mcpspy.timeline import final_rows
 from tests import limits
 from tests.demo.official import validate
@@ -103,7 +103,7 @@ def test_it_hands_other_options_to_wrap(tmp_path):
 def answers(*lines):
     """A client whose server says these lines, and what the client writes."""
     written = io.BytesIO()
-    return Client(written, io.BytesIO(b"".join(line + b"\n" for line in lines)), pace=0), written
+    return WeatherClient(written, io.BytesIO(b"".join(line + b"\n" for line in lines)), pace=0), written
 
 
 def test_it_passes_over_what_is_no_answer_to_its_request():

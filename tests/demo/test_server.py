@@ -7,7 +7,7 @@ import sys
 import jsonschema_rs
 import pytest
 
-from mcpspy.demo.server import Server
+from mcpspy.demo.server import WeatherServer
 from tests import limits
 from tests.demo.official import validate
 
@@ -20,7 +20,7 @@ class Session:
 
     def __init__(self):
         self.slept, self.logged = [], []
-        self.server = Server(self.slept.append, self.logged.append)
+        self.server = WeatherServer(self.slept.append, self.logged.append)
 
     def send(self, line):
         """The lines that a line is answered with."""

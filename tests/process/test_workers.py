@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from mcpspy.errors import CaptureError, Error
+from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.process.workers import cores, mapped
 
 ITEMS = [str(number) for number in range(20)]
@@ -64,7 +64,7 @@ def test_of_several_failures_the_first_in_the_order_of_the_items_is_raised(proce
 
 @pytest.mark.parametrize(("work", "how"), [(die, "was killed by signal 9"), (leave, "exited with status 5")])
 def test_a_worker_that_breaks_is_one_sentence_with_its_item(work, how):
-    with pytest.raises(Error) as raised:
+    with pytest.raises(McpspyError) as raised:
         mapped(work, ITEMS, lambda _: None, 2)
     assert str(raised.value) == f"3: the process that worked on it {how}, so there is no result"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.replay.compare.sessions import Ignored, Rules
-from mcpspy.replay.settings import Settings, place, read, with_ignored, with_options
+from mcpspy.replay.settings import ReplaySettings, place, read, with_ignored, with_options
 
 
 def test_settings_stand_beside_the_capture():
@@ -14,7 +14,7 @@ def test_settings_stand_beside_the_capture():
 
 
 def test_without_a_file_everything_is_compared(tmp_path):
-    assert read(str(tmp_path / "none.toml")) == Settings(Rules(), read_only=False)
+    assert read(str(tmp_path / "none.toml")) == ReplaySettings(Rules(), read_only=False)
 
 
 def written(tmp_path, text):
@@ -26,7 +26,7 @@ def written(tmp_path, text):
 def test_a_file_says_what_the_command_line_would(tmp_path):
     text = 'ignore = ["/result/a", "tools/call x"]\nshape = true\nstrict = true\nread_only = true\n'
     patterns = (Ignored.parse("/result/a"), Ignored.parse("tools/call x"))
-    assert read(written(tmp_path, text)) == Settings(Rules(patterns, shape=True, strict=True), read_only=True)
+    assert read(written(tmp_path, text)) == ReplaySettings(Rules(patterns, shape=True, strict=True), read_only=True)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_pattern_that_is_none_is_refused(tmp_path):
 
 
 def test_the_command_line_adds_and_takes_nothing_away():
-    first = with_options(Settings(), ["/a"], shape=True)
+    first = with_options(ReplaySettings(), ["/a"], shape=True)
     both = with_options(first, ["/b"], read_only=True)
-    assert both == Settings(Rules((Ignored.parse("/a"), Ignored.parse("/b")), shape=True), read_only=True)
+    assert both == ReplaySettings(Rules((Ignored.parse("/a"), Ignored.parse("/b")), shape=True), read_only=True)
 
 
 def test_what_is_added_leaves_the_rest_of_the_file_alone():

@@ -94,7 +94,7 @@ class EventBlocks:
         return piece
 
 
-class Entry(NamedTuple):
+class BodyRecord(NamedTuple):
     """What is to be recorded: a whole frame, or bytes to feed."""
 
     raw: bytes
@@ -113,7 +113,7 @@ class HeldBody(Protocol):
     def end(self, t: int) -> bytes:
         """What was held when the body ended."""
 
-    def recorded(self) -> list[Entry]:
+    def recorded(self) -> list[BodyRecord]:
         """What is to be recorded of what was forwarded."""
 
 
@@ -135,7 +135,7 @@ class FirstEvent:
         self._received = b""  # of a coded stream, while it is held
         self._pieces: list[Piece] = []  # the same, decoded
         self._encoder: Encoder | None = None
-        self._entries: list[Entry] = []
+        self._entries: list[BodyRecord] = []
         self._open = False  # whatever comes next passes
 
     def feed(self, chunk: bytes, t: int) -> bytes:
@@ -179,7 +179,7 @@ class FirstEvent:
             return self._release(self._received)
         return self._go_on([])
 
-    def recorded(self) -> list[Entry]:
+    def recorded(self) -> list[BodyRecord]:
         """What is to be recorded of what was forwarded."""
         entries, self._entries = self._entries, []
         return entries
@@ -188,14 +188,14 @@ class FirstEvent:
         """Forward the pieces, the one at `place` as the verdict says; nothing more is decided on."""
         pieces = pieces + self._blocks.end()
         if self._encoder:
-            self._entries.append(Entry(b"", decoded=True))
+            self._entries.append(BodyRecord(b"", decoded=True))
         else:
             self._open = True
         if verdict is None:
             return self._through(pieces)
         raw, delimiter = pieces[place].frame or b"", pieces[place].delimiter
         plain = self._through(pieces[:place]) + b"".join(frame + delimiter for frame in verdict.frames)
-        self._entries.append(Entry(raw, whole=True, gated={"sent": verdict.frames[0], "by": verdict.by}))
+        self._entries.append(BodyRecord(raw, whole=True, gated={"sent": verdict.frames[0], "by": verdict.by}))
         plain += self._through(pieces[place + 1 :])
         return self._encoder.encode(plain) if self._encoder else plain
 
@@ -209,7 +209,7 @@ class FirstEvent:
 
     def _pass(self, came: bytes) -> bytes:
         if came:
-            self._entries.append(Entry(came))
+            self._entries.append(BodyRecord(came))
         return came
 
     def _encode(self, plain: bytes) -> bytes:
@@ -225,7 +225,7 @@ class HeldDocument:
         self._decoder = Decoder(encoding)
         self._hold = hold
         self._document = b""
-        self._entries: list[Entry] = []
+        self._entries: list[BodyRecord] = []
         self._open = False  # whatever comes next passes
 
     def feed(self, chunk: bytes, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
@@ -248,16 +248,16 @@ class HeldDocument:
             return b""
         if not isinstance(verdict, Send) or not self._decoder.plain:
             return self._pass(self._document)
-        self._entries.append(Entry(plain, whole=True, gated={"sent": verdict.frames[0], "by": verdict.by}))
+        self._entries.append(BodyRecord(plain, whole=True, gated={"sent": verdict.frames[0], "by": verdict.by}))
         return b"".join(verdict.frames)
 
-    def recorded(self) -> list[Entry]:
+    def recorded(self) -> list[BodyRecord]:
         """What is to be recorded of what was forwarded."""
         entries, self._entries = self._entries, []
         return entries
 
     def _pass(self, came: bytes) -> bytes:
-        self._entries.append(Entry(came))
+        self._entries.append(BodyRecord(came))
         return came
 
 

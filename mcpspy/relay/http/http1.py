@@ -51,7 +51,7 @@ class HeadTooLarge(HttpProcessingError):
     """An upstream's head passes LARGEST."""
 
 
-class Server(web.Server):
+class Http1Server(web.Server):
     """aiohttp's, with connections of our own; a client that leaves ends its request."""
 
     def __init__(self, handler: Any, **options: Any) -> None:
@@ -67,7 +67,7 @@ class Server(web.Server):
 class ClientConnection(web.RequestHandler):
     """A connection of a client."""
 
-    def __init__(self, server: Server, **options: Any) -> None:
+    def __init__(self, server: Http1Server, **options: Any) -> None:
         super().__init__(server, **options)
         self._server = server
         self._body: StreamReader = EMPTY_PAYLOAD  # of the request that was parsed last

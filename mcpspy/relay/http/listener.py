@@ -17,7 +17,7 @@ from aiohttp import web
 
 from mcpspy.relay.http.forward import ForwardedRequest
 from mcpspy.relay.http.host_guard import Guard
-from mcpspy.relay.http.http1 import Server
+from mcpspy.relay.http.http1 import Http1Server
 from mcpspy.relay.http.route import HttpRoute
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Relay:
         silent = logging.getLogger("mcpspy.relay")
         silent.addHandler(logging.NullHandler())
         silent.propagate = False  # what peers do wrong is in the capture, and what we do wrong is said in a sentence
-        return Server(self.handle, auto_decompress=False, logger=silent)
+        return Http1Server(self.handle, auto_decompress=False, logger=silent)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""

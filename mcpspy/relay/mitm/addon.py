@@ -27,7 +27,7 @@ from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated import GatedFlow
-from mcpspy.relay.mitm.notices import Bugs, Said, no_listening, no_tls
+from mcpspy.relay.mitm.notices import Bugs, Notices, no_listening, no_tls
 from mcpspy.relay.mitm.origins import MOST, Origin, Origins
 from mcpspy.relay.mitm.queue import Turns
 from mcpspy.secrets.redactor import unquoted
@@ -39,7 +39,7 @@ _NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MitmSettings:
     """What the user asked for; `ca` names a file of certificates to trust besides the system's."""
 
     host: str
@@ -56,7 +56,7 @@ class Interceptor:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: MitmSettings,
         begin: Callable[[str, Clock], Recording],
         ready: Callable[[int | None], None],
         say: Callable[[str], None],
@@ -67,7 +67,7 @@ class Interceptor:
         self._mode = settings.mode.partition(":")[0]
         self._guard = Guard(settings.host, settings.hosts.globs, "--allow") if self._mode == "reverse" else None
         self._ready = ready
-        self._said = Said(say)
+        self._said = Notices(say)
         self._origins = Origins(begin)
         self._flows: defaultdict[str, dict[str, Turns]] = defaultdict(dict)  # by mitmproxy's ids of client and flow
         self._loop = asyncio.get_running_loop()

@@ -23,7 +23,7 @@ from mcpspy.errors import UsageError
 from mcpspy.gate.gate import Gate
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.mitm import layers
-from mcpspy.relay.mitm.addon import Interceptor, Settings
+from mcpspy.relay.mitm.addon import Interceptor, MitmSettings
 from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
 from mcpspy.secrets.redactor import shown
 
@@ -31,7 +31,7 @@ MODES = ("regular", "upstream", "reverse", "socks5", "local")
 _FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
 _KEY_SIZE = 2048
 
-__all__ = ["MODES", "Settings", "make", "run", "target"]
+__all__ = ["MODES", "MitmSettings", "make", "run", "target"]
 
 
 def make(authority: Authority) -> None:
@@ -67,7 +67,7 @@ def target(mode: str) -> tuple[str, int] | None:
 
 
 async def run(
-    settings: Settings,
+    settings: MitmSettings,
     authority: Authority,
     begin: Callable[[str, Clock], Recording],
     ready: Callable[[int | None], None],
@@ -87,7 +87,7 @@ async def run(
 
 
 async def _relay(
-    settings: Settings,
+    settings: MitmSettings,
     authority: Authority,
     trusted: str,
     begin: Callable[[str, Clock], Recording],

@@ -19,7 +19,7 @@ _REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 84
 _REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
 
 
-class Said:
+class Notices:
     """Says each sentence once, by `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -39,7 +39,7 @@ class Said:
 class Bugs(logging.Handler):
     """Tells the user once of each kind of bug, in recording or in mitmproxy; what peers do wrong is in the capture."""
 
-    def __init__(self, said: Said) -> None:
+    def __init__(self, said: Notices) -> None:
         super().__init__(logging.ERROR)
         self._said = said
         self.silent = True
@@ -54,7 +54,7 @@ class Bugs(logging.Handler):
 
 
 def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None:
-    """Why TLS with a client that dialled `host` failed, for `Said.once`; None if that need not be said.
+    """Why TLS with a client that dialled `host` failed, for `Notices.once`; None if that need not be said.
 
     `why` is the error of OpenSSL, or of mitmproxy; `greeted` tells whether the client's first words have been read.
     """

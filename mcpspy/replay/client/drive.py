@@ -24,7 +24,7 @@ from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match.strategies import key
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.replay.script.issued_values import Values, canonical
-from mcpspy.replay.script.turns import LOG, PROGRESS, Line, Script, Turn
+from mcpspy.replay.script.turns import LOG, PROGRESS, Script, ScriptLine, Turn
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 
@@ -91,7 +91,7 @@ class Player:
         self._link = link
         self._skip = skip
         self._turns = {id(turn.cause): turn for turn in script.turns}
-        self._lines: dict[int, tuple[Turn | None, Line]] = {id(it.message): (None, it) for it in script.opening}
+        self._lines: dict[int, tuple[Turn | None, ScriptLine]] = {id(it.message): (None, it) for it in script.opening}
         self._lines |= {id(line.message): (turn, line) for turn in script.turns for line in turn.said}
         self._questions = list(script.asked)  # those that the server has not asked again yet
         self._values = Values()
@@ -148,7 +148,7 @@ class Player:
         self.driven.sent.append(turn)
         self._link.send(rewritten(turn.cause, changes))
 
-    def _await(self, turn: Turn | None, line: Line) -> None:
+    def _await(self, turn: Turn | None, line: ScriptLine) -> None:
         """Wait for what the server said then, or until it can no longer be expected."""
         body = line.message.body
         pending = turn is not None and turn in self._pending.values()

@@ -25,8 +25,8 @@ from aiohttp import web
 from mcpspy.json_values import member
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.relay.http.host_guard import Guard
-from mcpspy.relay.http.http1 import Server
-from mcpspy.replay.mock.stdio import Mock, Said
+from mcpspy.relay.http.http1 import Http1Server
+from mcpspy.replay.mock.stdio import Mock, OutgoingFrame
 from mcpspy.replay.script.edit import json_text
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.wire.jsonrpc import Id, Invalid, Request, parse
@@ -38,12 +38,12 @@ _EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 class _Stream:
     """What is to be said on a stream: it stays here until it has been, for a stream may break."""
 
-    def __init__(self, left: Iterable[Said] = ()) -> None:
+    def __init__(self, left: Iterable[OutgoingFrame] = ()) -> None:
         self.left = deque(left)
         self._over = False
         self._changed = asyncio.Event()
 
-    def put(self, said: Said) -> None:
+    def put(self, said: OutgoingFrame) -> None:
         """Have it said."""
         self.left.append(said)
         self._changed.set()
@@ -53,7 +53,7 @@ class _Stream:
         self._over = True
         self._changed.set()
 
-    async def next(self) -> Said | None:
+    async def next(self) -> OutgoingFrame | None:
         """What is to be said next, once there is something; None at the end."""
         while not (self.left or self._over):
             self._changed.clear()
@@ -256,7 +256,7 @@ async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
             continue
     silent = logging.getLogger(__name__)
     silent.disabled = True  # aiohttp has tracebacks for what clients do wrong
-    runner = web.ServerRunner(Server(served.handle, logger=silent))
+    runner = web.ServerRunner(Http1Server(served.handle, logger=silent))
     await runner.setup()
     try:
         await web.SockSite(runner, listener, shutdown_timeout=0).start()

@@ -24,7 +24,7 @@ from mcpspy.replay.compare.values import Difference, answer_differences
 from mcpspy.replay.match.strategies import Matcher, Miss, key
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.replay.script.issued_values import canonical
-from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Line, Script, Turn, answer, progress_token
+from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
 from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
@@ -44,7 +44,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OutgoingFrame:
     """A line that the mock says."""
 
     raw: bytes
@@ -59,7 +59,7 @@ class Said:
 class _Playing:
     """A turn under way."""
 
-    left: list[Line]
+    left: list[ScriptLine]
     """What is still to be said."""
     client: Id | None
     """The id of the request that it answers, as the client has it."""
@@ -95,7 +95,9 @@ class Mock:
         self._questions: dict[Id, tuple[_Playing, Message]] = {}  # without an answer yet, by the id that they have
         self._question_ids: dict[Id, Id] = {}  # by the recorded ones
         self._numbers, self._order = itertools.count(1), itertools.count()
-        self._due: list[tuple[int, int, _Playing | None, Said]] = []  # a heap: when, in which order, whose, what
+        self._due: list[
+            tuple[int, int, _Playing | None, OutgoingFrame]
+        ] = []  # a heap: when, in which order, whose, what
 
     def begin(self, now: int) -> None:
         """The session begins: what the server said unasked is due."""
@@ -117,7 +119,7 @@ class Mock:
             else:
                 self._notification(body, now)
 
-    def due(self, now: int) -> list[Said]:
+    def due(self, now: int) -> list[OutgoingFrame]:
         """What is to be said by now."""
         found = []
         while self._due and self._due[0][0] <= now:
@@ -161,7 +163,7 @@ class Mock:
         else:
             self.misses.append(miss)
             raw = _error(request.id, _NOT_RECORDED if known else _UNKNOWN, str(miss))
-        self._put(now, None, Said(raw, request.id, answer=True))
+        self._put(now, None, OutgoingFrame(raw, request.id, answer=True))
         return None
 
     def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
@@ -171,7 +173,7 @@ class Mock:
             self._play(turn, turn.said, None, now)
         else:
             code = -32700 if body.value is None else -32600
-            self._put(now, None, Said(_error(None, code, f"this is {body.reason}"), None, answer=False))
+            self._put(now, None, OutgoingFrame(_error(None, code, f"this is {body.reason}"), None, answer=False))
 
     def _notification(self, notification: Notification, now: int) -> None:
         """What the server said to such a notification it says once."""
@@ -214,7 +216,12 @@ class Mock:
         self._advance(playing)
 
     def _play(
-        self, turn: Turn | None, said: list[Line], client: Id | None, now: int, tokens: dict[str, Any] | None = None
+        self,
+        turn: Turn | None,
+        said: list[ScriptLine],
+        client: Id | None,
+        now: int,
+        tokens: dict[str, Any] | None = None,
     ) -> None:
         playing = _Playing(list(said), client, now, turn.cause.t if turn else 0, tokens or {})
         if client:
@@ -232,7 +239,7 @@ class Mock:
             if said is not None:
                 self._put(playing.at, playing, said)
 
-    def _rendered(self, message: Message, playing: _Playing) -> Said | None:
+    def _rendered(self, message: Message, playing: _Playing) -> OutgoingFrame | None:
         """A recorded message for the client of today; None for progress that it did not ask for."""
         body = message.body
         changes: dict[Path, Any] = {}
@@ -254,7 +261,7 @@ class Mock:
             request = self._ids.get(subscription, request)
             changes = _change(("params", "progressToken"), token, today) | self._named_today(body, subscription)
         answers = isinstance(body, Result | Error) and message.exchange is not None
-        return Said(rewritten(message, changes), request, answers)
+        return OutgoingFrame(rewritten(message, changes), request, answers)
 
     def _token(self, recorded: Any, playing: _Playing) -> Any:
         """The progress token of today; None where the client did not ask for progress."""
@@ -270,7 +277,7 @@ class Mock:
             changes |= _change(("params", "requestId"), asked, self._question_ids.get(asked, asked))
         return changes
 
-    def _put(self, at: int, playing: _Playing | None, said: Said) -> None:
+    def _put(self, at: int, playing: _Playing | None, said: OutgoingFrame) -> None:
         heapq.heappush(self._due, (at, next(self._order), playing, said))
 
 

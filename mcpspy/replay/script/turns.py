@@ -6,8 +6,8 @@ stream answers one request. Of the rest, what came while requests were unanswere
 what came when nothing was asked, to the last thing that the client had said. `subscriptions/listen` is never over, so
 it does not count as unanswered: what it brings is caused by what the client does besides.
 
-What a message is compared within is something else: there only what it names counts (`Line.link`), for the rest is
-a matter of timing.
+What a message is compared within is something else: there only what it names counts (`ScriptLine.link`), for the rest
+is a matter of timing.
 
 Nothing here reads a file or a clock; the order is that of the times in the capture, in which causes precede effects.
 """
@@ -30,7 +30,7 @@ _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class ScriptLine:
     """One message of the server."""
 
     message: Message
@@ -46,7 +46,7 @@ class Turn:
     """A request or notification of the client, or a frame of it that is neither, and what the server said to it."""
 
     cause: Message
-    said: list[Line] = field(default_factory=list)
+    said: list[ScriptLine] = field(default_factory=list)
     """In order, the answer among them."""
     linked: list[Message] = field(default_factory=list)
     """The notifications that name it, whichever turn they were said in."""
@@ -105,7 +105,7 @@ class Script:
     """All that was said, in order."""
     turns: list[Turn] = field(default_factory=list)
     """In the order in which the client said what they begin with."""
-    opening: list[Line] = field(default_factory=list)
+    opening: list[ScriptLine] = field(default_factory=list)
     """What the server said before the client said anything."""
     complete: bool = False
     """Whether the capture was ended in order."""
@@ -118,7 +118,7 @@ class Script:
         return sum(len(it.frame.raw) for it in self.messages if it.sender == "server")
 
     @property
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[ScriptLine]:
         """All that the server said, turn by turn."""
         yield from self.opening
         for turn in self.turns:
@@ -199,7 +199,7 @@ class _Builder:
         else:
             own = isinstance(message.body, Notification) and message.body.method in (PROGRESS, _ACKNOWLEDGED)
             turn = link if own and link else self._newest(message)
-        line = Line(message, tuple(turn.heard) if turn else (), link)
+        line = ScriptLine(message, tuple(turn.heard) if turn else (), link)
         (turn.said if turn else self._script.opening).append(line)
         if turn:
             turn.heard.clear()

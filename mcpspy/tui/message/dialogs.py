@@ -12,7 +12,7 @@ from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from mcpspy.errors import Error
+from mcpspy.errors import McpspyError
 from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
 
@@ -20,7 +20,7 @@ _EDGES = 6  # columns of a dialog that are border and padding
 _LONGEST = 4096  # characters of a path
 
 Choice = tuple[str, str, Callable[[], str]]
-"""A key, what it copies, and the text; that raises Error where there is none."""
+"""A key, what it copies, and the text; that raises McpspyError where there is none."""
 
 
 class CopyMenu(ModalScreen[Choice | None]):
@@ -54,7 +54,7 @@ class SavePrompt(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("save")
 
     def __init__(self, what: str, name: str, save: Callable[[str], None]) -> None:
-        """`save` raises Error, which is shown."""
+        """`save` raises McpspyError, which is shown."""
         super().__init__()
         self._what, self._name, self._save = what, name, save
 
@@ -70,7 +70,7 @@ class SavePrompt(ModalScreen[str | None]):
         """Try the name."""
         try:
             self._save(event.value)
-        except Error as error:
+        except McpspyError as error:
             self.query_one("#why", Static).update(printable(str(error), 300))
         else:
             self.dismiss(event.value)

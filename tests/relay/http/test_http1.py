@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from mcpspy.relay.http import http1
-from mcpspy.relay.http.http1 import FIELDS, LARGEST, Server
+from mcpspy.relay.http.http1 import FIELDS, LARGEST, Http1Server
 from tests.relay.harness import status
 from tests.relay.http.test_forward import CALL, OK, STREAM, chunk, memory
 from tests.relay.http.test_hostile import CHUNKED, lives_on
@@ -169,7 +169,7 @@ async def answered(request):
 async def test_a_head_has_to_arrive_in_time_and_nothing_else_has(monkeypatch):
     """A-01, and H-06 for connections between two requests and for a body."""
     monkeypatch.setattr(http1, "PATIENCE", 0.2)
-    server = Server(answered)
+    server = Http1Server(answered)
     listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     dial = listening.sockets[0].getsockname()
     post = b"POST / HTTP/1.1\r\nHost: localhost\r\n"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcpspy.relay.mitm.notices import MOST, Bugs, Said, no_tls
+from mcpspy.relay.mitm.notices import MOST, Bugs, Notices, no_tls
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def heard():
 
 @pytest.fixture
 def said(heard):
-    return Said(heard.append)
+    return Notices(heard.append)
 
 
 def test_each_thing_is_said_once(said, heard):
