@@ -18,7 +18,7 @@ from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui.model import commands
-from mcpspy.tui.model.library import COUNTED, Entry, Library, chosen
+from mcpspy.tui.model.library import COUNTED, Library, ListedCapture, chosen
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.session.open_sessions import TurnScreen
@@ -50,7 +50,7 @@ class SessionRows(Rows):
         self._library = library
         self._made = (-1, "")  # out of what: how often the library had changed, and the words
         self._selected = ""  # the path of the selected one
-        self.entries: list[Entry] = []
+        self.entries: list[ListedCapture] = []
         """The captures that are shown."""
         self.words = ""
         """What those have in them that are shown."""
@@ -61,11 +61,11 @@ class SessionRows(Rows):
         """How many captures are shown."""
         return len(self.entries)
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> ListedCapture | None:
         """The selected capture."""
         return self.entries[self.cursor] if self.cursor < len(self.entries) else None
 
-    def picked(self) -> list[Entry]:
+    def picked(self) -> list[ListedCapture]:
         """The marked captures that there are, in their order."""
         return [entry for entry in self._library.entries if entry.path in self.marked]
 
@@ -128,7 +128,7 @@ class SessionRows(Rows):
             self.action_move(1)
 
 
-def _age(entry: Entry) -> str:
+def _age(entry: ListedCapture) -> str:
     return "● live" if entry.live else age_text(time.time() - entry.started)
 
 
@@ -303,14 +303,14 @@ class SessionsScreen(Screen[None]):
         if self._turn:
             self.app.push_screen(self._turn[0])
 
-    def _picked(self) -> list[Entry]:
+    def _picked(self) -> list[ListedCapture]:
         picked = self.query_one(SessionRows).picked()
         if len(picked) < 2:
             self.notify("mark two sessions or more with the space bar", severity="warning", markup=False)
             return []
         return picked
 
-    def _open(self, entries: list[Entry]) -> list[Session]:
+    def _open(self, entries: list[ListedCapture]) -> list[Session]:
         """Open captures, or none and say why: one may have been deleted meanwhile."""
         opened: list[Session] = []
         try:

@@ -20,7 +20,7 @@ from mcpspy.text import printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.message.context import Around
 from mcpspy.tui.message.dialogs import Choice, CopyMenu, SavePrompt
-from mcpspy.tui.message.document import FORMS, Body, Document, Entry, Text
+from mcpspy.tui.message.document import FORMS, Body, Document, SummaryLine, Text
 from mcpspy.tui.message.facts import entries
 from mcpspy.tui.message.hexdump import HexDump
 from mcpspy.tui.message.pane import Pane
@@ -214,12 +214,12 @@ class Detail(Container):
         brief = self._pair and not self.has_class("columns")  # two of them, one below the other, leave little room
         found = entries(rows, header, around, brief=brief)
         if subject is None:
-            found = [Entry([("no other message belongs to it", "label")])]
+            found = [SummaryLine([("no other message belongs to it", "label")])]
         if row and len(row.raw) < row.size:
             shown = f"the first {size_text(len(row.raw))} of {size_text(row.size)}"
             if row.tail:
                 shown = f"not decoded: {shown}, and the last {size_text(len(row.tail))}"
-            found.append(Entry([(shown, "warning")]))
+            found.append(SummaryLine([(shown, "warning")]))
         key = (row.method, row.kind) if row else (None, "")
         folds = self._folds.setdefault(key, Folds())
         size = row.size if row else 0

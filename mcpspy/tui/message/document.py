@@ -26,7 +26,7 @@ _STEP = 10  # lines that are passed over at once
 _MADE = 300  # lines whose pieces are kept
 
 
-class Entry(NamedTuple):
+class SummaryLine(NamedTuple):
     """A line about a message."""
 
     pieces: list[Piece]
@@ -60,7 +60,14 @@ class Document:
     """The rows of one message in a pane of some width; `grow` until there are no more."""
 
     def __init__(
-        self, entries: Sequence[Entry], body: Body, *, size: int, width: int, folds: Folds, sections: dict[str, bool]
+        self,
+        entries: Sequence[SummaryLine],
+        body: Body,
+        *,
+        size: int,
+        width: int,
+        folds: Folds,
+        sections: dict[str, bool],
     ) -> None:
         """`sections` says which of the entries that open are folded, by name; `size` is that of the message."""
         self.width = max(width, 1)

@@ -13,7 +13,7 @@ from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.timeline import Row, wall_time
 from mcpspy.tui.message.arguments import Argument, arguments
 from mcpspy.tui.message.context import Around
-from mcpspy.tui.message.document import Entry
+from mcpspy.tui.message.document import SummaryLine
 from mcpspy.tui.message.pretty import Piece
 from mcpspy.wire.http_head import Head, title
 
@@ -27,7 +27,7 @@ _NAME, _VALUE = 24, 40  # columns that the names and characters that the values 
 _LONG = 500  # characters of anything that a peer may make as long as it likes
 
 
-def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = False) -> list[Entry]:
+def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = False) -> list[SummaryLine]:
     """The lines about the messages of one frame; the last is blank. `brief`: only what they are and how they went."""
     if brief:
         return [_in_one(row) for row in rows]
@@ -36,7 +36,7 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
         found.append(_forwarded(around.changed))
     if rows:
         found += [*_arguments(rows[0], around), *_head(around.request, "request"), *_head(around.response, "response")]
-        found.append(Entry([]))
+        found.append(SummaryLine([]))
     return found
 
 
@@ -46,15 +46,15 @@ def _subject(row: Row) -> list[Piece]:
     return [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
 
 
-def _in_one(row: Row) -> Entry:
+def _in_one(row: Row) -> SummaryLine:
     outcome = [row.kind, row.status, duration_text(row.latency) if row.latency is not None else None]
     found = [("".join(_FOUND[finding.severity] for finding in row.findings), "warning")] if row.findings else []
     said = f" · {' · '.join(filter(None, outcome))} "
-    return Entry([*_subject(row), (said, "warning" if row.status in _BAD else "label"), *found])
+    return SummaryLine([*_subject(row), (said, "warning" if row.status in _BAD else "label"), *found])
 
 
-def _about(row: Row, header: Header) -> Iterator[Entry]:
-    yield Entry(_subject(row))
+def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
+    yield SummaryLine(_subject(row))
     facts = [row.kind, _TO[row.sender]]
     if row.id is not None:
         facts.append(f"id {printable(str(row.id), 100)}")
@@ -78,7 +78,7 @@ def _about(row: Row, header: Header) -> Iterator[Entry]:
         yield from _found(finding)
 
 
-def _forwarded(frame: Frame) -> Entry:
+def _forwarded(frame: Frame) -> SummaryLine:
     """What was forwarded in place of a frame."""
     if frame.sent is not None:
         text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
@@ -87,20 +87,20 @@ def _forwarded(frame: Frame) -> Entry:
     return _plain(f"{text} · {printable(frame.by or '', _LONG)}", "number")
 
 
-def _found(finding: Finding) -> Iterator[Entry]:
+def _found(finding: Finding) -> Iterator[SummaryLine]:
     """What is wrong, where, and whose fault it is; below it what the rule says, and where it says so."""
     where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
     related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
     text = f"{_FOUND[finding.severity]} {printable(finding.message, _LONG)}{where}{related}"
     pieces = [(text, _SEVERE[finding.severity]), (f" · {finding.blame} · {finding.rule}", "label")]
-    yield Entry(pieces, f"finding {finding.rule}", folded=True)
+    yield SummaryLine(pieces, f"finding {finding.rule}", folded=True)
     rule = RULES.get(finding.rule)
     if rule:
-        yield Entry([(f"{finding.severity}: {rule.explanation}", "plain")], inside=True)
-    yield Entry([(finding.spec, "string")], inside=True)
+        yield SummaryLine([(f"{finding.severity}: {rule.explanation}", "plain")], inside=True)
+    yield SummaryLine([(finding.spec, "string")], inside=True)
 
 
-def _arguments(row: Row, around: Around) -> Iterator[Entry]:
+def _arguments(row: Row, around: Around) -> Iterator[SummaryLine]:
     """The arguments of a call, each with what the tool declares of it."""
     if row.method != "tools/call" or row.kind != "request":
         return
@@ -117,11 +117,11 @@ def _arguments(row: Row, around: Around) -> Iterator[Entry]:
     pieces: list[Piece] = [(plural(len(found), "argument"), "key"), (f" as {when} in #{around.listed}", "label")]
     if bad:
         pieces.append((f" · {bad} wrong or missing", "warning"))
-    yield Entry(pieces, "arguments")
+    yield SummaryLine(pieces, "arguments")
     names = max((len(printable(it.name, _NAME)) for it in found), default=0)
     types = max((len(printable(it.type, _NAME)) for it in found), default=0)
     for argument in found:
-        yield Entry(_argument(argument, names, types), inside=True)
+        yield SummaryLine(_argument(argument, names, types), inside=True)
 
 
 def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
@@ -142,7 +142,7 @@ def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
     return pieces
 
 
-def _head(opened: Open | None, which: str) -> Iterator[Entry]:
+def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
     """An HTTP head as it came, each line that was forwarded otherwise with what stands in its place."""
     if opened is None or opened.head is None:
         return
@@ -150,22 +150,24 @@ def _head(opened: Open | None, which: str) -> Iterator[Entry]:
     pieces: list[Piece] = [(f"HTTP {which} ", "label"), (printable(title(head), _LONG), "key")]
     if opened.by:
         pieces.append((f" · changed: {printable(opened.by, _LONG)}", "number"))
-    yield Entry(pieces, f"head of the {which}", folded=True)
+    yield SummaryLine(pieces, f"head of the {which}", folded=True)
     if "target" in sent:
         yield _changed("target", sent["target"], opened.by)
     changed = {str(name).lower(): value for name, value in _fields(sent)}
     for name, value in _fields(head):
-        yield Entry([(f"{printable(name, _LONG)}: ", "key"), (printable(str(value), _LONG), "string")], inside=True)
+        yield SummaryLine(
+            [(f"{printable(name, _LONG)}: ", "key"), (printable(str(value), _LONG), "string")], inside=True
+        )
         if name.lower() in changed:
             yield _changed(name, changed.pop(name.lower()), opened.by)
     for name, value in changed.items():
         yield _changed(name, value, opened.by)
 
 
-def _changed(name: str, value: object, by: str | None) -> Entry:
+def _changed(name: str, value: object, by: str | None) -> SummaryLine:
     """What was forwarded in place of a line of a head; None: it was dropped."""
     text = "dropped" if value is None else f"forwarded as {printable(str(value), _LONG)}"
-    return Entry([(f"  ↳ {printable(name, _LONG)} {text} · {printable(by or '', _LONG)}", "number")], inside=True)
+    return SummaryLine([(f"  ↳ {printable(name, _LONG)} {text} · {printable(by or '', _LONG)}", "number")], inside=True)
 
 
 def _fields(head: Head) -> Iterator[tuple[str, object]]:
@@ -176,5 +178,5 @@ def _fields(head: Head) -> Iterator[tuple[str, object]]:
             yield str(field[0]), field[1]
 
 
-def _plain(text: str, kind: str = "label") -> Entry:
-    return Entry([(text, kind)])
+def _plain(text: str, kind: str = "label") -> SummaryLine:
+    return SummaryLine([(text, kind)])

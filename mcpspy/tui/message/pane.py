@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from mcpspy.tui.message.document import Document
 from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.rows import BREATH, Lines, set_height
+from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height
 
 _AT_ONCE = 200  # lines made before the next look at the keyboard
 _KINDS = (
@@ -20,7 +20,7 @@ _KINDS = (
 )  # fmt: skip
 
 
-class Pane(Lines):
+class Pane(CursorLines):
     """The document and the cursor in it, which stands on a row of the screen."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail--{kind}" for kind in _KINDS}

@@ -1,9 +1,9 @@
-"""What was found in a session, as people look through it: by rule and by who is to blame, the worst first.
+"""The findings of a session as people look through them: by rule and by who is at fault, the worst first.
 
-`Found` is filled by the fold. It knows what was found of a frame, and the same in groups; it counts everything, and
-keeps what a person can look at. `Outline` is the list of those groups, each folded or not: which line of it is what.
-A session that grows may change the order of groups, so a line is told by its group and its number in that, never by its
-place alone.
+The fold fills `SessionFindings`. That knows the findings of each frame, and the same in groups; it counts everything,
+and keeps what a person can look at. `Outline` is the list of those groups, each folded or not: which line of it is
+what. A session that grows may change the order of groups, so a line is addressed by its group and its number in that,
+never by its place alone.
 """
 
 from bisect import bisect_right
@@ -35,7 +35,7 @@ class Group:
         return len(self.findings) + (self.count > len(self.findings))
 
 
-class Found:
+class SessionFindings:
     """The findings of one session, as far as the fold has come."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Found:
         return min((finding.severity for finding in known), key=SEVERITIES.index) if known else None
 
 
-class Place(NamedTuple):
+class OutlineLine(NamedTuple):
     """What a line of the outline is: a group, or in it the finding of that number."""
 
     group: Group
@@ -106,13 +106,13 @@ class Outline:
             self._starts.append(self._lines)
             self._lines += 1 + (group.lines if self.is_unfolded(group) else 0)
 
-    def at(self, line: int) -> Place:
+    def at(self, line: int) -> OutlineLine:
         """What stands on a line."""
         place = bisect_right(self._starts, line) - 1
         number = line - self._starts[place] - 1
-        return Place(self._groups[place], None if number < 0 else number)
+        return OutlineLine(self._groups[place], None if number < 0 else number)
 
-    def line_of(self, place: Place) -> int:
+    def line_of(self, place: OutlineLine) -> int:
         """The line on which something stands now; of what is folded away that of its group."""
         start = self._starts[next(at for at, group in enumerate(self._groups) if group is place.group)]
         shown = place.number is not None and self.is_unfolded(place.group)
@@ -133,7 +133,7 @@ class Outline:
         self.arrange()
 
 
-def about(place: Place) -> list[str]:
+def about(place: OutlineLine) -> list[str]:
     """What a person wants to know of a line: what was found, what the rule is about, and where it is written."""
     finding, rule = place.finding, RULES.get(place.group.rule)
     told = []

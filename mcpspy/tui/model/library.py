@@ -29,7 +29,7 @@ _SLICE = 1 << 16  # bytes read at once
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class ListedCapture:
     """One capture of the list."""
 
     path: str
@@ -59,15 +59,15 @@ class Library:
 
     def __init__(self, targets: list[str]) -> None:
         self.targets = targets
-        self.entries: list[Entry] = []
+        self.entries: list[ListedCapture] = []
         """Live ones first, then the newest."""
         self.changes = 0
         """How often an entry has come, gone, grown or changed its place."""
-        self._known: dict[str, Entry] = {}
+        self._known: dict[str, ListedCapture] = {}
         self.refused: dict[str, str] = {}
         """Files that are not shown, and why."""
         self._stamps: dict[str, tuple[int, ...]] = {}  # what those looked like then
-        self._uncounted: deque[Entry] = deque()
+        self._uncounted: deque[ListedCapture] = deque()
         self._round: Iterator[None] = iter(())
 
     def look(self) -> None:
@@ -139,7 +139,7 @@ class Library:
         if entry.size <= COUNTED and (new or ((moved or grown) and entry not in self._uncounted)):
             (self._uncounted.appendleft if live else self._uncounted.append)(entry)
 
-    def _put(self, path: str, entry: Entry | None) -> None:
+    def _put(self, path: str, entry: ListedCapture | None) -> None:
         """Let the entry stand for that file, in its place, or none."""
         known = self._known.pop(path, None)
         self.refused.pop(path, None)
@@ -152,22 +152,22 @@ class Library:
         self.changes += known is not entry or entry is not None
 
 
-def chosen(entries: list[Entry], text: str) -> list[Entry]:
+def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
     """Those that have every word of a text in their name, transport, command, URL or path, whatever the case."""
     words = text.lower().split()
     return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
 
 
-def _entry(path: str, header: Header) -> Entry:
+def _entry(path: str, header: Header) -> ListedCapture:
     words = " ".join((header.name, header.transport, *header.argv, header.url or "", path)).lower()
-    return Entry(path, header, datetime.fromisoformat(header.started).timestamp(), words)
+    return ListedCapture(path, header, datetime.fromisoformat(header.started).timestamp(), words)
 
 
-def _order(entry: Entry) -> tuple[bool, float, str]:
+def _order(entry: ListedCapture) -> tuple[bool, float, str]:
     return not entry.live, -entry.started, entry.path
 
 
-def _count(entry: Entry) -> bool:
+def _count(entry: ListedCapture) -> bool:
     """Count the next slice, at the end of a file that nobody writes what was waiting for more; tells if it was more."""
     if entry.finished:
         return False
@@ -195,13 +195,13 @@ def _count(entry: Entry) -> bool:
     return bool(chunk)
 
 
-def _add(entry: Entry, judge: Judge, records: Iterable[Record]) -> None:
+def _add(entry: ListedCapture, judge: Judge, records: Iterable[Record]) -> None:
     for record in records:
         for event in judge.feed(record):
             _count_one(entry, event)
 
 
-def _count_one(entry: Entry, event: Event | Finding) -> None:
+def _count_one(entry: ListedCapture, event: Event | Finding) -> None:
     if isinstance(event, Finding):
         entry.found[event.severity] += 1
     else:

@@ -56,7 +56,7 @@ class _Part:
         return self.numbers[line] if line < len(self.numbers) else 0
 
 
-class Rows:
+class MergedRows:
     """The rows of a merge, with the interface of a capture's index as far as it is used."""
 
     def __init__(self, header: Header, parts: list[_Part]) -> None:
@@ -128,7 +128,7 @@ class Merged:
         offsets = [start - min(starts) for start in starts]
         self._parts = [_Part(each, offset, offset, offset) for each, offset in zip(sessions, offsets, strict=True)]
         self.header = _header([session.header for session in sessions])
-        self.index = Rows(self.header, self._parts)
+        self.index = MergedRows(self.header, self._parts)
         self.complete = False
         """All sessions have ended, and all their rows are here."""
         self.revised = array("I")

@@ -77,7 +77,7 @@ class Searched(Protocol):
         """The decoded rows at that place."""
 
 
-class Step(NamedTuple):
+class SearchStep(NamedTuple):
     """What one step has found."""
 
     place: int
@@ -90,7 +90,7 @@ class Step(NamedTuple):
     """There was nothing to look at: this is the end, or the fold has to come first."""
 
 
-def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
+def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
     """Look at some rows a step, for ever; rows that change later are looked at again."""
     keys = wanted.keys
     looked = bytearray()  # by line number: a verdict of those below, or 0
@@ -128,7 +128,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[Step]:
                 if found is not None and looked[n] != _VERDICTS[found]:
                     looked[n] = _VERDICTS[found]
                     (hits if found else gone).append(n)
-        yield Step(place, hits, gone, (place, revised, moved) == before)
+        yield SearchStep(place, hits, gone, (place, revised, moved) == before)
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator  # noqa: TC003
 
 from mcpspy.filters import Filter
-from mcpspy.tui.model.search import Searched, Step, search, verdict
+from mcpspy.tui.model.search import Searched, SearchStep, search, verdict
 
 _NEAR = 32  # rows that one may stand from where its line number says
 
@@ -26,7 +26,7 @@ class Selection:
         self._index = capture.index
         self._capture = capture
         self._lines: array[int] = array("I")  # the line numbers of what is wanted, in the order of the session
-        self._steps: Iterator[Step] = iter(())
+        self._steps: Iterator[SearchStep] = iter(())
         self._looked = 0  # rows of the session that are done with
         self._kept = 0  # the line number of a row that is shown ahead of the search
         self._moved = 0  # how many of those that were moved are put right
@@ -86,7 +86,7 @@ class Selection:
             self._insert(n)
         return not step.idle
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: SearchStep) -> None:
         self._looked = step.place
         for n in step.gone:
             self._remove(n)

@@ -22,7 +22,7 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
 from mcpspy.timeline import Counts, Row, rows_alone
-from mcpspy.tui.model.findings import Found
+from mcpspy.tui.model.findings import SessionFindings
 from mcpspy.tui.model.offers import Announced
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
@@ -80,7 +80,7 @@ class Session:
         self.complete = False
         """The file has ended, and all of it is folded that is there."""
         self._ended = False  # in order, by a record that says so
-        self.findings = Found()
+        self.findings = SessionFindings()
         self.found = self.findings.counts
         """How often something was found, by severity."""
         self.announced = Announced()

@@ -148,8 +148,8 @@ class SessionScreen(Screen[None]):
             shown.update(text, layout=False)
         self._tell_place()
 
-    @on(TimelineView.Said)
-    def _tell_what_came(self, event: TimelineView.Said) -> None:
+    @on(TimelineView.Notice)
+    def _tell_what_came(self, event: TimelineView.Notice) -> None:
         self._say(event.text)
         self._woken.set()
 

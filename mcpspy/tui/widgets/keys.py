@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 
-class Shown(NamedTuple):
+class KeyHint(NamedTuple):
     """A key as the line shows it."""
 
     key: str
@@ -30,7 +30,7 @@ class Keys(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: list[Shown] = []
+        self._keys: list[KeyHint] = []
 
     def on_mount(self) -> None:
         """Hear of other keys."""
@@ -63,17 +63,17 @@ class Keys(Widget):
                 return
 
 
-def keys(app: App[object], screen: Screen[object]) -> list[Shown]:
+def keys(app: App[object], screen: Screen[object]) -> list[KeyHint]:
     """The keys that do something on a screen, one for each thing that they do."""
-    found: dict[str, Shown] = {}
+    found: dict[str, KeyHint] = {}
     for _, binding, enabled, _ in screen.active_bindings.values():
         if binding.show and enabled:
-            shown = Shown(binding.key, app.get_key_display(binding), binding.description)
+            shown = KeyHint(binding.key, app.get_key_display(binding), binding.description)
             found.setdefault(binding.action, shown)
     return list(found.values())
 
 
-def fitting(shown: list[Shown], width: int) -> list[Shown]:
+def fitting(shown: list[KeyHint], width: int) -> list[KeyHint]:
     """The first of some keys, as many as stand whole in that many columns."""
     for count, key in enumerate(shown):
         width -= _columns(key)
@@ -82,5 +82,5 @@ def fitting(shown: list[Shown], width: int) -> list[Shown]:
     return shown
 
 
-def _columns(shown: Shown) -> int:
+def _columns(shown: KeyHint) -> int:
     return Segment(f" {shown.display} {shown.description} ").cell_length

@@ -65,7 +65,7 @@ def set_height(view: ScrollView, lines: int) -> None:
         update_scrollbars(view, size)
 
 
-class Lines(ScrollView, can_focus=True):
+class CursorLines(ScrollView, can_focus=True):
     """A view of lines with a cursor on one of them; `cursor` is its place."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("lines")
@@ -125,7 +125,7 @@ class Lines(ScrollView, can_focus=True):
         self.move_to(self.count() - 1)
 
 
-class Rows(Lines):
+class Rows(CursorLines):
     """The list; the row with the cursor is the selected one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}

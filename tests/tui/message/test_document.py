@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mcpspy.tui.message.document import Document, Entry, Text
+from mcpspy.tui.message.document import Document, SummaryLine, Text
 from mcpspy.tui.message.hexdump import HexDump
 from mcpspy.tui.message.tree import Folds, Tree
 from tests.test_text import unsafe
@@ -13,11 +13,11 @@ from tests.tui.screen import texts
 
 NESTED = '{"a":[1,{"b":null}],"c":"x"}'
 ENTRIES = [
-    Entry([("#1 ping", "label")]),
-    Entry([("two faults", "warning")], "faults", folded=True),
-    Entry([("one", "plain")], inside=True),
-    Entry([("two", "plain")], inside=True),
-    Entry([]),
+    SummaryLine([("#1 ping", "label")]),
+    SummaryLine([("two faults", "warning")], "faults", folded=True),
+    SummaryLine([("one", "plain")], inside=True),
+    SummaryLine([("two", "plain")], inside=True),
+    SummaryLine([]),
 ]
 
 

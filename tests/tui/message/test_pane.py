@@ -3,13 +3,17 @@
 import pytest
 from textual.app import App
 
-from mcpspy.tui.message.document import Document, Entry, Text
+from mcpspy.tui.message.document import Document, SummaryLine, Text
 from mcpspy.tui.message.pane import Pane
 from mcpspy.tui.message.tree import Folds, Tree
 from tests.tui.screen import STYLES, play, shown, texts, until
 
 NESTED = '{"a":[1,{"b":null}],"c":"x"}'
-ENTRIES = [Entry([("#1 ping", "label")]), Entry([("faults", "key")], "faults"), Entry([("one", "plain")], inside=True)]
+ENTRIES = [
+    SummaryLine([("#1 ping", "label")]),
+    SummaryLine([("faults", "key")], "faults"),
+    SummaryLine([("one", "plain")], inside=True),
+]
 
 
 class Shell(App):

@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.rules import Finding
 from mcpspy.tui.model import findings as model
-from mcpspy.tui.model.findings import Found, Outline, Place, about
+from mcpspy.tui.model.findings import Outline, OutlineLine, SessionFindings, about
 
 
 def finding(rule="tools/arguments", severity="error", blame="client", frame=5, **fields):
@@ -13,7 +13,7 @@ def finding(rule="tools/arguments", severity="error", blame="client", frame=5, *
 
 
 def filled(*findings):
-    found = Found()
+    found = SessionFindings()
     for each in findings:
         found.add(each)
     return found
@@ -60,10 +60,10 @@ def test_a_group_unfolds_and_folds():
     group = outline.at(0).group
     outline.fold(group, unfold=True)
     assert told(outline)[:4] == ["c/often 2", "#9", "#10", "b/rare 1"]
-    assert outline.line_of(Place(group, 1)) == 2
+    assert outline.line_of(OutlineLine(group, 1)) == 2
     outline.fold(group, unfold=False)
     assert len(outline) == 4
-    assert outline.line_of(Place(group, 1)) == 0, "its group, now that it is folded away"
+    assert outline.line_of(OutlineLine(group, 1)) == 0, "its group, now that it is folded away"
     outline.fold_all(unfold=True)
     assert len(outline) == 10
     outline.fold_all(unfold=False)
@@ -82,7 +82,7 @@ def test_a_line_is_found_again_when_the_order_has_changed():
     outline.arrange()
     assert told(outline)[:5] == ["b/rare 3", "#9", "#20", "#21", "c/often 2"]
     assert outline.line_of(looked_at) == 1
-    assert outline.line_of(Place(rare.group)) == 0
+    assert outline.line_of(OutlineLine(rare.group)) == 0
 
 
 def test_what_is_too_much_is_counted_and_not_kept(monkeypatch):
@@ -100,17 +100,17 @@ def test_what_is_too_much_is_counted_and_not_kept(monkeypatch):
 
 def test_a_finding_is_explained_with_its_place_and_its_page():
     group = filled(finding("schema/unknown-method", related=(1, 2))).groups.popitem()[1]
-    lines = about(Place(group, 0))
+    lines = about(OutlineLine(group, 0))
     assert lines[0] == "#5: it is wrong at /params, see #1, #2"
     assert lines[1] == "schema/unknown-method · error · client"
     assert lines[2].startswith("No revision has this method.")
     assert lines[3] == "see https://spec/page"
-    assert about(Place(group))[-1].startswith("see https://modelcontextprotocol.io/specification/")
+    assert about(OutlineLine(group))[-1].startswith("see https://modelcontextprotocol.io/specification/")
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m", "\u202e", "\ud800", "x" * 100_000])
 def test_captured_text_in_an_explanation_is_made_harmless(text):
     group = filled(finding(message=text, pointer=f"/{text}")).groups.popitem()[1]
-    line = about(Place(group, 0))[0]
+    line = about(OutlineLine(group, 0))[0]
     assert line.isprintable()
     assert len(line) < 1000

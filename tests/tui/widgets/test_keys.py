@@ -5,7 +5,7 @@ from textual.app import App
 from textual.binding import Binding
 from textual.widgets import Input
 
-from mcpspy.tui.widgets.keys import Keys, Shown, fitting
+from mcpspy.tui.widgets.keys import KeyHint, Keys, fitting
 from tests.tui.screen import STYLES, lines, play, until
 
 
@@ -38,7 +38,7 @@ class Shell(App):
         self.done.append("ask")
 
 
-KEYS = [Shown("a", "a", "add"), Shown("question_mark", "?", "[/] ask"), Shown("x", "x", "漢字")]
+KEYS = [KeyHint("a", "a", "add"), KeyHint("question_mark", "?", "[/] ask"), KeyHint("x", "x", "漢字")]
 
 
 @pytest.mark.parametrize(("width", "count"), [(100, 3), (26, 3), (25, 2), (18, 2), (17, 1), (7, 1), (6, 0), (0, 0)])

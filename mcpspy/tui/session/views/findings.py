@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from mcpspy.rules import RULES
 from mcpspy.text import printable
-from mcpspy.tui.model.findings import Group, Outline, Place, about
+from mcpspy.tui.model.findings import Group, Outline, OutlineLine, about
 from mcpspy.tui.model.timeline import Session
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
@@ -34,7 +34,7 @@ class FindingsRows(Told):
         self.outline = Outline(session.findings.groups.values())
 
     @property
-    def selected(self) -> Place | None:
+    def selected(self) -> OutlineLine | None:
         """What the cursor is on."""
         return self.outline.at(self.cursor) if len(self.outline) else None
 

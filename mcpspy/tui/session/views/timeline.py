@@ -194,7 +194,7 @@ class TimelineView(View):
         self._shown: Line | None = None  # the selected row as it was when its message was shown
         self._told = 0.0  # when that was
 
-    class Said(Message):
+    class Notice(Message):
         """What came of a key, or of the search that it began; it may be nothing."""
 
         def __init__(self, text: str = "") -> None:
@@ -253,9 +253,9 @@ class TimelineView(View):
     def _tell_found(self, event: TimelineRows.Hunted) -> None:
         if event.hunt.found is None:
             self.app.bell()
-            self.post_message(self.Said("there is no such row"))
+            self.post_message(self.Notice("there is no such row"))
         elif event.hunt.round:
-            self.post_message(self.Said("went on from the other end"))
+            self.post_message(self.Notice("went on from the other end"))
 
     def action_next_finding(self, step: int) -> None:
         """Go to the next row with a finding, or to the one before (`step` -1)."""
@@ -268,34 +268,34 @@ class TimelineView(View):
     def find(self, text: str, step: int) -> None:
         """Go to the next row that a filter wants, or to the one before (`step` -1)."""
         self.rows.find(parse(text, self._session.header.started), step)
-        self.post_message(self.Said())
+        self.post_message(self.Notice())
 
     def action_partner(self) -> None:
         """Go from a request to its response, or back."""
         at = self.rows.partner()
         if at is None:
             self.app.bell()
-            self.post_message(self.Said("no request or response to this is shown"))
+            self.post_message(self.Notice("no request or response to this is shown"))
         else:
             self.rows.move_to(at)
 
     def action_mark(self) -> None:
         """Mark the selected row, or no longer."""
         self.rows.toggle_mark()
-        self.post_message(self.Said())
+        self.post_message(self.Notice())
 
     def action_next_mark(self) -> None:
         """Go to the next marked row."""
         at = self.rows.next_marked()
         if at is None:
-            self.post_message(self.Said("no row is marked; m marks one"))
+            self.post_message(self.Notice("no row is marked; m marks one"))
         else:
             self.rows.move_to(at)
 
     def action_deltas(self) -> None:
         """Show times since the start, or since the row above."""
         self.rows.deltas = not self.rows.deltas
-        self.post_message(self.Said())
+        self.post_message(self.Notice())
 
     async def action_message(self, action: str) -> None:
         """Do what a key does in the message, which is seen without having the focus."""

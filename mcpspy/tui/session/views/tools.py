@@ -20,7 +20,7 @@ _COLUMNS = (("definition", 11), ("calls", 7), ("errors", 7), ("found", 7), ("p50
 _LISTINGS = (("tools", "tool"), ("prompts", "prompt"), ("resources", "resource"), ("resourceTemplates", "template"))
 
 
-class Said(NamedTuple):
+class Announcement(NamedTuple):
     """What one side said, in a sentence."""
 
     title: str
@@ -29,20 +29,20 @@ class Said(NamedTuple):
     """The line of the frame that tells it; 0 for none."""
 
 
-def sayings(announced: Announced) -> Iterator[Said]:
+def sayings(announced: Announced) -> Iterator[Announcement]:
     """What stands above the tools: both sides, what the server lists, and the heading of the table."""
     for title, peer in (("client", announced.client), ("server", announced.server)):
-        yield Said(title, _peer_text(peer), peer.n) if peer else Said(title, "has not said who it is")
+        yield Announcement(title, _peer_text(peer), peer.n) if peer else Announcement(title, "has not said who it is")
     server = announced.server
     if server and server.instructions:
-        yield Said("instructions", size_text(server.instructions), server.n)
+        yield Announcement("instructions", size_text(server.instructions), server.n)
     for kind, noun in _LISTINGS:
         listing = announced.listings.get(kind)
         if listing:
             text = f"{plural(listing.count, noun)}, {size_text(listing.size)} of definitions"
-            yield Said(f"{noun}s", text, listing.n)
-    yield Said("")
-    yield Said(_HEADING)
+            yield Announcement(f"{noun}s", text, listing.n)
+    yield Announcement("")
+    yield Announcement(_HEADING)
 
 
 def _peer_text(peer: Peer) -> str:
@@ -81,14 +81,14 @@ class ToolsView(Told):
             self.move_to(self.cursor + more if isinstance(selected, Tool) else titles.index(selected.title))
             self.scroll_to(y=self.cursor - below, animate=False)
 
-    def _at(self, place: int) -> Said | Tool:
+    def _at(self, place: int) -> Announcement | Tool:
         said = len(self._said)
         return self._said[place] if place < said else self._tools[place - said]
 
     def face(self, place: int) -> Hashable:
         """A tool looks as its counts say."""
         at = self._at(place)
-        if isinstance(at, Said):
+        if isinstance(at, Announcement):
             return at
         return at.name, at.size, at.calls, at.errors, at.found, at.longest, self._session.announced.is_current(at)
 
@@ -123,7 +123,7 @@ class ToolsView(Told):
     def on_rows_chosen(self) -> None:
         """Show the newest listing of a tool, else its first call; or where something was said."""
         at = self._at(self.cursor)
-        n = at.n if isinstance(at, Said) else at.listed or at.called
+        n = at.n if isinstance(at, Announcement) else at.listed or at.called
         if n:
             self.post_message(Jump(n))
         else:
