@@ -13,7 +13,7 @@ from functools import partial
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
-from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.workers import Told, Work, cores, mapped
 from mcpspy.report import waivers
@@ -75,21 +75,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
     """Check captures, on every processor if it is worth that, with a progress bar."""
-    size = sum(map(_size, paths))
+    size = sum(map(size_of, paths))
     with ProgressBar("checking", size) as bar:
         return mapped(work, paths, bar.advance, cores() if size > _SMALL else 1)
 
 
 def _check(path: str, told: Told, *, revision: Revision | None, form: str) -> Checked:
     return check(path, revision, show=FORMATS[form].shows_frames, read=told)
-
-
-def _size(path: str) -> int:
-    """The bytes of a capture; none if it cannot be read, which the check will report."""
-    try:
-        return sum(map(os.path.getsize, Capture(path).paths))
-    except (CaptureError, OSError):
-        return 0
 
 
 def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set[str], threshold: Threshold) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """One command: its name, what it does in a few words, and the module of `mcpspy.cli` if that is named otherwise."""
 
     name: str
@@ -27,35 +27,35 @@ class Command(NamedTuple):
 
 GROUPS = {
     "Record": (
-        Command("wrap", "run a stdio server and record its traffic"),
-        Command("proxy", "proxy and record HTTP traffic"),
-        Command("mitm", "decrypt and record HTTPS traffic of clients whose URL is fixed"),
-        Command("run", "start a client that goes through 'mcpspy mitm'"),
+        Subcommand("wrap", "run a stdio server and record its traffic"),
+        Subcommand("proxy", "proxy and record HTTP traffic"),
+        Subcommand("mitm", "decrypt and record HTTPS traffic of clients whose URL is fixed"),
+        Subcommand("run", "start a client that goes through 'mcpspy mitm'"),
     ),
     "Look": (
-        Command("tui", "browse captures in the terminal (also without a command)"),
-        Command("show", "print a capture as a timeline"),
-        Command("ls", "list captures"),
-        Command("prune", "delete old captures"),
-        Command("demo", "run a sample session"),
+        Subcommand("tui", "browse captures in the terminal (also without a command)"),
+        Subcommand("show", "print a capture as a timeline"),
+        Subcommand("ls", "list captures"),
+        Subcommand("prune", "delete old captures"),
+        Subcommand("demo", "run a sample session"),
     ),
     "Check": (
-        Command("check", "find protocol violations in captures"),
-        Command("rules", "list the rules of 'check', or explain one"),
-        Command("schema", "print and compare the message schemas of MCP revisions"),
+        Subcommand("check", "find protocol violations in captures"),
+        Subcommand("rules", "list the rules of 'check', or explain one"),
+        Subcommand("schema", "print and compare the message schemas of MCP revisions"),
     ),
     "Replay": (
-        Command("mock", "serve a capture as a mock server"),
-        Command("replay", "replay a capture against a server and report differences"),
-        Command("diff", "compare two captures of a server"),
+        Subcommand("mock", "serve a capture as a mock server"),
+        Subcommand("replay", "replay a capture against a server and report differences"),
+        Subcommand("diff", "compare two captures of a server"),
     ),
-    "Share": (Command("import", "make captures from recordings of other programs", "import_"),),
+    "Share": (Subcommand("import", "make captures from recordings of other programs", "import_"),),
     "Set up": (
-        Command("install", "wrap the servers of an MCP client"),
-        Command("uninstall", "undo 'install'"),
-        Command("status", "list the servers of all MCP clients"),
-        Command("doctor", "diagnose why no session appears"),
-        Command("ca", "manage the certificate authority of 'mitm'"),
+        Subcommand("install", "wrap the servers of an MCP client"),
+        Subcommand("uninstall", "undo 'install'"),
+        Subcommand("status", "list the servers of all MCP clients"),
+        Subcommand("doctor", "diagnose why no session appears"),
+        Subcommand("ca", "manage the certificate authority of 'mitm'"),
     ),
 }
 """By task, in the order in which `mcpspy --help` shows them."""

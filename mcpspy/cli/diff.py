@@ -3,6 +3,7 @@
 import argparse
 
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.replay.compare.sessions import Ignored
 from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import FORMATS, examine
@@ -23,6 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare and report; returns 1 if something differs."""
     ignore = [Ignored.parse(text) for text in options.ignore]
-    report = examine(script_of(options.old), script_of(options.new), ignore)
+    paths = options.old, options.new
+    with ProgressBar("reading", sum(map(size_of, paths))) as bar:
+        old, new = (script_of(path, bar.advance) for path in paths)
+    report = examine(old, new, ignore)
     print(FORMATS[options.format](report), end="")
     return 1 if report.differs else 0

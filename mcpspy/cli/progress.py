@@ -9,6 +9,9 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import CaptureError
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -59,6 +62,14 @@ class ProgressBar:
         bar.add_task(self._title, total=self._total, completed=self._done)
         bar.start()
         return bar
+
+
+def size_of(path: str) -> int:
+    """The bytes of a capture; 0 if it cannot be read, which those who read it will report."""
+    try:
+        return sum(map(os.path.getsize, Capture(path).paths))
+    except (CaptureError, OSError):
+        return 0
 
 
 def _is_wanted() -> bool:

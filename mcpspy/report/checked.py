@@ -13,7 +13,7 @@ from typing import Literal
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import HttpUnit, Message
-from mcpspy.report.shown import Shown, shown
+from mcpspy.report.shown import ShownFrame, shown
 from mcpspy.rules import SEVERITIES, Finding, Severity
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
@@ -36,7 +36,7 @@ class Checked:
     """In the order of the frames that they are about."""
     waived: int = 0
     """How many more there are that somebody has accepted."""
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownFrame, ...] = ()
     """What a report shows of the frame of each finding, in the same order; empty if nobody wants to show it."""
 
     def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
@@ -81,7 +81,7 @@ def check(
     judge = Judge(as_revision, note if show else None)
     frames = 0
     spoken: set[Revision | None] = set()
-    found: list[tuple[Finding, Shown | None]] = []
+    found: list[tuple[Finding, ShownFrame | None]] = []
 
     def take(finding: Finding) -> None:
         found.append((finding, shown(finding, subjects.pop(id(finding))) if show else None))

@@ -20,7 +20,7 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 _VALUE = 160  # characters
 
 
-class Shown(NamedTuple):
+class ShownFrame(NamedTuple):
     """The frame of a finding as text."""
 
     line: str
@@ -29,11 +29,11 @@ class Shown(NamedTuple):
     """What the finding points to, as JSON; the beginning of the frame if it points to nothing. Clipped."""
 
 
-def shown(finding: Finding, message: Message | HttpUnit) -> Shown:
+def shown(finding: Finding, message: Message | HttpUnit) -> ShownFrame:
     """What a report shows of the message that a finding is about."""
     row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
     row.revision = finding.revision
-    return Shown(line(row), _value(row, finding.pointer))
+    return ShownFrame(line(row), _value(row, finding.pointer))
 
 
 def _with_exchange(message: Message) -> Message:

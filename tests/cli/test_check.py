@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy import cli
-from mcpspy.report.findings import FORMATS
+from mcpspy.report.findings import FORMATS, FindingsFormat
 from tests import limits
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, finish, record
@@ -113,6 +113,15 @@ def test_colours_are_for_terminals(tmp_path, check, monkeypatch):
     assert "\x1b" not in (tmp_path / "report").read_text(encoding="utf-8")
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in check(path)[1]
+
+
+def test_a_format_of_the_table_is_a_choice(tmp_path, check, monkeypatch):
+    """A format is added by its module and its entry in the table."""
+    trial = FindingsFormat(lambda captures, _: (f"{it.path}: {len(it.findings)}\n" for it in captures))
+    monkeypatch.setitem(FORMATS, "trial", trial)
+    path = faulty(tmp_path / "a")
+    assert check(path, "--format", "trial") == (1, f"{path}: 4\n", "")
+    assert "it takes text, json, junit, sarif, github, trial" in check(path, "--format", "x")[2]
 
 
 # Several captures at once

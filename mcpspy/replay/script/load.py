@@ -34,10 +34,13 @@ def load(path: str, say: Callable[[str], None]) -> Script:
     return script
 
 
-def script_of(path: str) -> Script:
-    """The script of whatever is in the capture at `path`. Raises CaptureError."""
+def script_of(path: str, advance: Callable[[int], None] | None = None) -> Script:
+    """The script of whatever is in the capture at `path`. Raises CaptureError.
+
+    `advance` is called with each number of bytes that was read, for a progress bar.
+    """
     capture = Capture(path)
-    script = read(capture.header, capture.records(_LARGEST))
+    script = read(capture.header, capture.records(_LARGEST, advance))
     for message in script.messages:
         if message.frame.omitted:
             size = f"{size_text(message.frame.size)}, more than the {size_text(_LARGEST)} that can be replayed"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from mcpspy.report.checked import Checked, ReportOptions, totals
-from mcpspy.report.shown import Shown
+from mcpspy.report.shown import ShownFrame
 from mcpspy.report.words import GREY, MARKS, SEVERITIES, coloured
 from mcpspy.rules import Finding
 from mcpspy.text import plural, printable
@@ -40,7 +40,7 @@ def _frames(checked: Checked, *, colour: bool) -> Iterator[str]:
             yield from _finding(finding, shown, colour=colour)
 
 
-def _finding(finding: Finding, shown: Shown, *, colour: bool) -> Iterator[str]:
+def _finding(finding: Finding, shown: ShownFrame, *, colour: bool) -> Iterator[str]:
     related = [f"#{n}" for n in finding.related[:_RELATED]] + ["…"] * (len(finding.related) > _RELATED)
     see = f", see {', '.join(related)}" if related else ""
     head = f"  {MARKS[finding.severity]} {finding.severity}  {finding.rule}  by the {finding.blame}{see}"
