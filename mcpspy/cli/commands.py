@@ -102,7 +102,9 @@ def run(arguments: Sequence[str]) -> int:
         print(f"mcpspy {__version__}")
         return 0
     if name.startswith("-"):
-        raise UsageError(f"there is no option {name!r}; see 'mcpspy --help'")
+        near = get_close_matches(name, ("--help", "--version"), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see 'mcpspy --help'"
+        raise UsageError(f"there is no option {name!r}; {hint}")
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(COMMANDS)}"

@@ -15,21 +15,28 @@ else:
     from mcpspy.process.child import environment, spawn
 
 HELP = """\
-usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR] [--max-capture SIZE] [--check] -- COMMAND [ARG...]
+usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR]
+                   [--max-capture SIZE] [--check] -- COMMAND [ARG...]
 
-Run COMMAND as the MCP server behind this process, byte for byte, and record what is said.
+Run COMMAND as an MCP server on stdio, forward every byte unchanged, and record
+the traffic.
 
   client  <-- stdin, stdout, stderr -->  mcpspy wrap  <-- the same -->  COMMAND
                                              |
                                           capture
 
-  --name NAME        what to call the server (default: taken from COMMAND)
-  -o FILE            write the capture to FILE, replacing a finished capture
-  --capture-dir DIR  write it into DIR (default: $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
-  --max-capture SIZE go on in a new file when the capture has this size: 500MB, 2GB
-  --check            say on stderr what client and server do wrong while they do it: one line for each error
+options:
+  -h, --help          show this help message and exit
+  --name NAME         name of the server in captures (default: from COMMAND)
+  -o FILE             write the capture to FILE, replacing a finished one
+  --capture-dir DIR   write the capture into DIR (default:
+                      $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
+  --max-capture SIZE  continue in a new file at this size, such as 500MB
+  --check             print protocol errors to stderr as they happen, one line
+                      for each
 
-The exit status is the server's own; 127: COMMAND was not found, 126: it cannot be executed.
+The exit status is the server's own; 127: COMMAND was not found, 126: it cannot
+be executed.
 """
 
 _OPTIONS = {"--name": "name", "-o": "output", "--output": "output", "--capture-dir": "folder", "--max-capture": "limit"}

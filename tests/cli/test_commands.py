@@ -74,7 +74,8 @@ def test_the_version_is_shown(mcpspy):
         (["wrpa"], "did you mean 'wrap'?"),
         (["xyzzy"], "the commands are wrap, "),
         (["/etc/passwd"], "there is no command"),
-        (["--verbose"], "see 'mcpspy --help'"),
+        (["--verbose"], "there is no option '--verbose'; did you mean '--version'?"),
+        (["--quick"], "there is no option '--quick'; see 'mcpspy --help'"),
         (["show"], "CAPTURE"),
         (["show", "a", "b"], "unrecognized arguments: b"),
         (["show", "--jsno", "a"], "--jsno"),
@@ -107,7 +108,9 @@ def test_a_mistake_is_one_line_and_exit_code_2(mcpspy, arguments, hint):
 def test_help_for_wrap_is_shown_without_a_command(monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["mcpspy", "wrap", "--help"])
     assert cli.main() == 0
-    assert capfd.readouterr().out.startswith("usage: mcpspy wrap")
+    out = capfd.readouterr().out
+    assert out.startswith("usage: mcpspy wrap")
+    assert max(map(len, out.splitlines())) < 80
 
 
 def test_an_interrupt_ends_quietly(mcpspy, monkeypatch):

@@ -36,6 +36,17 @@ def judged(found, as_revision=None):
     return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
+def test_each_finding_is_noted_once_with_the_message_that_it_is_about():
+    for path in sorted(CAPTURES.glob("*.jsonl")):
+        noted = []
+        judge = Judge(Revision.R2026_07_28, lambda *it, noted=noted: noted.append(it))
+        events = [event for record in Capture(str(path)).records() for event in judge.feed(record)]
+        found = [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
+        assert {id(finding) for finding, _ in noted} == {id(finding) for finding in found}
+        assert len(noted) == len(found) > 0
+        assert all((finding.frame, finding.part) == (about.n, about.part) for finding, about in noted)
+
+
 def above_info(findings):
     return {(finding.frame, finding.rule) for finding in findings if finding.severity != "info"}
 
