@@ -105,16 +105,19 @@ class Timeline:
             yield row
 
 
-def rows(records: Iterable[Record]) -> Iterator[Row]:
-    """The rows of a stream of records, as they come; without findings."""
-    timeline = Timeline()
+def rows(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Row]:
+    """The rows of a stream of records, as they come; without findings. `timeline` is one to read them with."""
+    timeline = timeline or Timeline()
     for record in records:
         yield from timeline.feed(record)
 
 
-def judged(records: Iterable[Record]) -> Iterator[Row | Finding]:
-    """The rows with what is found of them at once, and findings about earlier rows as they are made."""
-    timeline = Timeline(rules=True)
+def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Row | Finding]:
+    """The rows with what is found of them at once, and findings about earlier rows as they are made.
+
+    `timeline` is one with rules to read them with.
+    """
+    timeline = timeline or Timeline(rules=True)
     for record in records:
         yield from timeline.feed(record)
         yield from timeline.late
@@ -131,8 +134,13 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     yield from map(row_of, conversation.feed(record))
 
 
-def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterator[Row]:
-    """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending."""
+def final_rows(
+    records: Callable[[], Iterable[Record]], timeline: Timeline | None = None, *, live: bool
+) -> Iterator[Row]:
+    """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending.
+
+    `timeline` is one to read with the second time.
+    """
     exchanges, times = Exchanges(), array("q")  # times of the responses, by the ordinal of the request
     found: dict[tuple[int, int], tuple[Finding, ...]] = {}
     judge = Judge()
@@ -147,7 +155,7 @@ def final_rows(records: Callable[[], Iterable[Record]], *, live: bool) -> Iterat
             elif event.exchange:
                 times.append(0)
     exchanges.end(judge.pending(), live=live)
-    for row in rows(records()):
+    for row in rows(records(), timeline):
         if row.kind == "request" and row.exchange and row.exchange.ordinal < len(exchanges):
             ordinal = row.exchange.ordinal
             row.status = exchanges.status(ordinal)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import orjson
 
 from mcpspy.capture.reader import Capture
-from mcpspy.conversation.model import ENDLESS, Exchange
+from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
 from mcpspy.report import words
@@ -16,7 +16,7 @@ from mcpspy.report.lines import finding_line, line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
 from mcpspy.text import printable
-from mcpspy.timeline import Row, final_rows, finding_fields, judged, to_json, wall_time
+from mcpspy.timeline import Row, Timeline, final_rows, finding_fields, judged, to_json, wall_time
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,19 +34,24 @@ def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     capture = Capture(options.capture)
     wanted = None if options.filter is None else _filter(options.filter, capture.header.started)
+    choice = _Choice(wanted)
     if options.json:
-        _print_json(capture, _choice(wanted), follow=options.follow)
+        _print_json(capture, choice.wants, follow=options.follow)
         return 0
     live = capture.live
     print(_title(capture, live=live), flush=True)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     found: Iterable[Row | Finding]
     if wanted and not options.follow:
-        found = final_rows(capture.records, live=live)  # how an exchange ended is known of its request too
+        timeline = Timeline()
+        found = final_rows(capture.records, timeline, live=live)  # how an exchange ended is known of its request too
     else:
-        found = judged(capture.follow() if options.follow else capture.records())
-    pending = _print_lines(found, _choice(wanted), colour=colour, flush=options.follow)
-    for exchange in pending:
+        timeline = Timeline(rules=True)
+        found = judged(capture.follow() if options.follow else capture.records(), timeline)
+    _print_lines(found, choice.wants, colour=colour, flush=options.follow)
+    for exchange in sorted(timeline.pending(), key=lambda exchange: exchange.ordinal):
+        if exchange.method == ENDLESS or not choice.printed(exchange.request):
+            continue
         state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
         if exchange.in_doubt:
             where = "by a frame that was not decoded" if exchange.undecoded else "where records are missing"
@@ -65,22 +70,29 @@ def _filter(text: str, started: str) -> Filter:
         raise
 
 
-def _choice(wanted: Filter | None) -> Callable[[Row | Finding], bool]:
-    """Whether to print a row; or what was found about one later: if that was printed, or such findings are wanted."""
-    printed: set[tuple[int, int]] = set()
+class _Choice:
+    """What is printed: all, or what a filter wants."""
 
-    def choose(found: Row | Finding) -> bool:
-        if wanted is None:
+    def __init__(self, wanted: Filter | None) -> None:
+        self._wanted = wanted
+        self._printed: set[tuple[int, int]] = set()  # the addresses of rows, where there is a filter
+
+    def wants(self, found: Row | Finding) -> bool:
+        """Whether to print a row; or a later finding about one: if that was printed, or such findings are wanted."""
+        if self._wanted is None:
             return True
         if isinstance(found, Finding):
             alone = Row(found.frame, 0, "", "", findings=(found,))
-            return (found.frame, found.part) in printed or wanted.decide(alone, ("rule", "severity")) is True
-        if wanted(found):
-            printed.add((found.n, found.part))
+            printed = (found.frame, found.part) in self._printed
+            return printed or self._wanted.decide(alone, ("rule", "severity")) is True
+        if self._wanted(found):
+            self._printed.add((found.n, found.part))
             return True
         return False
 
-    return choose
+    def printed(self, message: Message) -> bool:
+        """Whether the row of a message was printed."""
+        return self._wanted is None or (message.n, message.part) in self._printed
 
 
 def _print_json(capture: Capture, choose: Callable[[Row | Finding], bool], *, follow: bool) -> None:
@@ -112,24 +124,16 @@ def _title(capture: Capture, *, live: bool) -> str:
 
 def _print_lines(
     found: Iterable[Row | Finding], choose: Callable[[Row | Finding], bool], *, colour: bool, flush: bool
-) -> list[Exchange]:
-    """Print the rows and what is found of them; returns the exchanges that have no answer."""
-    pending: dict[int, Exchange] = {}
+) -> None:
+    """Print the rows and what is found of them."""
 
     def put(text: str, code: str | None) -> None:
         print(coloured(text, code if colour else None), flush=flush)
 
-    for row in found:
-        if not isinstance(row, Finding) and row.exchange and row.kind != "request":
-            pending.pop(row.exchange.ordinal, None)
-        if not choose(row):
-            continue
+    for row in filter(choose, found):
         if isinstance(row, Finding):
             put(finding_line(row), words.SEVERITIES[row.severity])
             continue
         put(line(row), words.STATUSES.get(row.status or "") or words.KINDS.get(row.kind))
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])
-        if row.kind == "request" and row.exchange and row.method != ENDLESS:
-            pending[row.exchange.ordinal] = row.exchange
-    return list(pending.values())
