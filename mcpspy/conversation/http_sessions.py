@@ -27,8 +27,8 @@ import orjson
 
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.conversation.model import REMEMBERED, Delivery, HttpChannel, HttpUnit, Session
-from mcpspy.conversation.pairing import forget, refuse, unanswered
-from mcpspy.conversation.recent import Recent
+from mcpspy.conversation.pairing import refuse, unanswered
+from mcpspy.conversation.recent import Recent, forget
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import Head, header, media_type, query, stands_alone, title
 from mcpspy.wire.jsonrpc import Body, Request, Undecoded

@@ -48,6 +48,8 @@ class Message:
     exchange: "Exchange | None" = None
     cancels: "Exchange | None" = None
     """Of `notifications/cancelled`: what it cancels, where that was still pending."""
+    link: int | None = None
+    """Of a notification: the ordinal of the exchange that it names by progress token or subscription."""
 
     @property
     def id(self) -> Id | None:
@@ -153,6 +155,10 @@ class Session:
     """Those that were refused without a message (over HTTP, by a status)."""
     tasks: dict[tuple[str, str], str] = field(default_factory=dict)
     """By the sender and the id of the task: the method of the request that the last tasks stand for (2025-11-25)."""
+    tokens: dict[tuple[str, Id], int] = field(default_factory=dict)
+    """By the sender and its progress token: the ordinal of the latest request that asks for progress by it."""
+    subscriptions: dict[Id, int] = field(default_factory=dict)
+    """By id: the ordinal of the latest `subscriptions/listen` (2026-07-28)."""
     initialize: Exchange | None = None
     """While it is not answered."""
 
@@ -173,7 +179,7 @@ class Session:
     def rest(self) -> None:
         """Forget what is over, of a session that was idle for long: later messages may repeat or answer it."""
         self.partial = True
-        self.completed, self.tasks = {}, {}
+        self.completed, self.tasks, self.tokens, self.subscriptions = {}, {}, {}, {}
 
 
 @dataclass(slots=True)

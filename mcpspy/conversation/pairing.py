@@ -10,16 +10,16 @@ else what the transport tells, else unknown.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from mcpspy.conversation.links import enter, follow, follow_task
 from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session, subject
+from mcpspy.conversation.recent import FORGOTTEN, forget
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, SUBSCRIPTION_ID, TASKS, Revision
-from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded, exact_id
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, TASKS, Revision
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded
 
 _PROBE = "server/discover"
 
-_FORGOTTEN = 1024  # at once: the oldest entry of a dict is found quickly only after it has been written anew
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
 
 
@@ -39,7 +39,7 @@ def pair(message: Message, ordinal: int, fallback: Revision | None, carrier: int
         if exchange:
             _join(message, key, exchange)
     elif isinstance(body, Notification):
-        _notify(message, body)
+        follow(message, body)
     elif isinstance(body, Undecoded):
         _doubt(message.session, message.sender)
 
@@ -65,18 +65,13 @@ def join_refusal(message: Message, carried: Iterable[Message]) -> None:
         _join(message, exchanges[0].key, exchanges[0])
 
 
-def forget(table: dict[Any, Any]) -> None:
-    """Make room in a table: its oldest entries are the first to go."""
-    for old in list(table)[:_FORGOTTEN]:
-        del table[old]
-
-
 def _begin(message: Message, body: Request, ordinal: int, fallback: Revision | None) -> None:
     session = message.session
     message.revision = revision = _stated(session, body) or fallback
     exchange = Exchange(ordinal, message, body.method, subject(body.method, body.params), revision)
     message.exchange = exchange
     session.pending.setdefault((message.sender, body.id), []).append(exchange)
+    enter(message, body, ordinal)
     if body.method == "initialize":
         session.initialize = exchange
 
@@ -128,46 +123,16 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     completed.pop(key, None)  # so that the order is that of completion
     completed[key] = (exchange.request.n, message.n)
     session.last_answered = max(session.last_answered, exchange.request.n)
-    if len(completed) > REMEMBERED + _FORGOTTEN:
+    if len(completed) > REMEMBERED + FORGOTTEN:
         forget(completed)
     if not isinstance(message.body, Result):
         return
     if exchange.method == "initialize":
         message.revision = session.negotiated = Revision.of(member(message.body.result, "protocolVersion"))
     elif exchange.revision in TASKS:
-        _follow_task(key[0], exchange, message.body.result)
+        follow_task(key[0], exchange, message.body.result)
     elif exchange.method == _PROBE:
         session.stated = session.stated or exchange.revision
-
-
-def _follow_task(sender: str, exchange: Exchange, result: Any) -> None:
-    """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
-    tasks = exchange.request.session.tasks
-    if exchange.method == "tasks/result":
-        wanted = member(exchange.request.body.value.get("params"), "taskId")
-        exchange.underlying = tasks.get((sender, wanted)) if isinstance(wanted, str) else None
-        return
-    given = member(result, "task", "taskId")
-    if isinstance(given, str):
-        tasks[sender, given] = exchange.method
-        if len(tasks) > REMEMBERED:
-            forget(tasks)
-
-
-def _notify(message: Message, body: Notification) -> None:
-    session = message.session
-    message.revision = session.negotiated or session.stated or message.revision
-    subscription = member(body.params, "_meta", SUBSCRIPTION_ID)
-    if subscription is not None:
-        listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
-        for exchange in session.pending.get(("client", listen), ()):
-            message.revision = exchange.revision
-    if body.method == "notifications/cancelled":
-        requested = member(body.params, "requestId")
-        target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
-        for exchange in session.pending.get((message.sender, target), ()):
-            exchange.cancelled = True
-            message.cancels = exchange
 
 
 def _doubt(session: Session, sender: str) -> None:

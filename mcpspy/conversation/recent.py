@@ -7,15 +7,24 @@ entries there are.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 FULL = 256
 """Entries that are kept in full."""
 MOST = 4096
 """Entries that are kept at all."""
 
+FORGOTTEN = 1024
+"""Entries of a table that are forgotten at once: finding the oldest one takes long in a dict that lost many."""
+
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+def forget(table: dict[Any, Any]) -> None:
+    """Make room in a table: its oldest entries are the first to go."""
+    for old in list(table)[:FORGOTTEN]:
+        del table[old]
 
 
 class Recent(Generic[K, V]):

@@ -20,7 +20,6 @@ from mcpspy.capture.records import End, Gap, Header, Open, Record
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, subject
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 LOG = "notifications/message"
@@ -191,7 +190,7 @@ class _Builder:
                 self._open.remove(cancelled)
 
     def _server(self, message: Message) -> None:
-        link = self._link(message)
+        link = self._turns.get(message.link) if message.link is not None else None
         if isinstance(message.body, Result | Error):
             turn = self._turns.get(message.exchange.ordinal) if message.exchange else self._newest(message)
             if turn in self._open:
@@ -214,20 +213,6 @@ class _Builder:
         carried = [turn for turn in self._open if carrier is not None and turn.cause.ch == carrier]
         turns = carried or self._open or self._script.turns
         return turns[-1] if turns else None
-
-    def _link(self, message: Message) -> Turn | None:
-        """The turn that a notification names."""
-        if not isinstance(message.body, Notification):
-            return None
-        params = message.body.params
-        subscription = member(params, "_meta", SUBSCRIPTION_ID)
-        if subscription is not None:
-            return self._latest(lambda turn: turn.endless and turn.cause.body.value["id"] == subscription)
-        token = member(params, "progressToken") if message.body.method == PROGRESS else None
-        return None if token is None else self._latest(lambda turn: progress_token(turn.params) == token)
-
-    def _latest(self, fits: Any) -> Turn | None:
-        return next((turn for turn in reversed(self._script.turns) if turn.exchange and fits(turn)), None)
 
 
 def progress_token(params: Any) -> Any:

@@ -1,0 +1,67 @@
+"""Which request a message belongs to that is not its response: by progress token, subscription, request id or task.
+
+The theory. A request may ask for progress by a token of its sender's choice; the latest request with a token has it. A
+notification of a subscription names the `subscriptions/listen` request by its id (2026-07-28). A cancellation names a
+request of its own sender. A request that is answered by a task has its result in answer to `tasks/result` (2025-11-25).
+
+What is linked is the ordinal of the exchange: notifications may come long after the response, and an exchange that is
+over is not kept for them. Each table forgets its oldest entries.
+"""
+
+from typing import Any
+
+from mcpspy.conversation.model import ENDLESS, REMEMBERED, Exchange, Message
+from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.json_values import member
+from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.wire.jsonrpc import Id, Notification, Request, exact_id
+
+
+def enter(message: Message, body: Request, ordinal: int) -> None:
+    """Enter the names by which later notifications may refer to a request."""
+    session = message.session
+    token = member(body.params, "_meta", "progressToken")
+    if token is not None:
+        session.tokens[message.sender, Id.of(token)] = ordinal
+        if len(session.tokens) > REMEMBERED + FORGOTTEN:
+            forget(session.tokens)
+    if body.method == ENDLESS:
+        session.subscriptions[body.id] = ordinal
+        if len(session.subscriptions) > REMEMBERED + FORGOTTEN:
+            forget(session.subscriptions)
+
+
+def follow(message: Message, body: Notification) -> None:
+    """Enter into a notification the exchange that it names; one that it cancels becomes cancelled."""
+    session = message.session
+    message.revision = session.negotiated or session.stated or message.revision
+    subscription = member(body.params, "_meta", SUBSCRIPTION_ID)
+    if subscription is not None:
+        listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
+        message.link = session.subscriptions.get(listen)
+        for exchange in session.pending.get(("client", listen), ()):
+            message.revision = exchange.revision
+    elif body.method == "notifications/progress":
+        token = member(body.params, "progressToken")
+        if token is not None:
+            message.link = session.tokens.get(("client" if message.sender == "server" else "server", Id.of(token)))
+    if body.method == "notifications/cancelled":
+        requested = member(body.params, "requestId")
+        target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
+        for exchange in session.pending.get((message.sender, target), ()):
+            exchange.cancelled = True
+            message.cancels = exchange
+
+
+def follow_task(sender: str, exchange: Exchange, result: Any) -> None:
+    """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
+    tasks = exchange.request.session.tasks
+    if exchange.method == "tasks/result":
+        wanted = member(exchange.request.body.value.get("params"), "taskId")
+        exchange.underlying = tasks.get((sender, wanted)) if isinstance(wanted, str) else None
+        return
+    given = member(result, "task", "taskId")
+    if isinstance(given, str):
+        tasks[sender, given] = exchange.method
+        if len(tasks) > REMEMBERED:
+            forget(tasks)
