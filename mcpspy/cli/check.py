@@ -13,6 +13,7 @@ from functools import partial
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.workers import Told, Work, cores, mapped
@@ -90,7 +91,7 @@ def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set
         raise UsageError("--follow takes one capture")
     if options.output or options.waivers or options.format != "text":
         raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
-    colour = _is_terminal()
+    colour = has_colours()
     failed = False
     for finding in _findings(Capture(_existing(options.captures[0])), revision):
         if finding.rule not in ignored:
@@ -108,7 +109,7 @@ def _findings(capture: Capture, revision: Revision | None) -> Iterator[Finding]:
 
 
 def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:
-    options = ReportOptions(threshold, colour=output is None and _is_terminal())
+    options = ReportOptions(threshold, colour=output is None and has_colours())
     chunks = FORMATS[form].write(captures, options)
     if output is None:
         sys.stdout.writelines(chunks)
@@ -125,10 +126,6 @@ def _refuse_to_overwrite(output: str, read: Sequence[str]) -> None:
     for path in read:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
             raise UsageError(f"--output {output} is the file {path} that is read here; the report needs another one")
-
-
-def _is_terminal() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _paths(named: Sequence[str]) -> Iterator[str]:

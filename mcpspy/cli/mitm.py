@@ -6,13 +6,14 @@ import sys
 from types import ModuleType
 from urllib.parse import urlsplit
 
+from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import listening_place, to_dial
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.relay.mitm.allowlist import Hosts
 from mcpspy.relay.mitm.authority import default
-from mcpspy.text import capture_limit, printable
+from mcpspy.text import capture_limit
 
 DEFAULT_PORT = 6279
 
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     settings = mitm.MitmSettings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
 
     def begin(url: str, clock: Clock) -> Recording:
-        recording = Recording(_say, clock)
+        recording = Recording(say, clock)
         recording.begin("mitm", urlsplit(url).netloc, url=url, folder=options.folder, limit=limit)
         return recording
 
@@ -76,12 +77,12 @@ def run(options: argparse.Namespace) -> int:
         try:
             print(address, flush=True)
         except OSError as error:  # which mitmproxy would keep to itself
-            _say(f"cannot write the output, which is {address}: {error.strerror}")
+            say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
-            _say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
-        _say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
+            say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
+        say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
-    asyncio.run(mitm.run(settings, authority, begin, ready, _say))
+    asyncio.run(mitm.run(settings, authority, begin, ready, say))
     return 0
 
 
@@ -113,7 +114,3 @@ def _next(mode: str, host: str, port: int | None) -> str:
         return "; the client has to trust it: 'mcpspy ca env' says how"
     place = "" if address == f"127.0.0.1:{DEFAULT_PORT}" else f"--proxy {address} "
     return f"; start the client with 'mcpspy run {place}-- CLIENT'"
-
-
-def _say(sentence: str) -> None:
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

@@ -2,14 +2,13 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.output import say
 from mcpspy.replay.compare.values import excerpt
 from mcpspy.replay.mock.stdio import Mock, Wrong, serve
 from mcpspy.replay.script.load import load
-from mcpspy.text import printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the client goes, or over HTTP until a signal comes; returns 1 if it said what was not recorded."""
-    scripts = [load(path, _say) for path in options.captures]
+    scripts = [load(path, say) for path in options.captures]
 
     def make() -> Mock:
         return Mock(scripts, recorded_pace=options.pace == "recorded", loose=options.loose)
@@ -36,23 +35,23 @@ def run(options: argparse.Namespace) -> int:
     mocks = _serve_web(make, options.listen) if options.listen else [_serve_stdio(make())]
     for mock in mocks:
         for miss in mock.misses:
-            _say(str(miss))
+            say(str(miss))
         for wrong in mock.wrong:
-            _say(_told(wrong))
+            say(_told(wrong))
     return 1 if any(mock.misses or mock.wrong for mock in mocks) else 0
 
 
 def _serve_stdio(mock: Mock) -> Mock:
     sink = os.dup(1)
     os.dup2(2, 1)  # nothing else may get among the messages
-    serve(mock, 0, sink, _say)
+    serve(mock, 0, sink, say)
     return mock
 
 
 def _serve_web(make: Callable[[], Mock], where: str) -> Sequence[Mock]:
     from mcpspy.replay.mock.http import serve_web  # aiohttp takes a fifth of a second
 
-    return serve_web(make, where, _say)
+    return serve_web(make, where, say)
 
 
 def _told(wrong: Wrong) -> str:
@@ -62,7 +61,3 @@ def _told(wrong: Wrong) -> str:
     recorded, observed = excerpt(wrong.difference.recorded), excerpt(wrong.difference.observed)
     where = f" at {wrong.difference.pointer}" if wrong.difference.pointer else ""
     return f"{asked} is another: it has {observed}{where} instead of {recorded}"
-
-
-def _say(sentence: str) -> None:
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

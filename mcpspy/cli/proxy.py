@@ -4,9 +4,9 @@ import argparse
 import asyncio
 import signal
 import socket
-import sys
 
 from mcpspy.capture.location import printable_name
+from mcpspy.cli.output import say
 from mcpspy.clients.routes import PORT, refused, routes_of
 from mcpspy.clients.table import Machine, client, find
 from mcpspy.errors import UsageError
@@ -18,7 +18,7 @@ from mcpspy.relay.http.listener import Relay
 from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
 from mcpspy.secrets.redactor import shown
-from mcpspy.text import capture_limit, printable
+from mcpspy.text import capture_limit
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,14 +73,14 @@ def run(options: argparse.Namespace) -> int:
     own, port = listener.getsockname()[:2]
     _refuse_to_relay_to_ourselves(addresses, own, port)
     if options.clients and port != PORT:
-        _say(f"what 'mcpspy install' wrote leads to port {PORT}, not to {port}")
+        say(f"what 'mcpspy install' wrote leads to port {PORT}, not to {port}")
     routes = []
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
         routes.append(HttpRoute(address, upstream, _recording(options, name, address, limit)))
     routes.sort(key=lambda route: not route.address.prefix)
-    relay = Relay(routes, Guard(host, options.allow_host), _say, options.rewrite_oauth)
+    relay = Relay(routes, Guard(host, options.allow_host), say, options.rewrite_oauth)
     if not is_loopback(host):
-        _say(f"listening on {host}: whoever reaches this machine can use these servers through it")
+        say(f"listening on {host}: whoever reaches this machine can use these servers through it")
     urls = {
         name: f"http://{to_dial(host)}:{port}{address.prefix}{address.target}" for name, address in addresses.items()
     }
@@ -118,7 +118,7 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
             raise UsageError(f"{chosen.name} has no routes; {advice}")
         for name, origin in routes:
             if reason := refused(origin):
-                _say(f"the route {name!r} is left out: {reason}; 'mcpspy uninstall {chosen.id}' undoes it")
+                say(f"the route {name!r} is left out: {reason}; 'mcpspy uninstall {chosen.id}' undoes it")
             else:
                 found[name] = Address(origin, f"/{name}", preserve_host=options.preserve_host)
     if options.clients and not found:
@@ -153,11 +153,7 @@ def _refuse_to_relay_to_ourselves(addresses: dict[str, Address], own: str, port:
 
 def _recording(options: argparse.Namespace, name: str, address: Address, limit: int | None) -> Recording:
     """The recording of a route, begun."""
-    recording = Recording(_say)
+    recording = Recording(say)
     url = f"{address.origin[0]}://{address.authority}{address.target}"
     recording.begin("http", name, url=url, output=options.output, folder=options.folder, limit=limit)
     return recording
-
-
-def _say(sentence: str) -> None:
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

@@ -7,6 +7,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.replay import settings
@@ -17,7 +18,6 @@ from mcpspy.replay.script.load import accept, load
 from mcpspy.replay.script.turns import Script
 from mcpspy.report.differences import FORMATS
 from mcpspy.report.differences.text import as_text
-from mcpspy.text import printable
 
 if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if chosen.read_only and options.update and not options.learn:
         raise UsageError("--update would lose the calls that --read-only leaves out; give one of them")
-    script = load(options.capture, _say)
+    script = load(options.capture, say)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or os.path.join(folder, "new.jsonl")
         runs = [_replay(options, script, path, read_only=chosen.read_only) for _ in range(options.learn or 1)]
@@ -84,7 +84,7 @@ def _connect(options: argparse.Namespace, path: str, script: Script) -> "Link | 
         from mcpspy.replay.client.http import WebLink
 
         return WebLink(options.url, options.header, name, path, script.size)
-    return Link(options.server, name, path, _say, script.size)
+    return Link(options.server, name, path, say, script.size)
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -108,10 +108,10 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
     differs = any(it.outcome not in FINE for it in compared)
     if options.update and not options.learn and differs:
         if any(it.outcome == "missing" and it.reason for it in compared):
-            _say(f"{options.capture} stays as it is: the new session lacks answers")
+            say(f"{options.capture} stays as it is: the new session lacks answers")
             return 1
         accept(replayed.path, options.capture)
-        _say(f"{options.capture} is the new session now")
+        say(f"{options.capture} is the new session now")
         return 0
     if differs and options.output:
         print(as_text(options.capture, compared).splitlines()[-1], file=sys.stderr)
@@ -122,7 +122,7 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
     """Show what differed from run to run, and put it into the settings if that is wanted."""
     patterns = [str(pattern) for pattern in found]
     if not patterns:
-        _say("the runs were alike: there is nothing to ignore")
+        say("the runs were alike: there is nothing to ignore")
         return
     if write:
         try:
@@ -131,9 +131,9 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
         except FileNotFoundError:
             text = ""
         _write(file, settings.with_ignored(text, patterns))
-        _say(f"{file} ignores from now on:")
+        say(f"{file} ignores from now on:")
     else:
-        _say(f"the runs differed; --update would put this into {file}:")
+        say(f"the runs differed; --update would put this into {file}:")
     print(settings.with_ignored("", patterns), end="", file=sys.stderr)
 
 
@@ -143,7 +143,3 @@ def _write(path: str, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise McpspyError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _say(sentence: str) -> None:
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

@@ -7,13 +7,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 
+from mcpspy.cli.output import say
 from mcpspy.errors import SpawnError, UsageError
 from mcpspy.process.ports import listening_place, to_dial
 from mcpspy.relay.mitm.authority import default, through
 from mcpspy.secrets.redactor import shown
-from mcpspy.text import printable
 
 if os.name == "nt":
     from mcpspy.process.child_windows import environment
@@ -47,15 +46,15 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"there is no authority in {authority.folder} to trust: 'mcpspy mitm' makes it")
     environ = _environment()
     for name in authority.left_out(environ):
-        _say(f"{name} is replaced: {environ[name]} is no file of certificates that could be taken over")
+        say(f"{name} is replaced: {environ[name]} is no file of certificates that could be taken over")
     for name, value in (through(proxy) | authority.trust(environ)).items():
         if not value and environ.pop(name, ""):
-            _say(f"{name} is not passed on: what it names would go past mcpspy")
+            say(f"{name} is not passed on: what it names would go past mcpspy")
         if value:
             environ[name] = value
     warning = _ignores_proxies(argv[0])
     if warning:
-        _say(warning)
+        say(warning)
     return _become(argv, environ)
 
 
@@ -118,9 +117,5 @@ def _become(argv: list[str], environ: dict[str, str]) -> int:
         os.execvpe(argv[0], argv, environ)
     except OSError as error:
         found = not isinstance(error, FileNotFoundError | NotADirectoryError)
-        _say(f"cannot start {argv[0]!r}: {'it cannot be executed' if found else 'the command was not found'}")
+        say(f"cannot start {argv[0]!r}: {'it cannot be executed' if found else 'the command was not found'}")
         return SpawnError.NOT_EXECUTABLE if found else SpawnError.NOT_FOUND
-
-
-def _say(sentence: str) -> None:
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)

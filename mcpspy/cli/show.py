@@ -1,13 +1,13 @@
 """`mcpspy show`: a capture as a timeline, for people or as JSON."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterable
 
 import orjson
 
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.output import has_colours
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     live = capture.live
     print(_title(capture, live=live), flush=True)
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    colour = has_colours()
     found: Iterable[Row | Finding]
     if wanted and not options.follow:
         timeline = Timeline()

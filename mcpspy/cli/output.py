@@ -1,0 +1,16 @@
+"""What commands say beside their results, and whether their results have colours."""
+
+import os
+import sys
+
+from mcpspy.text import printable
+
+
+def say(sentence: str) -> None:
+    """Print a sentence to stderr on one line, after our name."""
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)
+
+
+def has_colours() -> bool:
+    """Whether stdout is a terminal whose user wants colours (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
