@@ -17,7 +17,7 @@ from mcpspy.replay.run import writing
 from mcpspy.replay.script.load import load, script_of
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 
@@ -150,7 +150,7 @@ def run(arguments):
 
 def exported(path):
     """Every form in which a row can be taken out of a capture, of every row."""
-    session = Session(path)
+    session = OpenCapture(path)
     try:
         while session.grow(1):
             pass

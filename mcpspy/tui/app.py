@@ -15,7 +15,7 @@ from textual.screen import Screen
 
 from mcpspy.errors import UsageError
 from mcpspy.tui.model.actions import SCOPES
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
 from mcpspy.tui.sessions import SessionsScreen
@@ -39,7 +39,7 @@ class Spy(Keyed):
             filter_lines(self, NoColor())
         self._targets = targets
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
-        self._opened = SessionScreen(Session(targets[0])) if alone else None
+        self._opened = SessionScreen(OpenCapture(targets[0])) if alone else None
 
     def on_mount(self) -> None:
         """Show the sessions, and above them the only one that was asked for."""

@@ -20,7 +20,7 @@ from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.library import COUNTED, Library, ListedCapture, chosen
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS
@@ -310,11 +310,11 @@ class SessionsScreen(Screen[None]):
             return []
         return picked
 
-    def _open(self, entries: list[ListedCapture]) -> list[Session]:
+    def _open(self, entries: list[ListedCapture]) -> list[OpenCapture]:
         """Open captures, or none and say why: one may have been deleted meanwhile."""
-        opened: list[Session] = []
+        opened: list[OpenCapture] = []
         try:
-            opened.extend(Session(entry.path) for entry in entries)
+            opened.extend(OpenCapture(entry.path) for entry in entries)
         except CaptureError as error:
             for session in opened:
                 session.close()

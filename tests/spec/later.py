@@ -74,13 +74,13 @@ def _examined(text, name):
 def _spoken(path, name, folder):
     """What is made of a capture in which the newest revision is called `name`: rows, findings, peers, lanes."""
     from mcpspy.tui.model.lanes import Lanes
-    from mcpspy.tui.model.timeline import Session
+    from mcpspy.tui.model.timeline import OpenCapture
     from tests.timelines import timeline
     from tests.tui.model.test_timeline import grow
 
     copy = Path(folder) / path.name
     copy.write_bytes(path.read_bytes().replace(NEWEST.encode(), name.encode()))
-    with closing(grow(Session(str(copy)))) as session:
+    with closing(grow(OpenCapture(str(copy)))) as session:
         lanes = Lanes(session)
         while lanes.grow(10.0):
             pass

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, all of them ended)
 
 
@@ -10,7 +10,7 @@ def read():
     opened = []
 
     def open_(path):
-        session = Session(str(path))
+        session = OpenCapture(str(path))
         opened.append(session)
         while session.grow(1):
             pass

@@ -2,7 +2,7 @@
 
 from textual.app import App, ComposeResult
 
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Jump, Rows
 from tests.tui.screen import STYLES, play
 
@@ -14,7 +14,7 @@ class Shell(App):
 
     def __init__(self, view, path):
         super().__init__()
-        self.session = Session(str(path))
+        self.session = OpenCapture(str(path))
         self._settle()
         self.view = view(self.session)
         self.jumps = []

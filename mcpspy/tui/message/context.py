@@ -12,7 +12,7 @@ from mcpspy.capture.records import Frame, Open, Record
 from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Around:
     """The line of that listing."""
     changed: Frame | None = None
     """The beginning of the frame, where something else was forwarded."""
-    session: Session | None = field(default=None, repr=False)
+    session: OpenCapture | None = field(default=None, repr=False)
     """The session that the row is of."""
-    model: Session | Merged | None = field(default=None, repr=False)
+    model: OpenCapture | Merged | None = field(default=None, repr=False)
     """What it was selected in: that, or a merge."""
     place: int = 0
     """Where the row stands in the model."""
@@ -51,7 +51,7 @@ class Around:
         return self.session.index.pieces(n) if self.session else iter(())
 
 
-def around(model: Session | Merged, place: int) -> Around:
+def around(model: OpenCapture | Merged, place: int) -> Around:
     """What belongs to the row at that place."""
     session, there = model.of(place) if isinstance(model, Merged) else (model, place)
     row, partner = session.line(there), session.partner(there)
@@ -65,14 +65,14 @@ def around(model: Session | Merged, place: int) -> Around:
     return Around(*_heads(session, opened), tool, listed, changed, session, model, place)
 
 
-def _opened(session: Session, record: Record) -> Open | None:
+def _opened(session: OpenCapture, record: Record) -> Open | None:
     """The channel of a record."""
     if isinstance(record, Open):
         return record
     return session.index.channel(record.ch) if isinstance(record, Frame) else None
 
 
-def _heads(session: Session, channels: list[Open | None]) -> tuple[Open | None, Open | None]:
+def _heads(session: OpenCapture, channels: list[Open | None]) -> tuple[Open | None, Open | None]:
     """The request and the response that some channels are, or answer."""
     request = response = None
     for opened in channels:
@@ -85,7 +85,7 @@ def _heads(session: Session, channels: list[Open | None]) -> tuple[Open | None, 
     return request, response
 
 
-def _listing(session: Session, n: int, name: str) -> int:
+def _listing(session: OpenCapture, n: int, name: str) -> int:
     """The line of the listing that a call is judged by: the one that a finding names, else the newest; 0 if none."""
     for finding in session.findings.of(n):
         if finding.rule == "tools/arguments" and finding.related:
@@ -94,7 +94,7 @@ def _listing(session: Session, n: int, name: str) -> int:
     return tool.listed if tool else 0
 
 
-def _definition(session: Session, n: int, name: str) -> dict[str, Any] | None:
+def _definition(session: OpenCapture, n: int, name: str) -> dict[str, Any] | None:
     """What a listing says of a tool; None where it is too large to be shown."""
     place = session.index.row_of(n)
     for row in session.messages(place) if place is not None else ():

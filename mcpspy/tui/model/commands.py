@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mcpspy.errors import UsageError
 
 
-class Command(NamedTuple):
+class PromptCommand(NamedTuple):
     """One command, and what it is about."""
 
     name: str
@@ -15,17 +15,17 @@ class Command(NamedTuple):
     says: str
 
 
-def table(views: list[str]) -> dict[str, Command]:
+def table(views: list[str]) -> dict[str, PromptCommand]:
     """The commands by name, with one for each view of a session."""
     commands = (
-        Command("filter", "FILTER", "show the rows that match a filter; all without one"),
-        Command("find", "FILTER", "go to the next row that matches a filter"),
-        Command("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
-        Command("save", "", "save the selected frame, byte for byte"),
-        Command("theme", "NAME", "change the colours"),
-        *(Command(view, "", f"show the view {view}") for view in views),
-        Command("help", "", "show all keys and commands"),
-        Command("quit", "", "leave mcpspy"),
+        PromptCommand("filter", "FILTER", "show the rows that match a filter; all without one"),
+        PromptCommand("find", "FILTER", "go to the next row that matches a filter"),
+        PromptCommand("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
+        PromptCommand("save", "", "save the selected frame, byte for byte"),
+        PromptCommand("theme", "NAME", "change the colours"),
+        *(PromptCommand(view, "", f"show the view {view}") for view in views),
+        PromptCommand("help", "", "show all keys and commands"),
+        PromptCommand("quit", "", "leave mcpspy"),
     )
     return {command.name: command for command in commands}
 
@@ -34,7 +34,7 @@ ANYWHERE = ("theme", "help", "quit")
 """Those that the list of sessions does too."""
 
 
-def parse(text: str, commands: dict[str, Command]) -> tuple[str, str]:
+def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
     """The command that was typed, whose name may be shortened, and its argument. Raises UsageError."""
     word, _, argument = text.strip().partition(" ")
     argument = argument.strip()

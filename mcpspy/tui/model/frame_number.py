@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 
 _DIGITS = 9  # of the number of a frame
 
@@ -24,7 +24,7 @@ class Destination(NamedTuple):
     """What there is to say of it, or nothing."""
 
 
-def destination(session: Session | Merged, selected: int, number: str) -> Destination:
+def destination(session: OpenCapture | Merged, selected: int, number: str) -> Destination:
     """The row of the frame with that number, or the one next to it; `selected` is the line of the selected row.
 
     Raises UsageError for what is no number, and where there is no such row yet.

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from mcpspy.capture.records import Header, Record
 from mcpspy.timeline import Counts, Row
-from mcpspy.tui.model.timeline import Line, Session, Source
+from mcpspy.tui.model.timeline import OpenCapture, Source, TimelineRow
 
 _SLICE = 0.0005  # seconds that one session is read at a time
 _GRACE = 0.25  # seconds that a row waits for what the relays of live sessions may write late
@@ -35,7 +35,7 @@ class _Waiting(NamedTuple):
 class _Part:
     """One session, and how far it is merged."""
 
-    session: Session
+    session: OpenCapture
     offset: int
     """Nanoseconds from the start of the first session to the start of this one."""
     newest: int
@@ -88,7 +88,7 @@ class MergedRows:
         """Which session a row is of, and its place there."""
         return self._which[place], self._places[place]
 
-    def source(self, n: int) -> tuple[Session, int]:
+    def source(self, n: int) -> tuple[OpenCapture, int]:
         """The session of row number `n`, and its line number there."""
         which, place = self.of(n - 1)
         session = self._parts[which].session
@@ -123,7 +123,7 @@ class MergedRows:
 class Merged:
     """Several sessions, with the interface of one as far as the timeline uses it. Times count from the first start."""
 
-    def __init__(self, sessions: list[Session]) -> None:
+    def __init__(self, sessions: list[OpenCapture]) -> None:
         starts = [_nanoseconds(session.header.started) for session in sessions]
         offsets = [start - min(starts) for start in starts]
         self._parts = [_Part(each, offset, offset, offset) for each, offset in zip(sessions, offsets, strict=True)]
@@ -139,7 +139,7 @@ class Merged:
         self._tick = 0.0
 
     @property
-    def sessions(self) -> list[Session]:
+    def sessions(self) -> list[OpenCapture]:
         """The sessions, in the order in which they were given."""
         return [part.session for part in self._parts]
 
@@ -194,16 +194,16 @@ class Merged:
         self.complete = all(part.session.complete and not part.waiting for part in self._parts)
         return bool(busy)
 
-    def of(self, place: int) -> tuple[Session, int]:
+    def of(self, place: int) -> tuple[OpenCapture, int]:
         """The session that the row at that place is of, and its place there."""
         which, there = self.index.of(place)
         return self._parts[which].session, there
 
-    def number(self, session: Session, line: int) -> int:
+    def number(self, session: OpenCapture, line: int) -> int:
         """The number here of a row of a session, by its line there; 0 before it is in its place."""
         return next(part.number(line) for part in self._parts if part.session is session)
 
-    def line(self, place: int) -> Line:
+    def line(self, place: int) -> TimelineRow:
         """The line of the timeline at that place; `source` tells whose it is."""
         which, there = self.index.of(place)
         part = self._parts[which]

@@ -47,7 +47,7 @@ class Peer:
 
 
 @dataclass(slots=True)
-class Tool:
+class ToolUse:
     """What is known of one tool."""
 
     name: str
@@ -103,7 +103,7 @@ class Announced:
         """What each said of itself last."""
         self.listings: dict[str, Listing] = {}
         """Of tools, prompts, resources and resourceTemplates."""
-        self.tools: dict[str, Tool] = {}
+        self.tools: dict[str, ToolUse] = {}
         """By name, in the order in which they were first heard of; what is beyond a bound is called OTHERS."""
         self._page: tuple[int, list[str]] = (0, [])  # the line of the last page of tools, and their names
 
@@ -129,7 +129,7 @@ class Announced:
             if within[:2] == ("result", "tools") and len(within) > 2 and int(within[2]) < len(self._page[1]):
                 self._tool(self._page[1][int(within[2])]).found += 1
 
-    def is_current(self, tool: Tool) -> bool:
+    def is_current(self, tool: ToolUse) -> bool:
         """Whether a tool stands in the newest listing."""
         listing = self.listings.get("tools")
         return listing is not None and tool.listed >= listing.first
@@ -177,13 +177,13 @@ class Announced:
         elif told.side == "server" and (told.complete or self.server is None):
             self.server = _peer(told)
 
-    def _tool(self, name: str) -> Tool:
+    def _tool(self, name: str) -> ToolUse:
         """The tool of that name, known or new."""
         full = len(self.tools) >= _TOOLS
         name = name[:_NAME]
         tool = self.tools.get(OTHERS if full and name not in self.tools else name)
         if tool is None:
-            tool = Tool(OTHERS if full else name)
+            tool = ToolUse(OTHERS if full else name)
             self.tools[tool.name] = tool
         return tool
 

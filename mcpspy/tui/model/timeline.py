@@ -45,7 +45,7 @@ class Source(NamedTuple):
     """The name of that session."""
 
 
-class Line(NamedTuple):
+class TimelineRow(NamedTuple):
     """What one line of the timeline says. Times are nanoseconds since the capture started."""
 
     n: int
@@ -68,7 +68,7 @@ class Line(NamedTuple):
     """In a merge: where it comes from."""
 
 
-class Session:
+class OpenCapture:
     """One capture, indexed and folded as far as `grow` has come."""
 
     def __init__(self, path: str) -> None:
@@ -138,13 +138,13 @@ class Session:
             self._finish()
         return False
 
-    def line(self, place: int) -> Line:
+    def line(self, place: int) -> TimelineRow:
         """The line of the timeline at that place."""
         n = self.index.rows[place]
         known = self._columns.at(n)
         if known.kind not in _SPOKEN:
             return self._decoded(n)
-        return Line(
+        return TimelineRow(
             n,
             known.t,
             known.kind,
@@ -162,7 +162,7 @@ class Session:
         """When the row on line `n` was, in nanoseconds since the start; None before the fold has come to it."""
         return self._columns.time(n)
 
-    def of(self, place: int) -> tuple["Session", int]:
+    def of(self, place: int) -> tuple["OpenCapture", int]:
         """The session that the row at that place is of, and its place there: in a merge they differ."""
         return self, place
 
@@ -226,14 +226,14 @@ class Session:
         row.status, row.latency = known.status, known.latency
         row.request, row.response = known.request or row.request, known.response or row.response
 
-    def _decoded(self, n: int) -> Line:
+    def _decoded(self, n: int) -> TimelineRow:
         """A row that has no method, or that the fold has not come to yet."""
         kind = self._columns.kind(n)
         if not kind and self.index.in_pieces(n):
-            return Line(n, 0, "frame", "mcpspy", text="a large one, not read yet")
+            return TimelineRow(n, 0, "frame", "mcpspy", text="a large one, not read yet")
         found = self._rows(n, _SHOWN if kind in ("", "batch") else 1)
         if not found:
-            return Line(n, 0, "gap", "mcpspy", text="overwritten")
+            return TimelineRow(n, 0, "gap", "mcpspy", text="overwritten")
         row = found[0]
         text, severity = row.text or "", self.findings.worst(n) or ""
         if row.kind == "invalid":
@@ -241,11 +241,11 @@ class Session:
         if len(found) > 1:
             methods = ", ".join(row.method or row.kind for row in found[:_NAMED])
             text = f"{plural(len(found), 'message')}: {methods}"
-            return Line(n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity)
+            return TimelineRow(n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity)
         method = row.method or ("…" if row.kind in ("result", "error") else "")
         number = str(row.id) if row.id else ""
         subject = (method, row.name or "", number)
-        return Line(n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity)
+        return TimelineRow(n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity)
 
     def _fold(self) -> Iterator[bool]:
         """Folds one record a step, for ever; yields whether there was one."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.widgets.bindings import bindings
 
@@ -17,7 +17,7 @@ class TurnScreen(SessionScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("open sessions")
 
-    def __init__(self, session: Session, turn: "list[TurnScreen]") -> None:
+    def __init__(self, session: OpenCapture, turn: "list[TurnScreen]") -> None:
         super().__init__(session)
         self._turn = turn
         turn.append(self)

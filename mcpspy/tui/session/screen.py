@@ -25,7 +25,7 @@ from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.status import Status, title
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
@@ -47,7 +47,7 @@ class SessionScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("session"), *bound(VIEW_SCOPE.actions)]
 
-    def __init__(self, session: Session | Merged) -> None:
+    def __init__(self, session: OpenCapture | Merged) -> None:
         """Show a model that is open."""
         super().__init__()
         self.session = session
@@ -332,7 +332,7 @@ class SessionScreen(Screen[None]):
             self._say("nothing was said so far")
             return
         try:
-            screen = SessionScreen(Session(self.session.of(self._rows.place())[0].path))
+            screen = SessionScreen(OpenCapture(self.session.of(self._rows.place())[0].path))
         except CaptureError as error:  # it was deleted meanwhile
             self._say(str(error))
             return

@@ -10,14 +10,14 @@ from textual.widget import Widget
 
 from mcpspy.text import plural, printable
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.table import VIEWS
 from mcpspy.tui.widgets.view import MARKS
 
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
 
 
-def title(session: Session | Merged, *, following: bool) -> str:
+def title(session: OpenCapture | Merged, *, following: bool) -> str:
     """A session in one line: whose it is, how it is, and what went wrong in it."""
     header = session.header
     state = _STATES.get(session.state) or session.state

@@ -8,7 +8,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from mcpspy.tui.model.actions import Scope, by_title
-from mcpspy.tui.model.commands import ANYWHERE, Command
+from mcpspy.tui.model.commands import ANYWHERE, PromptCommand
 from mcpspy.tui.widgets.bindings import bindings, keys_text
 from mcpspy.tui.widgets.rows import Cell, Rows
 from mcpspy.tui.widgets.view import MARKS
@@ -23,7 +23,7 @@ _SIGNS = (
 )
 
 
-def lines_of(scopes: tuple[Scope, ...], commands: dict[str, Command]) -> list[list[Cell]]:
+def lines_of(scopes: tuple[Scope, ...], commands: dict[str, PromptCommand]) -> list[list[Cell]]:
     """The lines of the help: the keys below their headings, the commands, then what signs mean."""
     found: list[list[Cell]] = []
     for title, actions in by_title(scopes).items():
@@ -61,7 +61,7 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("help")
 
-    def __init__(self, scopes: tuple[Scope, ...], commands: dict[str, Command]) -> None:
+    def __init__(self, scopes: tuple[Scope, ...], commands: dict[str, PromptCommand]) -> None:
         super().__init__()
         self._lines = lines_of(scopes, commands)
 

@@ -2,7 +2,7 @@
 
 from mcpspy.tui.message.context import around
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 
@@ -92,7 +92,7 @@ def test_every_row_of_the_golden_captures_has_surroundings(read):
 
 def test_in_a_merge_a_message_has_what_is_around_it_in_its_own_session(tmp_path):
     paths = [capture(tmp_path / f"{name}.jsonl", CALLS, name=name) for name in "ab"]
-    merged = Merged([Session(path) for path in paths])
+    merged = Merged([OpenCapture(path) for path in paths])
     while not merged.complete:
         merged.grow(1)
     calls = [place for place in range(len(merged)) if merged.messages(place)[0].n == 7]

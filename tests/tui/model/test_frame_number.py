@@ -5,7 +5,7 @@ import pytest
 from mcpspy.errors import UsageError
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.transcript import begin, capture, finish
 
 CALLS = '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}'
@@ -17,7 +17,7 @@ def opened():
     found = []
 
     def opened(*paths):
-        sessions = [Session(str(path)) for path in paths]
+        sessions = [OpenCapture(str(path)) for path in paths]
         found.append(sessions[0] if len(sessions) == 1 else Merged(sessions))
         while found[-1].grow(1) or not found[-1].complete:
             pass
@@ -62,7 +62,7 @@ def test_in_a_merge_it_is_that_of_the_session_of_the_selected_row(tmp_path, open
 
 def test_where_nothing_was_said_there_is_nowhere_to_go(tmp_path):
     writer = begin(tmp_path / "a")
-    session = Session(str(tmp_path / "a"))
+    session = OpenCapture(str(tmp_path / "a"))
     try:
         session.grow(1)
         with pytest.raises(UsageError, match="there is no row yet"):

@@ -6,7 +6,7 @@ import pytest
 
 from mcpspy.tui.model import lanes as module
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 from tests.tui.model.test_timeline import grow, said
@@ -18,7 +18,7 @@ META = (
 
 def opened(path):
     """The session and its lanes, all rows gone through."""
-    session = grow(Session(str(path)))
+    session = grow(OpenCapture(str(path)))
     lanes = Lanes(session)
     assert not lanes.grow(10.0)
     assert len(lanes) == len(session)
@@ -138,7 +138,7 @@ def test_a_bracket_that_nobody_closes_gives_way(tmp_path, monkeypatch):
 def test_what_is_gone_through_is_the_same_in_whatever_steps_a_session_is_read(tmp_path):
     path = max(CAPTURES.glob("*.jsonl"), key=lambda path: path.stat().st_size)
     session, whole = opened(path)
-    stepwise = Session(str(path))
+    stepwise = OpenCapture(str(path))
     lanes = Lanes(stepwise)
     with closing(session), closing(stepwise):
         more = True
@@ -171,7 +171,7 @@ def settle(session):
 def test_a_live_session_is_gone_through_as_it_grows(tmp_path):
     writer = begin(tmp_path / "a.jsonl")
     record(writer, '> {"id":1,"method":"ping"}')
-    session = Session(str(tmp_path / "a.jsonl"))
+    session = OpenCapture(str(tmp_path / "a.jsonl"))
     lanes = Lanes(session)
     with closing(session):
         assert not lanes.grow(1.0)

@@ -11,7 +11,7 @@ from mcpspy.filters import parse
 from mcpspy.tui.model import merged as module
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Selection
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests import NIGHTLY
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
@@ -40,7 +40,7 @@ def capture(path, seconds, text):
 def merge():
     """Opens captures as one, and closes it in the end."""
     with ExitStack() as stack:
-        yield lambda *paths: stack.enter_context(closing(Merged([Session(str(path)) for path in paths])))
+        yield lambda *paths: stack.enter_context(closing(Merged([OpenCapture(str(path)) for path in paths])))
 
 
 def grown(found, seconds=1.0):

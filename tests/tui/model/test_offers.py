@@ -7,8 +7,8 @@ import pytest
 
 from mcpspy.conversation.offers import Listing
 from mcpspy.tui.model import offers as module
-from mcpspy.tui.model.offers import OTHERS, Peer, Tool
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.offers import OTHERS, Peer, ToolUse
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.tui.model.test_timeline import grow, said
 
@@ -37,7 +37,7 @@ def called(number, name, result='{"content":[]}', seconds=0.0):
 
 def announced(folder, text):
     """What a transcript has announced; its first line is record #5."""
-    with closing(grow(Session(said(folder, text)))) as session:
+    with closing(grow(OpenCapture(said(folder, text)))) as session:
         return session.announced
 
 
@@ -117,7 +117,7 @@ def test_calls_errors_and_latencies_are_those_of_each_tool(tmp_path):
 
 
 def test_quantiles_are_right_to_a_part_in_a_thousand():
-    tool = Tool("a")
+    tool = ToolUse("a")
     assert tool.quantiles(0.5) == []
     for latency in range(1000, 101_000, 100):
         tool.latest.append(latency * 1000)
@@ -138,7 +138,7 @@ def test_what_was_found_of_a_call_its_answer_or_a_definition_counts_for_the_tool
     > {{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"a","arguments":{{}}}}}}
     < {{"jsonrpc":"2.0","id":2,"result":{{"content":[]}}}}
     """
-    with closing(grow(Session(said(tmp_path, text)))) as session:
+    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
         of_calls = len(session.findings.of(10)) + len(session.findings.of(11))
         of_definition = [it for it in session.findings.of(9) if it.pointer.startswith("/result/tools/1/")]
         assert of_calls > 0
@@ -148,7 +148,7 @@ def test_what_was_found_of_a_call_its_answer_or_a_definition_counts_for_the_tool
 
 def test_a_call_that_is_found_to_be_unanswered_later_counts_for_its_tool(tmp_path):
     text = HANDSHAKE + '> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{}}}\n'
-    with closing(Session(said(tmp_path, text))) as session:
+    with closing(OpenCapture(said(tmp_path, text))) as session:
         grow(session)
         assert "pairing/unanswered" in {each.rule for each in session.findings.of(7)}
         assert session.announced.tools["a"].found == len(session.findings.of(7))
@@ -184,7 +184,7 @@ def test_what_is_of_another_shape_is_gone_through(tmp_path, value):
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_the_counts_of_a_golden_capture_are_those_of_its_rows(path):
-    with closing(grow(Session(str(path)))) as session:
+    with closing(grow(OpenCapture(str(path)))) as session:
         lines = [session.line(place) for place in range(len(session))]
         calls = [line for line in lines if line.method == "tools/call" and line.kind == "request"]
         failed = [line for line in lines if line.method == "tools/call" and line.status in ("error", "tool-error")]

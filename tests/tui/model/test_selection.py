@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.filters import parse
 from mcpspy.tui.model.selection import Hunt, Selection
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 from tests.tui.model.test_search import FILTERS, wanted
@@ -23,7 +23,7 @@ def opened():
     with ExitStack() as stack:
 
         def open_(path):
-            session = Session(str(path))
+            session = OpenCapture(str(path))
             stack.callback(session.close)
             return session
 
@@ -60,7 +60,7 @@ def test_it_shows_what_the_filter_wants_in_the_order_of_the_session(data):
     path = data.draw(st.sampled_from(sorted(CAPTURES.glob("*.jsonl"))))
     text = data.draw(st.sampled_from(FILTERS[1:]))
     before = data.draw(st.integers(0, 40))
-    session = Session(str(path))
+    session = OpenCapture(str(path))
     try:
         for _ in range(before):
             session.grow(0)

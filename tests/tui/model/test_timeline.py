@@ -15,7 +15,7 @@ from mcpspy.conversation import model
 from mcpspy.errors import CaptureError
 from mcpspy.timeline import count, final_rows
 from mcpspy.tui.model import timeline
-from mcpspy.tui.model.timeline import Line, Session
+from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from tests.capture.test_index import BIG, write_in_pieces
 from tests.capture.test_reader import END, FRAME, GAP, OPEN, SIGNAL, file
 from tests.test_timeline import EVERY_OUTCOME
@@ -36,7 +36,7 @@ OWN = ("invalid", "stderr", "http", "event", "gap", "signal", "end")
 def session():
     """Opens sessions, and closes them in the end."""
     with ExitStack() as stack:
-        yield lambda path: stack.enter_context(closing(Session(str(path))))
+        yield lambda path: stack.enter_context(closing(OpenCapture(str(path))))
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_before_the_fold_each_row_is_what_its_frame_says(session, path):
         line, messages = found.line(place), found.messages(place)
         row = single[n]
         if found.index.in_pieces(n):
-            assert line == Line(n, 0, "frame", "mcpspy", text="a large one, not read yet")
+            assert line == TimelineRow(n, 0, "frame", "mcpspy", text="a large one, not read yet")
             continue
         answers = row.kind in ("result", "error")
         assert (line.kind, line.sender, line.size, line.t) == (row.kind, row.sender, row.size, row.t)
@@ -253,7 +253,10 @@ def test_a_batch_has_all_its_messages_and_what_answers_it_leads_to_it(folded, tm
     found = folded(path)
     agree(found, path)
     assert [row.method for row in found.messages(0)] == ["a", "b"]
-    first, last = Line(5, 1_000_000, "batch", "client", size=45), Line(10, 6_000_000, "batch", "server", size=42)
+    first, last = (
+        TimelineRow(5, 1_000_000, "batch", "client", size=45),
+        TimelineRow(10, 6_000_000, "batch", "server", size=42),
+    )
     assert found.line(0) == first._replace(text="2 messages: a, b", severity="error")
     assert found.line(5) == last._replace(text="2 messages: result, error", severity="error")
     assert [found.partner(place) for place in range(6)] == [None, 0, 0, 5, 5, None]
@@ -477,7 +480,7 @@ def test_a_session_that_is_overwritten_raises_nothing(folded, tmp_path):
 
 def test_what_is_no_capture_is_refused(tmp_path):
     with pytest.raises(CaptureError):
-        Session(str(tmp_path / "none.jsonl"))
+        OpenCapture(str(tmp_path / "none.jsonl"))
 
 
 # Properties.
@@ -505,7 +508,7 @@ def test_whatever_is_said_each_row_is_what_the_fold_says(tmp_path_factory, recor
     path = str(tmp_path_factory.mktemp("said") / "a.jsonl")
     with open(path, "wb") as content:
         content.write(file(*CHANNELS_OPEN, *records))
-    with closing(Session(path)) as found:
+    with closing(OpenCapture(path)) as found:
         grow(found)
         assert found.complete
         assert found.counts == count(Capture(path).records())
@@ -529,7 +532,7 @@ def test_many_http_sessions_are_folded_without_a_visit_of_each_other(tmp_path, m
     for number in (20, 80):
         path = str(tmp_path / f"{number}.jsonl")
         write(path, number)
-        session = Session(path)
+        session = OpenCapture(path)
         while session.grow(1):
             pass
         assert session.complete

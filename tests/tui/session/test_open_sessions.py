@@ -1,6 +1,6 @@
 """Several sessions one in front of the others; how they are opened is in `test_sessions`."""
 
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.open_sessions import TurnScreen
 from tests.transcript import capture
 from tests.tui.screen import descriptors, on_screen, play, until
@@ -10,7 +10,7 @@ def test_one_alone_has_nothing_to_turn_to(tmp_path):
     path = capture(tmp_path / "a.jsonl", "> {}")
 
     async def scenario(pilot):
-        screen = TurnScreen(Session(path), [])
+        screen = TurnScreen(OpenCapture(path), [])
         await pilot.app.push_screen(screen)
         await until(pilot, on_screen(pilot, "weather · stdio"))
         await pilot.press("]", "[")
@@ -25,7 +25,7 @@ def test_what_is_forgotten_gives_its_file_back_shown_or_not(tmp_path):
 
     async def scenario(pilot):
         for name in "ab":
-            pilot.app.install_screen(TurnScreen(Session(path), turn), name)
+            pilot.app.install_screen(TurnScreen(OpenCapture(path), turn), name)
         await pilot.app.push_screen(turn[0])
         await until(pilot, on_screen(pilot, "weather · stdio"))
         await pilot.app.pop_screen()

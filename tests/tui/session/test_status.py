@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App
 
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.status import Status, tabs, title
 from mcpspy.tui.session.views.table import VIEWS
 from tests.test_text import unsafe
@@ -19,7 +19,7 @@ def test_the_views_are_named_where_there_is_room(width, named):
 
 
 def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
-    session = Session(str(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n< nonsense', name="\x1b[2J[/]")))
+    session = OpenCapture(str(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n< nonsense', name="\x1b[2J[/]")))
     try:
         while session.grow(1):
             pass

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from mcpspy.rules import RULES
 from mcpspy.text import printable
 from mcpspy.tui.model.findings import Group, Outline, OutlineLine, about
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, Told, View
@@ -28,7 +28,7 @@ class FindingsRows(Told):
     }  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings("findings")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
         self.outline = Outline(session.findings.groups.values())
@@ -112,7 +112,7 @@ class FindingsRows(Told):
 class FindingsView(View):
     """The list, and what the selected line is about."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
 

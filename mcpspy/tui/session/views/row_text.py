@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from mcpspy.text import duration_text, printable, size_text
-from mcpspy.tui.model.timeline import Line
+from mcpspy.tui.model.timeline import TimelineRow
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import MARKS, fit
 
@@ -27,7 +27,7 @@ SLOW = 1_000_000_000
 class Face(NamedTuple):
     """All that decides how a row looks."""
 
-    line: Line
+    line: TimelineRow
     since: int | None
     """Nanoseconds from the row above to it, where that is shown."""
     waiting: str
@@ -77,7 +77,7 @@ def _time(face: Face, width: int) -> str:
     return f"{face.since / 1e9:>+{columns}.{digits}f}"
 
 
-def _address(line: Line, width: int) -> list[Cell]:
+def _address(line: TimelineRow, width: int) -> list[Cell]:
     """The number of the frame; in a merge that in its own session, behind the name of that."""
     source = line.source
     if source is None:
@@ -90,7 +90,7 @@ def _address(line: Line, width: int) -> list[Cell]:
     ]
 
 
-def _subject(line: Line, room: int) -> list[Cell]:
+def _subject(line: TimelineRow, room: int) -> list[Cell]:
     """Method, name and id in `room` columns of the screen, the id only if it fits beside the others."""
     number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
     method = printable(line.method or "(no request seen)", room)

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
-from mcpspy.tui.model.timeline import Line, Session
+from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
 from mcpspy.tui.widgets.rows import BREATH, Cell, Jump, slice_now
 from mcpspy.tui.widgets.view import MARKS, Following, View, fit
@@ -58,7 +58,7 @@ class SequenceRows(Following):
         "view--ok", "view--lane",
     }  # fmt: skip
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
         self._lanes = Lanes(session)
@@ -99,7 +99,7 @@ class SequenceRows(Following):
                 self.rows_changed()
         self._behind = False
 
-    def face(self, place: int) -> tuple[Line, Lane, int]:
+    def face(self, place: int) -> tuple[TimelineRow, Lane, int]:
         """A row looks as its line and its lane say, and how long after the one above it came."""
         line = self._session.line(place)
         above = self._session.line(place - 1).t if place else line.t
@@ -133,7 +133,7 @@ class SequenceRows(Following):
         self.post_message(Jump(self._session.line(self.cursor).n))
 
 
-def _field(line: Line, columns: int) -> list[Cell]:
+def _field(line: TimelineRow, columns: int) -> list[Cell]:
     """What stands between the lanes."""
     if line.sender == "mcpspy":
         text = fit(line.text, columns)
@@ -148,7 +148,7 @@ def _field(line: Line, columns: int) -> list[Cell]:
     return [(before, way), (text, colour), (after, way)]
 
 
-def _label(line: Line, columns: int) -> Cell:
+def _label(line: TimelineRow, columns: int) -> Cell:
     """What a message is, and how it went."""
     subject = printable(" ".join(filter(None, (line.method, line.name))), columns)
     if line.kind in _ANSWERS:
@@ -168,7 +168,7 @@ def _label(line: Line, columns: int) -> Cell:
 class SequenceView(View):
     """The lanes, and above them whose they are."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
 

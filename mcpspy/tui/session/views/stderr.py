@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import ClassVar
 
 from mcpspy.text import printable
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import Following
 
@@ -14,7 +14,7 @@ class StderrView(Following):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim"}
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
 

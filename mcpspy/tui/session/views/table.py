@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.actions import Action, Scope
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.findings import FindingsView
 from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
@@ -24,7 +24,7 @@ class ViewEntry(NamedTuple):
     key: str
     title: str
     """Also the name of the command that shows it."""
-    of_session: Callable[[Session], View | Told]
+    of_session: Callable[[OpenCapture], View | Told]
     of_merged: Callable[[Merged], View | Told] | None = None
     """For several sessions shown as one; None: the view of the session of the selected row is shown in its place."""
 
@@ -47,7 +47,7 @@ COMMANDS = commands.table(list(VIEWS))
 """The commands of the command line, those of the views included."""
 
 
-def create(title: str, shown: Session | Merged) -> View | Told | None:
+def create(title: str, shown: OpenCapture | Merged) -> View | Told | None:
     """The view with that title; None where several sessions are shown as one and it cannot show them."""
     view = VIEWS[title]
     if isinstance(shown, Merged):

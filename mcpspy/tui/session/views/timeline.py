@@ -15,7 +15,7 @@ from mcpspy.tui.message.context import around
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection
-from mcpspy.tui.model.timeline import Line, Session
+from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, Face, cells, waiting_text
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell
@@ -37,7 +37,7 @@ class TimelineRows(Following):
     deltas = reactive(False)
     """Whether the time of a row is that since the one above it."""
 
-    def __init__(self, session: Session | Merged) -> None:
+    def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__()
         self.session = session
         """What is shown."""
@@ -188,10 +188,10 @@ class TimelineView(View):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("timeline"), *bindings("timeline message")]
 
-    def __init__(self, session: Session | Merged) -> None:
+    def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__(id="panes")
         self._session = session
-        self._shown: Line | None = None  # the selected row as it was when its message was shown
+        self._shown: TimelineRow | None = None  # the selected row as it was when its message was shown
         self._told = 0.0  # when that was
 
     class Notice(Message):

@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 from rich.cells import set_cell_size
 
 from mcpspy.text import duration_text, plural, size_text
-from mcpspy.tui.model.offers import Announced, Peer, Tool
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.offers import Announced, Peer, ToolUse
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import Told, fit
 
@@ -55,7 +55,7 @@ class ToolsView(Told):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--error", "view--warning", "view--heading"}
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
         self._said = list(sayings(session.announced))
@@ -78,10 +78,10 @@ class ToolsView(Told):
         super().grown()
         if more:
             titles = [said.title for said in self._said]
-            self.move_to(self.cursor + more if isinstance(selected, Tool) else titles.index(selected.title))
+            self.move_to(self.cursor + more if isinstance(selected, ToolUse) else titles.index(selected.title))
             self.scroll_to(y=self.cursor - below, animate=False)
 
-    def _at(self, place: int) -> Announcement | Tool:
+    def _at(self, place: int) -> Announcement | ToolUse:
         said = len(self._said)
         return self._said[place] if place < said else self._tools[place - said]
 
@@ -97,14 +97,14 @@ class ToolsView(Told):
         at = self._at(place)
         columns = _fitting(width)
         room = width - sum(columns.values())
-        if isinstance(at, Tool):
+        if isinstance(at, ToolUse):
             return [(set_cell_size(fit(at.name or "(no name)", room), room), ""), *self._figures(at, columns)]
         if at.title == _HEADING:
             names = "".join(f"{name:>{columns[name]}}" for name in columns)
             return [(set_cell_size(_HEADING, room) + names, "view--heading")]
         return [(f"{at.title:<{_TITLE}}", "view--dim"), (fit(at.text, width - _TITLE), "")]
 
-    def _figures(self, tool: Tool, columns: dict[str, int]) -> Iterator[Cell]:
+    def _figures(self, tool: ToolUse, columns: dict[str, int]) -> Iterator[Cell]:
         """What stands in each column; the latencies are those of the calls that were answered."""
         current = self._session.announced.is_current(tool)
         figures = [

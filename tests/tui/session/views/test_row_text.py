@@ -3,11 +3,11 @@
 import pytest
 from rich.cells import cell_len
 
-from mcpspy.tui.model.timeline import Line, Source
+from mcpspy.tui.model.timeline import Source, TimelineRow
 from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
 from tests.test_text import unsafe
 
-CALL = Line(17, 8_123_000, "request", "client", "tools/call", "get_all_coding_standards_of_everybody", "3", "ok")
+CALL = TimelineRow(17, 8_123_000, "request", "client", "tools/call", "get_all_coding_standards_of_everybody", "3", "ok")
 
 
 def face(line=CALL, *, since=None, waiting="", marked=False, tie=" "):
@@ -48,7 +48,7 @@ def test_a_name_that_is_cut_says_so():
 
 @pytest.mark.parametrize("width", [120, 80, 50])
 def test_an_error_that_answers_no_request_is_no_success(width):
-    line = Line(5, 0, "error", "server")
+    line = TimelineRow(5, 0, "error", "server")
     assert colours(line, width, "error") == {"timeline--error"}
     assert "(no request" in text(line, width=width)
 
@@ -76,7 +76,7 @@ def test_marks_ties_and_findings_are_characters_too():
 def test_what_a_peer_says_is_safe_to_show(hostile):
     for line in (
         CALL._replace(method=hostile, name=hostile, id=hostile),
-        Line(5, 0, "stderr", "server", text=hostile),
+        TimelineRow(5, 0, "stderr", "server", text=hostile),
         CALL._replace(source=Source(0, 1, hostile)),
     ):
         assert not unsafe(text(line))

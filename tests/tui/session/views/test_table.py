@@ -7,7 +7,7 @@ import pytest
 
 from mcpspy import tui
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import Session
+from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.widgets.view import Told, View
 from tests.transcript import capture
@@ -42,7 +42,7 @@ def test_every_view_has_a_key_and_a_command():
 @pytest.mark.parametrize("title", VIEWS)
 def test_a_merge_has_the_views_that_show_several_sessions(tmp_path, title):
     paths = [capture(tmp_path / name, "> {}") for name in ("a.jsonl", "b.jsonl")]
-    merged = Merged([Session(str(path)) for path in paths])
+    merged = Merged([OpenCapture(str(path)) for path in paths])
     try:
         assert isinstance(create(title, merged.sessions[0]), View | Told)
         assert (create(title, merged) is not None) == (title == "timeline")
