@@ -10,6 +10,7 @@ import pytest
 
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.process.workers import cores, mapped
+from tests import limits
 
 ITEMS = [str(number) for number in range(20)]
 LIMIT = 30  # seconds
@@ -110,7 +111,7 @@ def busy(tmp_path):
     script.write_text(BUSY)
     pipe = subprocess.PIPE
     environ = os.environ | {"PYTHONPATH": ROOT}
-    with subprocess.Popen(
+    with limits.Popen(
         [sys.executable, script], stdout=pipe, stderr=pipe, start_new_session=True, env=environ
     ) as process:
         try:

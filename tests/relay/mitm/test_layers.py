@@ -1,10 +1,9 @@
 """The layers of mitmproxy where there is a gate: bodies that are too long, peers that leave, streams that end."""
 
-import subprocess
-
 import pytest
 
 from mcpspy.capture.records import Close, Frame, Release
+from tests import limits
 from tests.peers import prepare
 from tests.relay.http.test_upstream import CALL
 from tests.relay.interception import certificate, gated, needs_mitmproxy
@@ -40,7 +39,7 @@ assert (http.HttpStream, websocket.WebsocketLayer) == (layers.GatedStream, layer
 
 
 def test_without_a_gate_the_layers_are_those_of_mitmproxy():
-    subprocess.run([prepare.python("mitm"), "-c", INSTALL], check=True)
+    limits.run([prepare.python("mitm"), "-c", INSTALL], check=True)
 
 
 @pytest.mark.parametrize("sender", ["client", "server"])

@@ -1,9 +1,8 @@
 """The modes in which `mitm` can start mitmproxy."""
 
-import subprocess
-
 import pytest
 
+from tests import limits
 from tests.peers import prepare
 from tests.relay.interception import needs_mitmproxy
 
@@ -31,6 +30,6 @@ except UsageError as error:
 )
 def test_a_mode_leads_to_a_server_or_is_refused(mode, answer):
     """A password in it is not repeated."""
-    run = subprocess.run([prepare.python("mitm"), "-c", TARGET, mode], capture_output=True, text=True, check=True)
+    run = limits.run([prepare.python("mitm"), "-c", TARGET, mode], capture_output=True, text=True, check=True)
     assert answer in run.stdout
     assert "word" not in run.stdout.replace("password", "")

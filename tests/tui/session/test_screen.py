@@ -577,7 +577,7 @@ def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
 
 def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_read(tmp_path, monkeypatch):
     path = capture(tmp_path / "a.jsonl", PINGS * 20)
-    monkeypatch.setattr("mcpspy.tui.model.timeline.Timeline.feed", lambda *_: iter(()))  # the fold comes to nothing
+    monkeypatch.setattr("mcpspy.rules.judge.Judge.feed", lambda *_: iter(()))  # the fold comes to nothing
 
     async def scenario(pilot):
         rows = timeline(pilot)
