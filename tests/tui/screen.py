@@ -26,6 +26,7 @@ STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
 LIMIT = 20
 """Seconds that anything here may take before the test fails."""
 _ROUNDS = 100  # of messages that are answered with messages
+_CALM = 3  # rounds without any: a message may have others sent when its receiver is idle
 
 
 def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
@@ -54,7 +55,7 @@ async def settled(app: App) -> None:
     for _ in range(_ROUNDS):
         nodes = [app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True))]
         calm = 0 if any(node.message_queue_size for node in nodes) else calm + 1
-        if calm == 2 or not app.screen_stack:
+        if calm == _CALM or not app.screen_stack:
             break
         await _answered(nodes)
         drawn = asyncio.Event()
@@ -79,6 +80,12 @@ async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the 
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come about:\n" + "\n".join(lines(pilot.app))
         await pilot.pause(0.01)
+
+
+async def resize(pilot: Pilot, width: int, height: int) -> None:
+    """Give the terminal another size, and let the screen have it."""
+    await pilot.resize_terminal(width, height)
+    await until(pilot, lambda: [strip.cell_length for strip in strips(pilot.app)] == [width] * height, "the size")
 
 
 def strips(app: App) -> list[Strip]:

@@ -28,6 +28,7 @@ from tests.tui.screen import (
     opened,
     pane,
     play,
+    resize,
     sessions,
     shown,
     strips,
@@ -168,11 +169,11 @@ def test_a_small_screen_and_back():
     async def scenario(pilot):
         await opened(pilot)
         before = lines(pilot.app)
-        await pilot.resize_terminal(40, 10)
+        await resize(pilot, 40, 10)
         await until(pilot, lambda: len(lines(pilot.app)) == 10)
         for pressed in ("down", "r", "r", "r", "up", "enter", "escape"):
             await pilot.press(pressed)
-        await pilot.resize_terminal(120, 30)
+        await resize(pilot, 120, 30)
         await until(pilot, lambda: lines(pilot.app) == before)
 
     play(scenario, CAPTURES / "field-stdio.jsonl")

@@ -14,7 +14,7 @@ from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session.views.timeline import TimelineRows
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, abandon, begin, capture, finish, record
-from tests.tui.screen import lines, on_screen, play, sessions, shown, timeline, title, until
+from tests.tui.screen import lines, on_screen, play, resize, sessions, shown, timeline, title, until
 
 
 def test_where_there_are_no_captures_it_says_what_to_do(tmp_path):
@@ -177,7 +177,7 @@ def test_a_narrow_screen_shows_what_fits(tmp_path):
     async def scenario(pilot):
         rows = sessions(pilot)
         assert rows.render_line(0).cell_length == rows.scrollable_content_region.width
-        await pilot.resize_terminal(20, 5)
+        await resize(pilot, 20, 5)
         await until(pilot, lambda: rows.size.width < 21)
         assert rows.render_line(0).cell_length == rows.scrollable_content_region.width
 

@@ -18,7 +18,7 @@ from tests.test_timeline import frames
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish
 from tests.tui.message.test_facts import final
-from tests.tui.screen import STYLES, lines, on_screen, play, shown, texts, until
+from tests.tui.screen import STYLES, lines, on_screen, play, resize, shown, texts, until
 
 HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "s.py"))
 TREE, RAW, HEX = range(3)
@@ -138,10 +138,10 @@ def test_a_resize_wraps_again():
     async def scenario(pilot, widget):
         pane = widget.panes[0]
         before = texts(pane.document)
-        await pilot.resize_terminal(30, 10)
+        await resize(pilot, 30, 10)
         await until(pilot, lambda: len(texts(pane.document)) > len(before))
         assert max(map(len, texts(pane.document))) <= 28
-        await pilot.resize_terminal(80, 24)
+        await resize(pilot, 80, 24)
         await until(pilot, lambda: texts(pane.document) == before)
 
     detail([row], scenario)

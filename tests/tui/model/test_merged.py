@@ -16,7 +16,7 @@ from tests import NIGHTLY
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
-from tests.tui.screen import message, on_screen, opened, play, strips, timeline, until
+from tests.tui.screen import message, on_screen, opened, play, resize, strips, timeline, until
 
 LIMIT = 20  # seconds
 
@@ -278,7 +278,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
             assert f"#{session.line(there).n} " in message(pilot).splitlines()[0]
             assert not unsafe("".join(text for text, _ in rows.cells(place, 120)))
         for size in ((40, 10), (80, 24), (120, 30)):
-            await pilot.resize_terminal(*size)
+            await resize(pilot, *size)
             await pilot.press("g", "pagedown", "G", "p", "enter", "escape", "t", "e", "L", "slash", *"ping", "escape")
             assert {strip.cell_length for strip in strips(pilot.app)} <= {size[0]}
         assert pilot.app.focused is rows

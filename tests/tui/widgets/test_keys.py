@@ -6,7 +6,7 @@ from textual.binding import Binding
 from textual.widgets import Input
 
 from mcpspy.tui.widgets.keys import KeyHint, Keys, fitting
-from tests.tui.screen import STYLES, lines, play, until
+from tests.tui.screen import STYLES, lines, play, resize, until
 
 
 class Shell(App):
@@ -80,7 +80,7 @@ def test_the_line_is_as_wide_as_the_screen_and_changes_with_the_focus():
         app.query_one(Field).focus()
         await until(pilot, lambda: "of the field" in lines(app)[0])
         for width in (40, 12, 3, 1):
-            await pilot.resize_terminal(width, 5)
+            await resize(pilot, width, 5)
             await until(pilot, lambda width=width: app.query_one(Keys).size.width == width)
             assert app.query_one(Keys).render_line(0).cell_length == width
 

@@ -4,7 +4,7 @@ import pytest
 from textual.app import App
 
 from mcpspy.tui.widgets.rows import Rows
-from tests.tui.screen import STYLES, play, shown, until
+from tests.tui.screen import STYLES, play, resize, shown, until
 
 
 class Numbers(Rows):
@@ -163,7 +163,7 @@ def test_the_selected_row_stays_in_sight_when_the_view_shrinks_and_grows():
         for _ in range(8):
             await pilot.press("down")
         for size in ((40, 4), (200, 60), (10, 1), (80, 10)):
-            await pilot.resize_terminal(*size)
+            await resize(pilot, *size)
             await until(
                 pilot,
                 lambda: (
