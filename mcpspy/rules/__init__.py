@@ -1,31 +1,24 @@
-"""The rules: one table, filled by these modules, each about one topic.
+"""The rules: one table, filled by these modules. The group of an id (`pairing/…`) names its module or package.
 
-`judge` in `mcpspy.rules.judge` asks them; `RULES` is what `mcpspy rules` and `docs/rules.md` show.
+`judge` in `mcpspy.rules.judge` asks them; `RULES` is what `mcpspy rules` and `docs/rules.md` show. Findings about one
+message come in the order of these imports.
 """
 
-from mcpspy.rules import (
-    capabilities,
-    framing,
-    headers,
-    http,
-    lifecycle,
-    messages,
-    oauth,
-    pairing,
-    plain,
-    rounds,
-    security,
-    sequences,
-    shape,
-    stateless,
-    streams,
-    subscriptions,
-    tools,
-)
+# ruff: noqa: I001
+from mcpspy.rules.lifecycle import capabilities
+from mcpspy.rules import framing
+from mcpspy.rules.http import headers, posting
+from mcpspy.rules.lifecycle import handshake
+from mcpspy.rules import jsonrpc
+from mcpspy.rules.http import oauth
+from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema
+from mcpspy.rules.lifecycle import stateless
+from mcpspy.rules.http import streams
+from mcpspy.rules import subscription, tools
 from mcpspy.rules.rule import RULES, SEVERITIES, Fault, Finding, Rule, Severity
 
 __all__ = [
     "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "capabilities", "framing", "headers", "http", "lifecycle", "messages", "oauth", "pairing", "plain", "rounds",
-    "security", "sequences", "shape", "stateless", "streams", "subscriptions", "tools",
+    "cancel", "capabilities", "framing", "handshake", "headers", "jsonrpc", "mrtr", "oauth", "paging", "pairing",
+    "posting", "progress", "schema", "security", "stateless", "streams", "subscription", "tools",
 ]  # fmt: skip

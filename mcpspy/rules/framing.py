@@ -7,12 +7,13 @@ it over, some wait for ever, some die (the explanations say which).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State
 from mcpspy.wire.jsonrpc import Invalid, parse
 
 _STDIO = "basic/transports#stdio"
+_OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
 _OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends
 _LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # bytes of JSON that is spread over lines, and lines
 
@@ -240,3 +241,30 @@ def bom(message: Message, state: State) -> Iterator[Fault]:
     """Byte order marks."""
     if message.body.refused and message.frame.raw.startswith(b"\xef\xbb\xbf") and not message.part:
         yield Fault("the frame begins with a byte order mark")
+
+
+@rule(
+    "framing/undecodable",
+    "error",
+    """The body is not in the content coding that its head names: it is damaged, or ends too early. It was forwarded as
+    it came and is recorded as it came. A coding that mcpspy does not know is only mentioned.""",
+    spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",
+    about="http",
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 [content-encoding: gzip] | not gzip
+        <x the coded body is damaged: Error -3 while decompressing data: incorrect header check
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 [content-encoding: gzip] 2 = {"tools":[]}
+    """,
+    on=(HttpUnit,),
+)
+def undecodable(remark: HttpUnit, state: State) -> Iterator[Fault]:
+    """Codings that could not be undone."""
+    if remark.damage:
+        ours = remark.damage.endswith(_OURS)
+        yield Fault(remark.damage, related=(remark.http.opened.n,), severity="info" if ours else None)

@@ -17,7 +17,8 @@ from mcpspy.capture.records import Gap, Record
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.recent import Recent
-from mcpspy.rules import RULES, Fault, Finding, Rule, plain, streams
+from mcpspy.rules import RULES, Fault, Finding, Rule, plain
+from mcpspy.rules.http import streams
 from mcpspy.rules.learning import learn
 from mcpspy.rules.rule import Aspect
 from mcpspy.rules.state import State

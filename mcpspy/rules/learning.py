@@ -1,7 +1,7 @@
 """How the rules come to know a session: each message, once it was judged, is added to the state (`state.State`).
 
 This is the only place that changes what is known of requests, listings, progress, rounds and subscriptions; what
-channels of HTTP tell is added by `mcpspy.rules.streams`. Nothing is judged here, and nothing raises.
+channels of HTTP tell is added by `mcpspy.rules.http.streams`. Nothing is judged here, and nothing raises.
 """
 
 from collections import deque

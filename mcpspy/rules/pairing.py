@@ -1,4 +1,4 @@
-"""Rules about requests and what answers or cancels them.
+"""Rules about requests and what answers them.
 
 A wrong link is worse than none: a race that the specification allows is no finding, and after a gap, or where a peer
 was still being heard, nothing is called missing.
@@ -9,14 +9,12 @@ from itertools import product
 
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
-from mcpspy.json_values import member
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import State, other
-from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result
+from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
-_CANCEL = "basic/utilities/cancellation"
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that others have overtaken
 
 
@@ -236,7 +234,7 @@ def unanswered(message: Message, state: State) -> Iterator[Fault]:
     "pairing/late-after-cancel",
     "info",
     "The request had been cancelled when it was answered: a race that is allowed. The answer is to be ignored.",
-    spec=_CANCEL,
+    spec="basic/utilities/cancellation",
     about="pairing",
     fails="""
         = 2025-06-18
@@ -256,63 +254,6 @@ def late_after_cancel(message: Message, state: State) -> Iterator[Fault]:
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n
         yield Fault(f"the request #{number} had been cancelled", "/id", (number,))
-
-
-@rule(
-    "cancel/unknown-request",
-    "warning",
-    """A cancellation names a request that its sender has issued and believes to be in flight. This id was never one; an
-    id that was answered a moment ago is an allowed race.""",
-    spec=_CANCEL,
-    fails="""
-        = 2025-06-18
-        > notifications/cancelled {"requestId":99}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/call {"name":"slow"}
-        > notifications/cancelled {"requestId":2}
-    """,
-    on=(Notification,),
-    methods=("notifications/cancelled",),
-)
-def cancel_unknown_request(message: Message, state: State) -> Iterator[Fault]:
-    """Cancellations of nothing."""
-    requested = member(message.body.value, "params", "requestId")
-    if requested is None or message.cancels or state.lossy:
-        return
-    session, number = message.session, Id.of(requested)
-    if (message.sender, number) in session.completed or _is_listen(message, number, state):
-        return
-    yield Fault(f"the {message.sender} has issued no request with the id {str(number)[:60]}", "/params/requestId")
-
-
-def _is_listen(message: Message, number: Id, state: State) -> bool:
-    """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
-    return message.sender == "server" and number in state.listens
-
-
-@rule(
-    "cancel/initialize",
-    "error",
-    "A client must not cancel its `initialize` request.",
-    spec=_CANCEL,
-    fails="""
-        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
-        > notifications/cancelled {"requestId":1}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/list
-        > notifications/cancelled {"requestId":2}
-    """,
-    on=(Notification,),
-    methods=("notifications/cancelled",),
-)
-def cancel_initialize(message: Message, state: State) -> Iterator[Fault]:
-    """Cancellations of the handshake."""
-    if message.cancels and message.cancels.method == "initialize":
-        yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
 
 
 def _id(message: Message) -> Id:

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.model import Message
-from mcpspy.rules import shape
-from mcpspy.rules.messages import LONG_NUMBER
+from mcpspy.rules.jsonrpc import LONG_NUMBER
+from mcpspy.rules.schema import fits
 from mcpspy.rules.security import ESCAPED
 from mcpspy.rules.state import State
 from mcpspy.secrets.tokens import in_frame
@@ -56,7 +56,7 @@ def _is_ascii(value: Any) -> bool:
 
 def in_shape(message: Message) -> bool:
     """Exactly what its definition says."""
-    return not isinstance(message.body, Invalid) and shape.fits(message)
+    return not isinstance(message.body, Invalid) and fits(message)
 
 
 def in_meta(message: Message) -> bool:

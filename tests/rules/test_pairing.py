@@ -50,14 +50,6 @@ def test_a_cancellation_that_crosses_the_answer_is_no_finding():
     assert told(text, "cancel/", "pairing/") == []
 
 
-def test_a_server_may_cancel_a_subscription_of_the_clients():
-    text = """
-        > 1 subscriptions/listen {META "notifications":{}}
-        < notifications/cancelled {"requestId":1}
-    """
-    assert told(text, "cancel/") == []
-
-
 def test_an_id_is_free_as_soon_as_it_was_answered_although_the_answer_is_recorded_late():
     text = """
         = 2025-06-18

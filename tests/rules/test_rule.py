@@ -48,6 +48,12 @@ def test_a_rule_explains_itself(rule):
         assert rule.url(revision).startswith("https://")
 
 
+@EACH
+def test_the_id_of_a_rule_tells_its_file(rule):
+    group = rule.id.partition("/")[0]
+    assert f"{rule.check.__module__}.".startswith(f"mcpspy.rules.{group}.")
+
+
 @pytest.mark.parametrize(
     ("rule", "revision", "page"),
     [

@@ -7,7 +7,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
-from mcpspy.rules.shape import subject
+from mcpspy.rules.schema import subject
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated

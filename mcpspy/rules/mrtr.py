@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.capabilities import undeclared
+from mcpspy.rules.lifecycle.capabilities import undeclared
 from mcpspy.rules.rule import RULES, Fault, rule
 from mcpspy.rules.state import ASKED, Round, State, capabilities, mark, round_key
 from mcpspy.spec.revisions import ROUNDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.rules.headers import decoded
+from mcpspy.rules.http.headers import decoded
 from tests.rules.examples import findings, told
 
 LISTED = """

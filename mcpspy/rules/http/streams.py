@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.http import asked, asks, posted
+from mcpspy.rules.http.posting import asked, asks, posted
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.rules.state import Given, Over, State
 from mcpspy.spec.revisions import HTTP_SESSIONS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.rules.capabilities import undeclared
+from mcpspy.rules.lifecycle.capabilities import undeclared
 from tests.rules.examples import findings, told
 
 ASK = '> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}'

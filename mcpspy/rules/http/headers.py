@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.http import posted
+from mcpspy.rules.http.posting import posted
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.rules.state import State, Tool, annotated
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since

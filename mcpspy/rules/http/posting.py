@@ -22,7 +22,6 @@ _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _REDIRECTS = (301, 302, 303, 307, 308)
-_OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
 
@@ -335,30 +334,3 @@ def client_response(message: Message, state: State) -> Iterator[Fault]:
     """Responses that were posted."""
     if posted(message):
         yield Fault("the client posts a response, and the revision has no requests of a server's to answer", "/id")
-
-
-@rule(
-    "framing/undecodable",
-    "error",
-    """The body is not in the content coding that its head names: it is damaged, or ends too early. It was forwarded as
-    it came and is recorded as it came. A coding that mcpspy does not know is only mentioned.""",
-    spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",
-    about="http",
-    fails="""
-        = 2025-06-18 http
-        >> 2 tools/list
-        << 200 [content-encoding: gzip] | not gzip
-        <x the coded body is damaged: Error -3 while decompressing data: incorrect header check
-    """,
-    passes="""
-        = 2025-06-18 http
-        >> 2 tools/list
-        << 200 [content-encoding: gzip] 2 = {"tools":[]}
-    """,
-    on=(HttpUnit,),
-)
-def undecodable(remark: HttpUnit, state: State) -> Iterator[Fault]:
-    """Codings that could not be undone."""
-    if remark.damage:
-        ours = remark.damage.endswith(_OURS)
-        yield Fault(remark.damage, related=(remark.http.opened.n,), severity="info" if ours else None)

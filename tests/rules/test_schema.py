@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
-from mcpspy.rules.shape import fits, subject
+from mcpspy.rules.schema import fits, subject
 from tests.rules.examples import findings, records, told
 
 

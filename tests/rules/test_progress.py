@@ -1,4 +1,4 @@
-"""Progress and pages: what the examples of the rules leave open."""
+"""Progress: what the examples of the rules leave open."""
 
 import pytest
 
@@ -37,16 +37,6 @@ def test_the_progress_of_a_task_goes_on_after_the_answer_that_creates_it():
     task = '{"task":{"taskId":"1","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}'
     assert told(f"{text}< 2 = {task}\n{report(1)}", "progress/") == []
     assert told(f'{text}< 2 = {{"content":[]}}\n{report(1)}', "progress/") == ["#6 progress/after-completion"]
-
-
-def test_a_cursor_belongs_to_the_listing_that_issued_it():
-    text = """
-        = 2025-06-18
-        > 2 tools/list
-        < 2 = {"tools":[],"nextCursor":"a"}
-        > 3 prompts/list {"cursor":"a"}
-    """
-    assert told(text, "paging/") == ["#6 paging/unknown-cursor"]
 
 
 def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten():

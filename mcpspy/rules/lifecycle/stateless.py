@@ -1,6 +1,6 @@
 """Rules about requests that stand by themselves (2026-07-28): each says in its `_meta` all that a handshake once said.
 
-What servers ask in turn: `mcpspy.rules.rounds`; what they tell unasked: `mcpspy.rules.subscriptions`.
+What servers ask in turn: `mcpspy.rules.mrtr`; what they tell unasked: `mcpspy.rules.subscription`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rules about what goes on over several messages: progress and pages.
+"""Rules about progress: reports on a request name the token that it gave.
 
 What a message continues may be recorded a moment after it, so a rule that misses the beginning asks again later; after
 a gap nothing is called missing.
@@ -148,35 +148,3 @@ def after_completion(message: Message, state: State) -> Iterator[Fault]:
     crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be the faster
     if message.t > known.ended + (HOLD if crossing else 0):
         yield Fault(f"the request #{known.request} was answered before", "/params/progressToken", (known.request,))
-
-
-@rule(
-    "paging/unknown-cursor",
-    "warning",
-    "A cursor comes from the `nextCursor` of an earlier page of the same listing; clients must not make up their own.",
-    spec="server/utilities/pagination",
-    fails="""
-        = 2025-06-18
-        > 2 tools/list {"cursor":"page-2"}
-    """,
-    passes="""
-        = 2025-06-18
-        > 2 tools/list
-        < 2 = {"tools":[],"nextCursor":"page-2"}
-        > 3 tools/list {"cursor":"page-2"}
-    """,
-    on=(Request,),
-    methods=("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list"),
-)
-def unknown_cursor(message: Message, state: State) -> Iterator[Fault]:
-    """Cursors that nobody issued; asked again later, when the page may have been recorded."""
-    method, cursor = member(message.body.value, "method"), member(message.body.value, "params", "cursor")
-    if not isinstance(cursor, str) or state.lossy or cursor in state.cursors.get(method, ()):
-        return
-
-    def question() -> Iterator[Fault]:
-        if cursor not in state.cursors.get(method, ()):
-            yield Fault(f"no page of {method} has issued this cursor", "/params/cursor")
-
-    state.ask_later(RULES["paging/unknown-cursor"], message, question)
-    yield from ()

@@ -1,0 +1,1 @@
+"""Rules about the course of a session: who may say what, when, and under which revision."""
