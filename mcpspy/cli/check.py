@@ -22,7 +22,7 @@ from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold,
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
 from mcpspy.report.words import SEVERITIES, coloured
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import FORMER, RULES, Finding, current
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
 
@@ -172,7 +172,7 @@ def _ignored(patterns: Sequence[str]) -> set[str]:
     """The rules that some patterns name: `tools/arguments`, `tools/*`."""
     found = set()
     for pattern in patterns:
-        rules = {rule for rule in RULES if fnmatchcase(rule, pattern)}
+        rules = {current(rule) for rule in (*RULES, *FORMER) if fnmatchcase(rule, pattern)}
         if not rules:
             raise UsageError(waivers.no_rule(pattern))
         found |= rules

@@ -5,7 +5,7 @@ import argparse
 from mcpspy.errors import UsageError
 from mcpspy.report.catalogue import explanation, overview
 from mcpspy.report.waivers import no_rule
-from mcpspy.rules import RULES
+from mcpspy.rules import RULES, current
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,8 @@ def run(options: argparse.Namespace) -> int:
     if options.rule is None:
         print(overview(), end="")
         return 0
-    if options.rule not in RULES:
-        raise UsageError(no_rule(options.rule))
-    print(explanation(RULES[options.rule]), end="")
+    name = current(options.rule)
+    if name not in RULES:
+        raise UsageError(no_rule(name))
+    print(explanation(RULES[name]), end="")
     return 0

@@ -13,7 +13,7 @@ from operator import eq, ge, gt, le, lt
 
 from mcpspy.filters.texts import WILD, glob, row_text, smart, trace, unescaped
 from mcpspy.filters.tree import Test, Trace, Value
-from mcpspy.rules import RULES, SEVERITIES
+from mcpspy.rules import FORMER, RULES, SEVERITIES, current
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
@@ -86,7 +86,8 @@ def _choose(value: Value, names: Collection[str], groups: Collection[str] = ()) 
 
 def _rule(value: Value, _: datetime) -> Meaning:
     groups = dict.fromkeys(rule.partition("/")[0] for rule in RULES)
-    chosen = _choose(Value(f"{value.text}/*") if value.text in groups else value, RULES, groups)
+    named = _choose(Value(f"{value.text}/*") if value.text in groups else value, (*RULES, *FORMER), groups)
+    chosen = frozenset(map(current, named))
     return (lambda row: any(finding.rule in chosen for finding in row.findings)), _ANY
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from mcpspy.errors import UsageError
 from mcpspy.report.checked import Checked
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import RULES, Finding, current
 from mcpspy.text import printable
 
 
@@ -94,9 +94,10 @@ def _waiver(where: str, entry: Any) -> Waiver:
             raise UsageError(f"{where}: {name} is a string")
     if not PurePath(entry["capture"]).parts:
         raise UsageError(f"{where}: capture {entry['capture']!r} names no capture; such as '*.jsonl'")
-    if entry["rule"] not in RULES:
-        raise UsageError(f"{where}: {no_rule(entry['rule'])}")
-    return Waiver(**entry)
+    rule = current(entry["rule"])
+    if rule not in RULES:
+        raise UsageError(f"{where}: {no_rule(rule)}")
+    return Waiver(**entry | {"rule": rule})
 
 
 def no_rule(name: str) -> str:

@@ -15,10 +15,10 @@ from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, sche
 from mcpspy.rules.lifecycle import stateless
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription, tools
-from mcpspy.rules.rule import RULES, SEVERITIES, Fault, Finding, Rule, Severity
+from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current
 
 __all__ = [
-    "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cancel", "capabilities", "framing", "handshake", "headers", "jsonrpc", "mrtr", "oauth", "paging", "pairing",
-    "posting", "progress", "schema", "security", "stateless", "streams", "subscription", "tools",
+    "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
+    "cancel", "capabilities", "current", "framing", "handshake", "headers", "jsonrpc", "mrtr", "oauth", "paging",
+    "pairing", "posting", "progress", "schema", "security", "stateless", "streams", "subscription", "tools",
 ]  # fmt: skip

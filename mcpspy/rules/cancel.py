@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
+from mcpspy.rules.history import History
 from mcpspy.rules.rule import Fault, rule
-from mcpspy.rules.state import State
 from mcpspy.wire.jsonrpc import Id, Notification
 
 _CANCEL = "basic/utilities/cancellation"
@@ -29,20 +29,20 @@ _CANCEL = "basic/utilities/cancellation"
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_unknown_request(message: Message, state: State) -> Iterator[Fault]:
+def cancel_unknown_request(message: Message, history: History) -> Iterator[Fault]:
     """Cancellations of nothing."""
     requested = member(message.body.value, "params", "requestId")
-    if requested is None or message.cancels or state.lossy:
+    if requested is None or message.cancels or history.lossy:
         return
     session, number = message.session, Id.of(requested)
-    if (message.sender, number) in session.completed or _is_listen(message, number, state):
+    if (message.sender, number) in session.completed or _is_listen(message, number, history):
         return
     yield Fault(f"the {message.sender} has issued no request with the id {str(number)[:60]}", "/params/requestId")
 
 
-def _is_listen(message: Message, number: Id, state: State) -> bool:
+def _is_listen(message: Message, number: Id, history: History) -> bool:
     """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
-    return message.sender == "server" and number in state.listens
+    return message.sender == "server" and number in history.listens
 
 
 @rule(
@@ -62,7 +62,7 @@ def _is_listen(message: Message, number: Id, state: State) -> bool:
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_initialize(message: Message, state: State) -> Iterator[Fault]:
+def cancel_initialize(message: Message, history: History) -> Iterator[Fault]:
     """Cancellations of the handshake."""
     if message.cancels and message.cancels.method == "initialize":
         yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcpspy.conversation.model import HttpUnit, Message
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import State
+from mcpspy.rules.history import History
+from mcpspy.rules.rule import Check, Fault, Later, rule
 from mcpspy.wire.jsonrpc import Invalid, parse
 
 _STDIO = "basic/transports#stdio"
@@ -51,56 +51,65 @@ class Spread:
     """,
     on=(Invalid,),
 )
-def multiline_json(message: Message, state: State) -> Iterator[Fault]:
+class MultilineJson(Check):
     """Collects lines from an opening bracket on, and tries them together when as many brackets are closed."""
-    if message.http or message.part:
-        return  # of what comes over HTTP, and has no lines, see `http/not-json`
-    raw = message.frame.raw
-    spread = state.spreads.get(message.ch)
-    if spread and spread.whole:
-        spread = None
-    depth = sum(raw.count(bracket) for bracket in (b"{", b"[")) - sum(raw.count(bracket) for bracket in (b"}", b"]"))
-    if spread is None:
-        if not (_is_not_json(message) and raw.lstrip()[:1] in (b"{", b"[") and depth > 0):
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._spreads: dict[int, Spread] = {}
+        """By channel."""
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Begin, go on or end."""
+        if message.http or message.part:
+            return  # of what comes over HTTP, and has no lines, see `http/not-json`
+        raw = message.frame.raw
+        spread = self._spreads.get(message.ch)
+        if spread and spread.whole:
+            spread = None
+        depth = raw.count(b"{") + raw.count(b"[") - raw.count(b"}") - raw.count(b"]")
+        if spread is None:
+            if _is_not_json(message) and raw.lstrip()[:1] in (b"{", b"[") and depth > 0:
+                self._spreads[message.ch] = Spread([message], depth, len(raw))
             return
-        spread = state.spreads[message.ch] = Spread([message], depth, len(raw))
-        begun = spread
-        state.ask_later(RULES["framing/not-json"], message, lambda: _unfinished(begun, state))
-        return
-    if isinstance(message.body.value, dict) and "jsonrpc" in message.body.value:
-        del state.spreads[message.ch]  # something of its own
-        return
-    spread.lines.append(message)
-    spread.depth += depth
-    spread.size += len(raw)
-    if spread.depth > 0 and spread.size < _LONGEST and len(spread.lines) < _MOST_LINES:
-        return
-    del state.spreads[message.ch]
-    first, *rest = spread.lines
-    if any(isinstance(body, Invalid) for body in parse(b"\n".join(line.frame.raw for line in spread.lines))):
-        spread.lines.pop()  # which is judged by itself now
-        return
-    spread.whole = True
-    state.spreads[message.ch] = Spread([message], 0, 0, whole=True)
-    yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=tuple(it.n for it in rest))
+        if isinstance(message.body.value, dict) and "jsonrpc" in message.body.value:
+            del self._spreads[message.ch]  # something of its own
+            return
+        spread.lines.append(message)
+        spread.depth += depth
+        spread.size += len(raw)
+        if spread.depth > 0 and spread.size < _LONGEST and len(spread.lines) < _MOST_LINES:
+            return
+        del self._spreads[message.ch]
+        first, *rest = spread.lines
+        if any(isinstance(body, Invalid) for body in parse(b"\n".join(line.frame.raw for line in spread.lines))):
+            spread.lines.pop()  # which is judged by itself now
+            return
+        spread.whole = True
+        self._spreads[message.ch] = Spread([message], 0, 0, whole=True)
+        related = tuple(line.n for line in rest)
+        yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=related)
+
+    def holding(self, message: Message) -> Spread | None:
+        """The lines of which a message is the latest."""
+        spread = self._spreads.get(message.ch)
+        return spread if spread and spread.lines[-1] is message else None
+
+    def unfinished(self, spread: Spread) -> Iterator[Fault]:
+        """What the lines are after all, if they are not one message by now."""
+        if spread.whole:
+            return
+        first = spread.lines[0]
+        if self._spreads.get(first.ch) is spread:
+            del self._spreads[first.ch]
+        for line in spread.lines:
+            if _is_not_json(line):
+                yield Fault(_what(line), at=line)
 
 
-def _unfinished(spread: Spread, state: State) -> Iterator[Fault]:
-    """What the lines are after all, if they are not one message."""
-    if spread.whole:
-        return
-    first = spread.lines[0]
-    if state.spreads.get(first.ch) is spread:
-        del state.spreads[first.ch]
-    for line in spread.lines:
-        if _is_not_json(line):
-            yield Fault(_what(line), at=line)
-
-
-def is_spread(message: Message, state: State) -> bool:
+def is_spread(message: Message, history: History) -> bool:
     """Whether a line belongs to a message that may be spread over several, and so is not judged by itself."""
-    spread = state.spreads.get(message.ch)
-    return spread is not None and spread.lines[-1] is message
+    return history.of(MultilineJson).holding(message) is not None
 
 
 def _is_not_json(message: Message) -> bool:
@@ -124,10 +133,15 @@ def _what(message: Message) -> str:
     passes="! Fetching forecast for Oslo",
     on=(Invalid,),
 )
-def not_json(message: Message, state: State) -> Iterator[Fault]:
+def not_json(message: Message, history: History) -> Iterator[Fault | Later]:
     """Lines that nobody can decode."""
-    if _is_not_json(message) and not message.frame.raw.count(b"\0") and not is_spread(message, state):
-        yield Fault(_what(message))
+    lines = history.of(MultilineJson)
+    spread = lines.holding(message)
+    if spread is None:
+        if _is_not_json(message) and not message.frame.raw.count(b"\0"):
+            yield Fault(_what(message))
+    elif spread.lines[0] is message and not spread.whole:
+        yield Later(lines.unfinished(spread))
 
 
 @rule(
@@ -140,7 +154,7 @@ def not_json(message: Message, state: State) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     on=(Invalid,),
 )
-def null_byte(message: Message, state: State) -> Iterator[Fault]:
+def null_byte(message: Message, history: History) -> Iterator[Fault]:
     """NULs, which no JSON has."""
     place = -1 if message.part else message.frame.raw.find(b"\0")
     if place >= 0 and not message.http:
@@ -156,10 +170,10 @@ def null_byte(message: Message, state: State) -> Iterator[Fault]:
     passes="< notifications/tools/list_changed",
     on=(Invalid,),
 )
-def blank_line(message: Message, state: State) -> Iterator[Fault]:
+def blank_line(message: Message, history: History) -> Iterator[Fault]:
     """Empty lines, once a session and side."""
     blank = not message.http and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
-    if blank and state.once(f"blank-line {message.sender}"):
+    if blank and history.once(f"blank-line {message.sender}"):
         yield Fault("this line is blank")
 
 
@@ -172,9 +186,9 @@ def blank_line(message: Message, state: State) -> Iterator[Fault]:
     fails='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\\r',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def crlf(message: Message, state: State) -> Iterator[Fault]:
+def crlf(message: Message, history: History) -> Iterator[Fault]:
     """Carriage returns, once a session and side."""
-    if message.frame.raw.endswith(b"\r") and not message.http and state.once(f"crlf {message.sender}"):
+    if message.frame.raw.endswith(b"\r") and not message.http and history.once(f"crlf {message.sender}"):
         yield Fault("the line ends with CR LF")
 
 
@@ -188,9 +202,9 @@ def crlf(message: Message, state: State) -> Iterator[Fault]:
     fails='< |… {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def unterminated(message: Message, state: State) -> Iterator[Fault]:
+def unterminated(message: Message, history: History) -> Iterator[Fault]:
     """The last line of a channel, when it has no end; after a gap that may be ours."""
-    if message.frame.cut and not message.http and not state.lossy and not message.part:
+    if message.frame.cut and not message.http and not history.lossy and not message.part:
         yield Fault("the stream ended before the newline of this line")
 
 
@@ -203,7 +217,7 @@ def unterminated(message: Message, state: State) -> Iterator[Fault]:
     fails='< |x11000000 {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def oversize(message: Message, state: State) -> Iterator[Fault]:
+def oversize(message: Message, history: History) -> Iterator[Fault]:
     """Frames over 10 MiB."""
     size = message.frame.size
     if size > _OVERSIZE and not message.http and not message.part:
@@ -220,7 +234,7 @@ def oversize(message: Message, state: State) -> Iterator[Fault]:
     fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ÿ"}}',
 )
-def invalid_utf8(message: Message, state: State) -> Iterator[Fault]:
+def invalid_utf8(message: Message, history: History) -> Iterator[Fault]:
     """Bytes that no UTF-8 has."""
     refused = message.body.refused
     if refused and refused.startswith("invalid UTF-8") and not message.part:
@@ -237,7 +251,7 @@ def invalid_utf8(message: Message, state: State) -> Iterator[Fault]:
     fails='< | \\xef\\xbb\\xbf{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def bom(message: Message, state: State) -> Iterator[Fault]:
+def bom(message: Message, history: History) -> Iterator[Fault]:
     """Byte order marks."""
     if message.body.refused and message.frame.raw.startswith(b"\xef\xbb\xbf") and not message.part:
         yield Fault("the frame begins with a byte order mark")
@@ -263,7 +277,7 @@ def bom(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def undecodable(remark: HttpUnit, state: State) -> Iterator[Fault]:
+def undecodable(remark: HttpUnit, history: History) -> Iterator[Fault]:
     """Codings that could not be undone."""
     if remark.damage:
         ours = remark.damage.endswith(_OURS)

@@ -1,65 +1,99 @@
 """The fold from records to messages and findings: the conversation, with every rule asked.
 
-The theory. Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method,
-revision and sender, and on the aspects in which it is plain (`mcpspy.rules.plain`), so each such combination
-has its own short list. A rule that would need what is recorded next has its question asked a second later. What the
-rules remember of a session is kept in full for the sessions that were used last (`mcpspy.conversation.recent`).
+The theory. Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method
+and revision, and on the aspects in which it is plain (`mcpspy.rules.plain`), so each such combination has its own short
+list. What only the next second can tell (`Later`) is looked for then. What is known of a
+session is kept in full for the sessions that were used last (`mcpspy.conversation.recent`).
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
 
 Judged as another revision than it speaks, a capture shows what a migration has to change: every message stands under
 that revision, and what the peers agreed on counts for nothing.
+
+A rule that raises is a bug of ours and blames nobody: it is reported once, and everything else goes on.
 """
 
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Gap, Record
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, Session
+from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.recent import Recent
-from mcpspy.rules import RULES, Fault, Finding, Rule, plain
-from mcpspy.rules.http import streams
+from mcpspy.rules import RULES, Finding, Rule
+from mcpspy.rules.history import History
 from mcpspy.rules.learning import learn
-from mcpspy.rules.rule import Aspect
-from mcpspy.rules.state import State
+from mcpspy.rules.plain import ASPECTS
+from mcpspy.rules.rule import Fault
 from mcpspy.spec.methods import revisions_with_method
 from mcpspy.spec.peer_schemas import Budget
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Notification, Request
 
-_Key = tuple[type, str | None, Revision | None, str, bool, bool, bool, bool, bool, bool]
-_ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http")  # as at the end of a key
+_Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
+"""Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
+_REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # what is no message can be wrong about HTTP only
+_NOT_PLAIN = tuple(False for _ in ASPECTS)
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name, void where another one is put in their place."""
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-")
 """Rules that depend on what came before a message, void for one that comes out of its order."""
-_lists: dict[bool, dict[_Key, tuple[Rule, ...]]] = {False: {}, True: {}}
-"""Which rules look at what, made when they are first needed; by whether another revision is put in place."""
+_Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
+"""Those that look at a message, and those that learn from it."""
+_lists: dict[bool, dict[_Key, _Rules]] = {False: {}, True: {}}
+"""The rules by what they look at, made when they are first needed; by whether another revision is put in place."""
+
+
+@dataclass(slots=True, eq=False)
+class _Session:
+    """What the judge has of a session."""
+
+    history: History
+    later: deque[tuple[int, Rule, Message | HttpUnit, Iterator[Fault]]] = field(default_factory=deque)
+    """What is looked for later, each with the time when."""
+
+    def lose(self, gaps: int) -> None:
+        """Take it that records were lost before the next message, if there are more gaps than before."""
+        if gaps != self.history.gaps:
+            self.history.lose(gaps)
+            self.later.clear()
+
+
+def complain(sentence: str) -> None:
+    """Write a bug of ours to stderr."""
+    print(f"mcpspy: {sentence}", file=sys.stderr)
 
 
 class Judge:
     """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one.
 
     `noted` is called with each finding and the message that it is about, while that still knows what it belongs to.
+    `report` is called with a sentence about each rule that raises, once.
     """
 
     def __init__(
         self,
         as_revision: Revision | None = None,
         noted: Callable[[Finding, Message | HttpUnit], None] | None = None,
+        report: Callable[[str], None] = complain,
     ) -> None:
-        self._noted = noted
         self._as = as_revision
+        self._noted = noted
+        self._report = report
+        self._reported: set[str] = set()
         self._lists = _lists[as_revision is not None]
         self._conversation = Conversation()
-        self._states: Recent[Session, State] = Recent(self._rest, self._drop)
-        self._asked_late: list[Finding] = []  # of sessions that went to rest
+        self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
+        self._found_late: list[Finding] = []  # of sessions that went to rest
         self._budget = Budget()
         self._t = 0  # of the latest message
         self._gaps = 0
         self._forgetful = False
-        """States were dropped: what seems to be a new session may be one of those."""
+        """Sessions were dropped: what seems to be a new one may be one of those."""
 
     def feed(self, record: Record) -> Iterator[Event | Finding]:
         """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
@@ -75,14 +109,15 @@ class Judge:
 
     def end(self) -> Iterator[Finding]:
         """Yield what was waiting for more, when there is no more."""
-        for state in self._states.values():
-            state.lose(self._gaps)
-            yield from self._late(state, None)
-        unanswered = RULES["pairing/unanswered"]
+        for session in self._sessions.values():
+            session.lose(self._gaps)
+            yield from self._late(session, None)
         for exchange in self.pending():
             request = exchange.request
-            for fault in unanswered.check(request, self._states.get(request.session) or State()):
-                yield self._finding(unanswered, fault, request)
+            known = self._sessions.get(request.session)
+            history = known.history if known else History()
+            for rule in RULES.values():
+                yield from self._findings(rule, request, rule.end(request, history))
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first."""
@@ -93,40 +128,67 @@ class Judge:
         if self._as:
             message.revision = self._as
         self._t = message.t
-        state = self._states.use(message.session)
-        if state is None:
-            lossy = self._gaps > 0 or self._forgetful
-            state = State(lossy=lossy, gaps=self._gaps, budget=self._budget)
-            self._states.add(message.session, state)
-        state.lose(self._gaps)
-        place = message.http
-        if place:  # whether a client can be told from others may come to light later
-            state.lossy = self._gaps > 0 or self._forgetful or message.session.partial
-        if self._asked_late:
-            found, self._asked_late = self._asked_late, []
-        if state.later:
-            found += self._late(state, message.t)
+        session = self._sessions.use(message.session)
+        if session is None:
+            session = _Session(History(self._gaps > 0 or self._forgetful, self._gaps, budget=self._budget))
+            self._sessions.add(message.session, session)
+        session.lose(self._gaps)
+        history = session.history
+        if message.http:  # whether a client can be told from others may come to light later
+            history.lossy = self._gaps > 0 or self._forgetful or message.session.partial
+        if self._found_late:
+            found, self._found_late = self._found_late, []
+        if session.later:
+            found += self._late(session, message.t)
         late = message.t < self._conversation.newest
+        looking, learning = self._rules(message, history)
+        for rule in looking:
+            if late and rule.id.startswith(_ON_ORDER):
+                continue
+            try:
+                for fault in rule.ask(message, history):
+                    if isinstance(fault, Fault):
+                        found.append(self._finding(rule, fault, message))
+                    else:
+                        session.later.append((message.t + HOLD, rule, message, fault.faults))
+            except Exception as error:
+                self._failed(f"the rule {rule.id}", message, error)
+        for rule in learning:
+            try:
+                rule.learn(message, history)
+            except Exception as error:
+                self._failed(f"the rule {rule.id}", message, error)
         try:
-            for rule in self._rules(message, state):
-                if late and rule.id.startswith(_ON_ORDER):
-                    continue
-                for fault in rule.check(message, state):
-                    found.append(self._finding(rule, fault, message))
-            if place:
-                streams.learn(message, place, state)
-            if isinstance(message, Message):
-                learn(message, state)
-            if state.over:
-                self._states.finish(message.session)
-        except RecursionError:  # nested nearly as deeply as Python goes; `jsonrpc/too-deep` is for those beyond
-            pass
+            learn(message, history)
+        except Exception as error:
+            self._failed("what several rules need to know", message, error)
+        if history.over:
+            self._sessions.finish(message.session)
         return found
 
-    def _rules(self, message: Message | HttpUnit, state: State) -> tuple[Rule, ...]:
+    def _findings(self, rule: Rule, message: Message | HttpUnit, faults: Iterator[Fault]) -> Iterator[Finding]:
+        try:
+            for fault in faults:
+                yield self._finding(rule, fault, message)
+        except Exception as error:
+            self._failed(f"the rule {rule.id}", message, error)
+
+    def _finding(self, rule: Rule, fault: Fault, message: Message | HttpUnit) -> Finding:
+        finding = rule.finding(fault, message)
+        if self._noted:
+            self._noted(finding, fault.at or message)
+        return finding
+
+    def _failed(self, what: str, message: Message | HttpUnit, error: Exception) -> None:
+        if what not in self._reported:
+            self._reported.add(what)
+            why = printable(f"{type(error).__name__}: {error}", 200)
+            self._report(f"a bug in {what} at #{message.n} ({why}); the other rules go on")
+
+    def _rules(self, message: Message | HttpUnit, history: History) -> _Rules:
         if message.frame and message.frame.omitted:  # of what was not decoded only the size is known
-            return (RULES["framing/oversize"],) if isinstance(message, Message) else ()
-        key = _key(message, state) if isinstance(message, Message) else _key_of_remark(message)
+            return ((RULES["framing/oversize"],) if isinstance(message, Message) else ()), ()
+        key = self._key(message, history) if isinstance(message, Message) else _key_of_remark(message)
         rules = self._lists.get(key)
         if rules is None:
             method = key[1]
@@ -135,69 +197,54 @@ class Judge:
             rules = self._lists.get(key)
         if rules is None:
             void = _ON_AGREEMENT if self._as else ()
-            rules = tuple(rule for rule in RULES.values() if rule.id not in void and _concerns(rule, key))
+            looking = tuple(rule for rule in RULES.values() if rule.id not in void and _concerns(rule, key))
+            rules = looking, tuple(rule for rule in RULES.values() if rule.learns_from(*key[:2]))
             self._lists[key] = rules
         return rules
 
-    def _rest(self, session: Session, state: State) -> None:
-        """Ask what is due of a session that was idle for long; it keeps all it has while a question is not due."""
-        state.lose(self._gaps)
-        self._asked_late += self._late(state, self._t)
-        if not state.later:
-            state.rest()
+    def _key(self, message: Message, history: History) -> _Key:
+        body = message.body
+        if isinstance(body, _CALLS):
+            method: str | None = body.method
+        else:
+            method = message.exchange.method if message.exchange else None
+        try:
+            plainly = tuple([is_plain(message, history) for is_plain in ASPECTS.values()])
+        except Exception as error:
+            self._failed("the tests for plain messages", message, error)
+            plainly = _NOT_PLAIN
+        return type(body), method, message.revision, plainly
+
+    def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
+        """What is found of what was put off until `t`, or of all of it at the end."""
+        later = session.later
+        while later and (t is None or later[0][0] < t):
+            _, rule, message, faults = later.popleft()
+            yield from self._findings(rule, message, faults)
+
+    def _rest(self, session: Session, idle: _Session) -> None:
+        """Look for what is due of a session that was idle for long; it keeps all it has while something is not due."""
+        idle.lose(self._gaps)
+        self._found_late += self._late(idle, self._t)
+        if not idle.later:
+            idle.history.rest()
             session.partial = True
 
-    def _drop(self, _: Session, state: State) -> None:
-        state.lose(self._gaps)
-        self._asked_late += self._late(state, self._t)
+    def _drop(self, _: Session, idle: _Session) -> None:
+        idle.lose(self._gaps)
+        self._found_late += self._late(idle, self._t)
         self._forgetful = True
-
-    def _late(self, state: State, t: int | None) -> Iterator[Finding]:
-        """Ask the questions whose time has come, or all of them at the end."""
-        while state.later and (t is None or state.later[0][0] < t):
-            _, rule, message, question = state.later.popleft()
-            for fault in question():
-                yield self._finding(rule, fault, message)
-
-    def _finding(self, rule: Rule, fault: Fault, message: Message | HttpUnit) -> Finding:
-        finding = rule.finding(fault, message)
-        if self._noted:
-            self._noted(finding, fault.at or message)
-        return finding
-
-
-def _key(message: Message, state: State) -> _Key:
-    body = message.body
-    if isinstance(body, _CALLS):
-        method: str | None = body.method
-    else:
-        method = message.exchange.method if message.exchange else None
-    return (
-        type(body),
-        method,
-        message.revision,
-        message.sender,
-        plain.in_bytes(message),
-        plain.in_shape(message),
-        plain.in_meta(message),
-        plain.in_pairing(message),
-        plain.in_handshake(state),
-        plain.in_http(message),
-    )
 
 
 def _key_of_remark(remark: HttpUnit) -> _Key:
-    return HttpUnit, None, remark.revision, remark.sender, True, True, True, True, True, False
+    return HttpUnit, None, remark.revision, _REMARK
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:
-    kind, method, revision, sender, *plainly = key
+    kind, method, revision, plainly = key
     if kind not in rule.on or (rule.methods and method not in rule.methods):
         return False
-    if rule.about == "direction":
-        if plain.in_direction(revision, method, sender):
-            return False
-    elif rule.about and plainly[_ASPECTS.index(rule.about)]:
+    if rule.about and plainly[tuple(ASPECTS).index(rule.about)]:
         return False
     if revision is None:
         return set(rule.revisions) == set(Revision)  # what holds everywhere holds here

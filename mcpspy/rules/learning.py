@@ -1,21 +1,21 @@
-"""How the rules come to know a session: each message, once it was judged, is added to the state (`state.State`).
+"""How the rules come to know a session: each message, once it was judged, is added to its `History`.
 
 This is the only place that changes what is known of requests, listings, progress, rounds and subscriptions; what
-channels of HTTP tell is added by `mcpspy.rules.http.streams`. Nothing is judged here, and nothing raises.
+channels of HTTP tell is added by `mcpspy.rules.http.streams`. Nothing is judged here.
 """
 
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.conversation.model import Exchange, Message
+from mcpspy.conversation.model import Exchange, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.state import (
+from mcpspy.rules.history import (
     REMEMBERED,
+    History,
     Listen,
     Progress,
     Round,
-    State,
     Tool,
     is_about,
     keep,
@@ -24,6 +24,7 @@ from mcpspy.rules.state import (
     round_key,
     subscription,
 )
+from mcpspy.rules.http import streams
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Id, Notification, Request, Result
 
@@ -33,118 +34,115 @@ _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage
 _SAME = 16  # answers to the same request that are remembered
 
 
-def learn(message: Message, state: State) -> None:
-    """Add a message to what is known."""
+def learn(event: Message | HttpUnit, history: History) -> None:
+    """Add a message, or what came over HTTP without one, to what is known."""
+    if event.http:
+        streams.learn(event, event.http, history)
+    if isinstance(event, Message):
+        _learn_message(event, history)
+
+
+def _learn_message(message: Message, history: History) -> None:
     body = message.body
     if message.frame.omitted:
-        _learn_undecoded(message, state)
+        _learn_undecoded(message, history)
     elif isinstance(body, Request):
-        _learn_request(message, body, state)
+        _learn_request(message, body, history)
     elif isinstance(body, Notification):
         known = _NOTIFICATIONS.get(body.method)
         if known:
-            known(message, state)
+            known(message, history)
     elif message.exchange:
-        _learn_answer(message, message.exchange, state)
+        _learn_answer(message, message.exchange, history)
         if isinstance(body, Result):
             answer = _ANSWERS.get(message.exchange.method)
             if answer:
-                answer(message, body.result, state)
+                answer(message, body.result, history)
             if member(body.result, "resultType") == "input_required":
-                _learn_round(message, body.result, state)
+                _learn_round(message, body.result, history)
 
 
-def _learn_undecoded(message: Message, state: State) -> None:
+def _learn_undecoded(message: Message, history: History) -> None:
     """Forget what a message that is too large to be decoded may have changed."""
     exchange, calls = message.exchange, isinstance(message.body, Request)
     if exchange and not calls:
-        _learn_answer(message, exchange, state)
-    state.progress_forgotten = state.progress_forgotten or calls  # it may have a token
+        _learn_answer(message, exchange, history)
+    history.progress_forgotten = history.progress_forgotten or calls  # it may have a token
     if not exchange or exchange.revision not in HANDSHAKE or exchange.method not in _LARGE:
-        state.lossy = message.session.partial = True
+        history.lossy = message.session.partial = True
 
 
-def _learn_answer(message: Message, exchange: Exchange, state: State) -> None:
-    state.answered = max(state.answered, message.t)
+def _learn_answer(message: Message, exchange: Exchange, history: History) -> None:
+    history.answered = max(history.answered, message.t)
     request = exchange.request
-    state.called.pop((request.n, request.part), None)
-    if state.progress:
-        _end_progress(message, state)
+    history.called.pop((request.n, request.part), None)
+    if history.progress:
+        _end_progress(message, history)
 
 
-def _learn_request(message: Message, body: Request, state: State) -> None:
+def _learn_request(message: Message, body: Request, history: History) -> None:
     meta = member(body.params, "_meta")
     token = member(meta, "progressToken")
     if token is not None:
         key = message.sender, Id.of(token)
-        before = state.progress.get(key)
+        before = history.progress.get(key)
         if before:
             before.before = None
         before = before if before and before.ended is None else None
-        keep(state.progress, key, Progress(message.n, before=before))
-        if len(state.progress) == REMEMBERED:
-            _forget_progress(state)
+        keep(history.progress, key, Progress(message.n, before=before))
+        if len(history.progress) == REMEMBERED:
+            _forget_progress(history)
     if body.method == "tools/call":
-        tool = state.listing.now(member(body.params, "name"), message.t)
+        tool = history.listing.now(member(body.params, "name"), message.t)
         if tool:
-            keep(state.called, (message.n, message.part), tool)
+            keep(history.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.sender == "client":
-        state.initialize = state.initialize or message.n
+        history.initialize = history.initialize or message.n
         found = member(body.params, "capabilities")
-        state.client = found if isinstance(found, dict) else {}
+        history.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
-        _learn_listen(message, body, state)
+        _learn_listen(message, body, history)
     elif body.method == "tools/list" and member(body.params, "cursor") is None:
-        state.listing.complete = False
-    if member(meta, "io.modelcontextprotocol/logLevel") is not None:
-        state.log_levels = True
+        history.listing.complete = False
 
 
-def _learn_listen(message: Message, body: Request, state: State) -> None:
+def _learn_listen(message: Message, body: Request, history: History) -> None:
     wanted = member(body.params, "notifications")
     asked = frozenset(name for name, value in wanted.items() if value) if isinstance(wanted, dict) else frozenset()
-    acknowledged = state.acknowledged.pop(body.id, False) is None
-    before = state.listens.get(body.id)
+    acknowledged = history.acknowledged.pop(body.id, False) is None
+    before = history.listens.get(body.id)
     if before and not before.ended:  # its notifications may still come, and have the same id
         asked |= before.asked
         acknowledged |= before.acknowledged
-    keep(state.listens, body.id, Listen(message.n, asked, acknowledged))
+    keep(history.listens, body.id, Listen(message.n, asked, acknowledged))
 
 
-def _end_listen(message: Message, result: Any, state: State) -> None:
+def _end_listen(message: Message, result: Any, history: History) -> None:
     request = message.exchange.request if message.exchange else message
-    listen = state.listens.get(request.body.id) if isinstance(request.body, Request) else None
+    listen = history.listens.get(request.body.id) if isinstance(request.body, Request) else None
     if listen and listen.request == request.n:
         listen.ended = True
 
 
-def _learn_initialize(message: Message, result: Any, state: State) -> None:
-    state.agreed = message.t
+def _learn_initialize(message: Message, result: Any, history: History) -> None:
+    history.agreed = message.t
     found = member(result, "capabilities")
-    state.server = found if isinstance(found, dict) else {}
+    history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_discover(message: Message, result: Any, state: State) -> None:
+def _learn_discover(message: Message, result: Any, history: History) -> None:
     versions = member(result, "supportedVersions")
-    state.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
+    history.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
-    state.server = found if isinstance(found, dict) else {}
+    history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_initialized(message: Message, state: State) -> None:
-    state.initialized = True
+def _learn_initialized(message: Message, history: History) -> None:
+    history.initialized = True
 
 
-def _learn_page(message: Message, result: Any, state: State) -> None:
-    cursor = member(result, "nextCursor")
-    if isinstance(cursor, str) and message.exchange:
-        keep(state.cursors.setdefault(message.exchange.method, {}), cursor, None)
-
-
-def _learn_tools(message: Message, result: Any, state: State) -> None:
-    _learn_page(message, result, state)
-    listing = state.listing
-    state.checked.clear()
+def _learn_tools(message: Message, result: Any, history: History) -> None:
+    listing = history.listing
     found = member(result, "tools")
     for tool in found if isinstance(found, list) else ():
         name = member(tool, "name")
@@ -162,24 +160,24 @@ def _learn_tools(message: Message, result: Any, state: State) -> None:
         listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
 
 
-def _forget_tools(message: Message, state: State) -> None:
-    state.listing.complete = False
-    state.listing.changed = message.n
+def _forget_tools(message: Message, history: History) -> None:
+    history.listing.complete = False
+    history.listing.changed = message.n
 
 
-def _forget_progress(state: State) -> None:
+def _forget_progress(history: History) -> None:
     """Make room for more, at the cost of those that have ended, where there are any."""
-    state.progress_forgotten = True
-    for old in sorted(state.progress, key=lambda key: state.progress[key].ended is None)[:_FORGOTTEN]:
-        del state.progress[old]
+    history.progress_forgotten = True
+    for old in sorted(history.progress, key=lambda key: history.progress[key].ended is None)[:_FORGOTTEN]:
+        del history.progress[old]
 
 
-def _end_progress(message: Message, state: State) -> None:
+def _end_progress(message: Message, history: History) -> None:
     assert message.exchange
     request = message.exchange.request
     token = member(request.body.value, "params", "_meta", "progressToken")
     if token is not None:
-        known = state.progress.get((request.sender, Id.of(token)))
+        known = history.progress.get((request.sender, Id.of(token)))
         if known and known.before and known.before.request == request.n:
             known = known.before
         if known and known.request == request.n:
@@ -187,54 +185,50 @@ def _end_progress(message: Message, state: State) -> None:
             known.task = member(message.body.value, "result", "task") is not None
 
 
-def _learn_progress(message: Message, state: State) -> None:
+def _learn_progress(message: Message, history: History) -> None:
     params = member(message.body.value, "params")
-    known = state.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
+    known = history.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
     value = member(params, "progress")
     if known and type(value) in (int, float) and is_about(message, known.request):
         known.last = value
 
 
-def _learn_cancel(message: Message, state: State) -> None:
+def _learn_cancel(message: Message, history: History) -> None:
     if message.cancels:
         token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
-        known = state.progress.get((message.sender, Id.of(token)))
+        known = history.progress.get((message.sender, Id.of(token)))
         if known:
             known.cancelled = True
 
 
-def _learn_acknowledgement(message: Message, state: State) -> None:
+def _learn_acknowledgement(message: Message, history: History) -> None:
     number = Id.of(subscription(message))
-    listen = state.listens.get(number)
+    listen = history.listens.get(number)
     if listen and not listen.ended:
         listen.acknowledged = True
     else:
-        keep(state.acknowledged, number, None)
+        keep(history.acknowledged, number, None)
 
 
-def _learn_round(message: Message, result: Any, state: State) -> None:
+def _learn_round(message: Message, result: Any, history: History) -> None:
     assert message.exchange
     asked = member(result, "inputRequests")
     keys = frozenset(asked) if isinstance(asked, dict) else frozenset()
     request = message.exchange.request
     key = round_key(request)
-    rounds = state.rounds.get(key) or deque(maxlen=_SAME)  # the same request may be in flight more than once
+    rounds = history.rounds.get(key) or deque(maxlen=_SAME)  # the same request may be in flight more than once
     number = request.body.id if isinstance(request.body, Request) else Id("absent", "")
     rounds.append(Round(message.n, message.t, number, mark(member(result, "requestState")), keys))
-    keep(state.rounds, key, rounds)
+    keep(history.rounds, key, rounds)
 
 
-_ANSWERS: dict[str, Callable[[Message, Any, State], None]] = {
+_ANSWERS: dict[str, Callable[[Message, Any, History], None]] = {
     "initialize": _learn_initialize,
     "server/discover": _learn_discover,
     "tools/list": _learn_tools,
-    "resources/list": _learn_page,
-    "resources/templates/list": _learn_page,
-    "prompts/list": _learn_page,
-    "tasks/list": _learn_page,
     "subscriptions/listen": _end_listen,
 }
-_NOTIFICATIONS: dict[str, Callable[[Message, State], None]] = {
+_NOTIFICATIONS: dict[str, Callable[[Message, History], None]] = {
     "notifications/initialized": _learn_initialized,
     "notifications/tools/list_changed": _forget_tools,
     "notifications/progress": _learn_progress,

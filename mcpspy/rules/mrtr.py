@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
+from mcpspy.rules.history import ASKED, History, Round, capabilities, mark, round_key
 from mcpspy.rules.lifecycle.capabilities import undeclared
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import ASKED, Round, State, capabilities, mark, round_key
+from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS
 from mcpspy.wire.jsonrpc import Request, Result
 
@@ -38,31 +38,30 @@ _MRTR = "basic/patterns/mrtr"
     """,
     on=(Request,),
 )
-def state_missing(message: Message, state: State) -> Iterator[Fault]:
-    """Retries without the state."""
+def state_missing(message: Message, history: History) -> Iterator[Fault | Later]:
+    """Retries without the history."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None or member(params, "requestState") is not None:
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _rounds(message, state)
+        rounds = _rounds(message, history)
         if rounds and all(known.state is not None for known in rounds):
             answer = rounds[-1].answer
             yield Fault(f"the retry lacks the requestState of #{answer}", "/params", (answer,))
 
-    state.ask_later(RULES["mrtr/state-missing"], message, question)
-    yield from ()
+    yield Later(question())
 
 
-def _rounds(message: Message, state: State) -> list[Round]:
+def _rounds(message: Message, history: History) -> list[Round]:
     """The answers that a retry may continue: those that its client had when it sent it."""
-    return [known for known in state.rounds.get(round_key(message), ()) if known.t <= message.t]
+    return [known for known in history.rounds.get(round_key(message), ()) if known.t <= message.t]
 
 
-def _continued(message: Message, state: State) -> list[Round]:
+def _continued(message: Message, history: History) -> list[Round]:
     """Of these, the answers that gave the state which the retry echoes."""
     echoed = mark(member(message.body.value, "params", "requestState"))
-    return [known for known in _rounds(message, state) if known.state == echoed]
+    return [known for known in _rounds(message, history) if known.state == echoed]
 
 
 @rule(
@@ -84,21 +83,20 @@ def _continued(message: Message, state: State) -> list[Round]:
     """,
     on=(Request,),
 )
-def state_changed(message: Message, state: State) -> Iterator[Fault]:
-    """Retries with another state."""
+def state_changed(message: Message, history: History) -> Iterator[Fault | Later]:
+    """Retries with another history."""
     echoed = member(message.body.value, "params", "requestState")
     if echoed is None:
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _rounds(message, state)
+        rounds = _rounds(message, history)
         if rounds and all(known.state != mark(echoed) for known in rounds):
             known = rounds[-1]
             what = "a requestState, and none was given by" if known.state is None else "another requestState than"
             yield Fault(f"the retry has {what} #{known.answer}", "/params/requestState", (known.answer,))
 
-    state.ask_later(RULES["mrtr/state-changed"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -120,7 +118,7 @@ def state_changed(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
+def unrequested_input(message: Message, history: History) -> Iterator[Fault | Later]:
     """Answers without a question, the first of a retry."""
     params = member(message.body.value, "params")
     given = member(params, "inputResponses")
@@ -128,15 +126,14 @@ def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _continued(message, state)
+        rounds = _continued(message, history)
         asked = {name for known in rounds for name in known.asked}
         name = next((name for name in given if name not in asked), None)
         if rounds and name is not None:
             answer = rounds[-1].answer
             yield Fault(f"#{answer} did not ask for {name[:60]!r}", "/params/inputResponses", (answer,))
 
-    state.ask_later(RULES["mrtr/unrequested-input"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -159,20 +156,19 @@ def unrequested_input(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def same_id(message: Message, state: State) -> Iterator[Fault]:
+def same_id(message: Message, history: History) -> Iterator[Fault | Later]:
     """Retries under the id of what they continue."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None and member(params, "requestState") is None:
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _continued(message, state)
+        rounds = _continued(message, history)
         if isinstance(message.body, Request) and rounds and all(known.id == message.body.id for known in rounds):
             answer = rounds[-1].answer
             yield Fault(f"the retry has the id of the request that #{answer} answered", "/id", (answer,))
 
-    state.ask_later(RULES["mrtr/same-id"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -194,12 +190,12 @@ def same_id(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call", "prompts/get", "resources/read"),
 )
-def undeclared_input(message: Message, state: State) -> Iterator[Fault]:
+def undeclared_input(message: Message, history: History) -> Iterator[Fault]:
     """What is asked of a client that cannot, each capability once a message."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
         return
-    declared, asked = capabilities("client", message, state), member(result, "inputRequests")
+    declared, asked = capabilities("client", message, history), member(result, "inputRequests")
     if declared is None or not isinstance(asked, dict):
         return
     told: set[str] = set()

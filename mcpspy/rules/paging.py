@@ -1,12 +1,15 @@
 """Rules about listings that come in pages, each of which gives the cursor of the next."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import State
-from mcpspy.wire.jsonrpc import Request
+from mcpspy.rules.history import History, keep
+from mcpspy.rules.rule import Check, Fault, Later, rule
+from mcpspy.wire.jsonrpc import Request, Result
+
+_LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list")
 
 
 @rule(
@@ -25,17 +28,33 @@ from mcpspy.wire.jsonrpc import Request
         > 3 tools/list {"cursor":"page-2"}
     """,
     on=(Request,),
-    methods=("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list"),
+    methods=_LISTS,
 )
-def unknown_cursor(message: Message, state: State) -> Iterator[Fault]:
+class UnknownCursor(Check):
     """Cursors that nobody issued; asked again later, when the page may have been recorded."""
-    method, cursor = member(message.body.value, "method"), member(message.body.value, "params", "cursor")
-    if not isinstance(cursor, str) or state.lossy or cursor in state.cursors.get(method, ()):
-        return
 
-    def question() -> Iterator[Fault]:
-        if cursor not in state.cursors.get(method, ()):
+    learns_from: ClassVar = {Result: _LISTS}
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._issued: dict[str, dict[str, None]] = {}
+        """By method: the cursors that the server has issued."""
+
+    def learn(self, message: Message) -> None:
+        """Keep the cursor that a page gives."""
+        cursor = member(message.body.value, "result", "nextCursor")
+        if isinstance(cursor, str) and message.exchange:
+            keep(self._issued.setdefault(message.exchange.method, {}), cursor, None)
+
+    def check(self, message: Message) -> Iterator[Fault | Later]:
+        """Look for the cursor that a request has."""
+        method, cursor = member(message.body.value, "method"), member(message.body.value, "params", "cursor")
+        if isinstance(cursor, str) and not self.history.lossy and not self._knows(method, cursor):
+            yield Later(self._later(method, cursor))
+
+    def _later(self, method: str, cursor: str) -> Iterator[Fault]:
+        if not self._knows(method, cursor):
             yield Fault(f"no page of {method} has issued this cursor", "/params/cursor")
 
-    state.ask_later(RULES["paging/unknown-cursor"], message, question)
-    yield from ()
+    def _knows(self, method: str, cursor: str) -> bool:
+        return cursor in self._issued.get(method, ())

@@ -9,8 +9,8 @@ from itertools import product
 
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import State, other
+from mcpspy.rules.history import History, other
+from mcpspy.rules.rule import Check, Fault, Later, rule
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
@@ -37,9 +37,9 @@ _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that
     """,
     on=(Result, Error),
 )
-def orphan_response(message: Message, state: State) -> Iterator[Fault]:
+def orphan_response(message: Message, history: History) -> Iterator[Fault]:
     """Responses to nothing at all."""
-    if _unpaired(message, state) and not _why_unpaired(message):
+    if _unpaired(message, history) and not _why_unpaired(message):
         yield Fault(f"no request has the id {_id_text(message)}", "/id")
 
 
@@ -64,9 +64,9 @@ def orphan_response(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def duplicate_response(message: Message, state: State) -> Iterator[Fault]:
+def duplicate_response(message: Message, history: History) -> Iterator[Fault]:
     """Second answers."""
-    if _unpaired(message, state) and _why_unpaired(message) == "duplicate":
+    if _unpaired(message, history) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
         yield Fault(f"the request #{related[0]} was answered by #{related[1]}", "/id", related)
 
@@ -90,9 +90,9 @@ def duplicate_response(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def id_loose_match(message: Message, state: State) -> Iterator[Fault]:
+def id_loose_match(message: Message, history: History) -> Iterator[Fault]:
     """Ids of another type, or of other digits."""
-    if _unpaired(message, state) and _why_unpaired(message) == "loose":
+    if _unpaired(message, history) and _why_unpaired(message) == "loose":
         exchange = next(_loose_matches(message))
         asked = getattr(exchange.request.body, "id", "")
         yield Fault(f"the id {_id_text(message)} is not {asked}, which #{exchange.request.n} asked with", "/id",
@@ -117,16 +117,16 @@ def id_loose_match(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def response_by_wrong_side(message: Message, state: State) -> Iterator[Fault]:
+def response_by_wrong_side(message: Message, history: History) -> Iterator[Fault]:
     """Responses by who asked."""
-    if _unpaired(message, state) and _why_unpaired(message) == "side":
+    if _unpaired(message, history) and _why_unpaired(message) == "side":
         yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
 
 
-def _unpaired(message: Message, state: State) -> bool:
+def _unpaired(message: Message, history: History) -> bool:
     if message.http and is_resumed(message.http):
         return False  # what is sent again may have been recorded when it was sent first
-    return message.exchange is None and not state.lossy and _id(message).kind not in ("null", "absent")
+    return message.exchange is None and not history.lossy and _id(message).kind not in ("null", "absent")
 
 
 def _why_unpaired(message: Message) -> str:
@@ -174,7 +174,7 @@ def _loosely(number: Id) -> str:
     """,
     on=(Request,),
 )
-def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
+def id_in_flight(message: Message, history: History) -> Iterator[Fault | Later]:
     """Ids that are taken; an answer that is recorded a moment too late makes them free."""
     pending = message.session.pending.get((message.sender, _id(message)), ())
     if len(pending) < 2:
@@ -192,8 +192,7 @@ def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
         yield Fault(f"the id {_id_text(message)} is that of #{number}, which {why}", "/id", (number,),
                     severity="warning" if given_up else None)  # fmt: skip
 
-    state.ask_later(RULES["pairing/id-in-flight"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -216,18 +215,21 @@ def id_in_flight(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(),
 )
-def unanswered(message: Message, state: State) -> Iterator[Fault]:
-    """Asked of each request that is left at the end (by `mcpspy.rules.judge`)."""
-    exchange = message.exchange
-    if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
-        return
-    if exchange.cancelled:
-        yield Fault(f"{exchange.method} was cancelled and not answered", severity="info", blame=other(message.sender))
-    elif message.session.last_answered < message.n or state.answered - message.t < _PATIENCE:
-        yield Fault(f"{exchange.method} was not answered when the stream ended", severity="info",
-                    blame=other(message.sender))  # fmt: skip
-    else:
-        yield Fault(f"{exchange.method} was not answered, later requests were", blame=other(message.sender))
+class Unanswered(Check):
+    """Requests that are left at the end."""
+
+    def end(self, request: Message) -> Iterator[Fault]:
+        """What the missing answer means."""
+        exchange = request.exchange
+        if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
+            return
+        blame, method = other(request.sender), exchange.method
+        if exchange.cancelled:
+            yield Fault(f"{method} was cancelled and not answered", severity="info", blame=blame)
+        elif request.session.last_answered < request.n or self.history.answered - request.t < _PATIENCE:
+            yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
+        else:
+            yield Fault(f"{method} was not answered, later requests were", blame=blame)
 
 
 @rule(
@@ -249,7 +251,7 @@ def unanswered(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def late_after_cancel(message: Message, state: State) -> Iterator[Fault]:
+def late_after_cancel(message: Message, history: History) -> Iterator[Fault]:
     """Answers that nobody waits for."""
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n

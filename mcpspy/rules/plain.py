@@ -1,23 +1,24 @@
 """Which messages are plain: those in which the rules about one aspect of a message have nothing to find.
 
 The theory. A hundred rules could look at every message, and nearly every message is beyond reproach. So each aspect
-has one quick test, and a message that passes it is not shown to the rules about that aspect. The test may send a
-message the long way for nothing; it must never keep one from it that a rule would find something in.
+has one quick test (`ASPECTS`), and a message that passes it is not shown to the rules about that aspect. The test may
+send a message the long way for nothing; it must never keep one from it that a rule would find something in.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from mcpspy.conversation.model import Message
+from mcpspy.rules.history import History
 from mcpspy.rules.jsonrpc import LONG_NUMBER
+from mcpspy.rules.rule import Aspect
 from mcpspy.rules.schema import fits
 from mcpspy.rules.security import ESCAPED
-from mcpspy.rules.state import State
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.spec.methods import methods
-from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 _LARGE = 1 << 20  # bytes
@@ -26,7 +27,7 @@ _CALLS = (Request, Notification)
 _RESPONSES = (Result, Error)
 
 
-def in_bytes(message: Message) -> bool:
+def in_bytes(message: Message, history: History) -> bool:
     """One object of ASCII text, not large, whole, with nothing in it that a rule looks for."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
@@ -54,12 +55,12 @@ def _is_ascii(value: Any) -> bool:
         return False
 
 
-def in_shape(message: Message) -> bool:
+def in_shape(message: Message, history: History) -> bool:
     """Exactly what its definition says."""
     return not isinstance(message.body, Invalid) and fits(message)
 
 
-def in_meta(message: Message) -> bool:
+def in_meta(message: Message, history: History) -> bool:
     """No `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions."""
     body = message.body
     if isinstance(body, _CALLS):
@@ -68,24 +69,39 @@ def in_meta(message: Message) -> bool:
     return message.exchange is None or message.exchange.method != "initialize"
 
 
-def in_pairing(message: Message) -> bool:
+def in_pairing(message: Message, history: History) -> bool:
     """No response, or one to a request that waits for it."""
     if not isinstance(message.body, _RESPONSES):
         return True
     return message.exchange is not None and not message.exchange.cancelled
 
 
-def in_handshake(state: State) -> bool:
+def in_handshake(message: Message, history: History) -> bool:
     """The session has begun in order."""
-    return state.initialized and state.agreed is not None and not state.early
+    return history.initialized and history.agreed is not None
 
 
-def in_http(message: Message) -> bool:
+def in_http(message: Message, history: History) -> bool:
     """It came over something else."""
     return message.http is None
 
 
-def in_direction(revision: Revision | None, method: str | None, sender: str) -> bool:
-    """A method that its sender may send."""
-    known = methods(revision).get(method) if revision and method else None
-    return known is not None and sender in known.senders
+def in_direction(message: Message, history: History) -> bool:
+    """No call, or one whose method its sender may send."""
+    body = message.body
+    if not isinstance(body, _CALLS):
+        return True
+    known = methods(message.revision).get(body.method) if message.revision else None
+    return known is not None and message.sender in known.senders
+
+
+ASPECTS: dict[Aspect, Callable[[Message, History], bool]] = {
+    "bytes": in_bytes,
+    "shape": in_shape,
+    "meta": in_meta,
+    "pairing": in_pairing,
+    "handshake": in_handshake,
+    "http": in_http,
+    "direction": in_direction,
+}
+"""By aspect: whether a message is plain in it."""

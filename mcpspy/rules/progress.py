@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import member
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import Progress, State, is_about, is_in_answer, other
+from mcpspy.rules.history import History, Progress, is_about, is_in_answer, other
+from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.wire.jsonrpc import Id, Notification, Request
 
 _PROGRESS = "basic/utilities/progress"
@@ -33,19 +33,18 @@ _PROGRESS = "basic/utilities/progress"
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def unknown_token(message: Message, state: State) -> Iterator[Fault]:
+def unknown_token(message: Message, history: History) -> Iterator[Fault | Later]:
     """Tokens that no request has; asked again later, when the request may have been recorded."""
     token = member(message.body.value, "params", "progressToken")
     key = (other(message.sender), Id.of(token))
-    if key in state.progress or state.lossy or state.progress_forgotten or token is None:
+    if key in history.progress or history.lossy or history.progress_forgotten or token is None:
         return
 
     def question() -> Iterator[Fault]:
-        if key not in state.progress and not state.progress_forgotten:
+        if key not in history.progress and not history.progress_forgotten:
             yield Fault(f"no request gave the progress token {str(Id.of(token))[:60]}", "/params/progressToken")
 
-    state.ask_later(RULES["progress/unknown-token"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -67,11 +66,11 @@ def unknown_token(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def token_reused(message: Message, state: State) -> Iterator[Fault]:
+def token_reused(message: Message, history: History) -> Iterator[Fault | Later]:
     """Tokens that are taken; an answer that is recorded a moment too late makes them free."""
     token = member(message.body.value, "params", "_meta", "progressToken")
-    known = state.progress.get((message.sender, Id.of(token))) if token is not None else None
-    if known is None or known.ended is not None or known.cancelled or state.lossy:
+    known = history.progress.get((message.sender, Id.of(token))) if token is not None else None
+    if known is None or known.ended is not None or known.cancelled or history.lossy:
         return
 
     def question() -> Iterator[Fault]:
@@ -79,8 +78,7 @@ def token_reused(message: Message, state: State) -> Iterator[Fault]:
             yield Fault(f"the progress token is that of #{known.request}", "/params/_meta/progressToken",
                         (known.request,))  # fmt: skip
 
-    state.ask_later(RULES["progress/token-reused"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -103,20 +101,20 @@ def token_reused(message: Message, state: State) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def not_increasing(message: Message, state: State) -> Iterator[Fault]:
+def not_increasing(message: Message, history: History) -> Iterator[Fault]:
     """Reports that say no more than the one before."""
     value = member(message.body.value, "params", "progress")
-    known = _reported_on(message, state)
+    known = _reported_on(message, history)
     if known is None or (known.before and known.before.ended is None):
         return  # it may be a report on the other request with this token
     if known.last is not None and type(value) in (int, float) and value <= known.last:
         yield Fault(f"the progress is {value}, and was {known.last} before", "/params/progress")
 
 
-def _reported_on(message: Message, state: State) -> Progress | None:
+def _reported_on(message: Message, history: History) -> Progress | None:
     """The request that a report is about, None where that is uncertain."""
     token = member(message.body.value, "params", "progressToken")
-    known = state.progress.get((other(message.sender), Id.of(token)))
+    known = history.progress.get((other(message.sender), Id.of(token)))
     return known if known and is_about(message, known.request) else None
 
 
@@ -140,9 +138,9 @@ def _reported_on(message: Message, state: State) -> Progress | None:
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def after_completion(message: Message, state: State) -> Iterator[Fault]:
+def after_completion(message: Message, history: History) -> Iterator[Fault]:
     """Reports on what is over; a cancelled request may still be reported on, and a task goes on after its answer."""
-    known = _reported_on(message, state)
+    known = _reported_on(message, history)
     if known is None or known.ended is None or known.cancelled or known.task:
         return
     crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be the faster

@@ -1,29 +1,27 @@
 """What a rule is, and what it finds.
 
-A rule is a row of a table with a function beside it. The function takes a message (or over HTTP a remark: a head or an
-SSE event without one) and what is known of its session before that, and yields a `Fault` for each thing that is wrong;
-the table says how bad that is and where the specification says so. Nothing here ever raises on account of a message:
-peers send anything.
+A rule is a row of a table with a check beside it. Most checks are functions: they take a message (or over HTTP a
+remark: a head or an SSE event without one) and the history of its session, and yield a `Fault` for each thing that is
+wrong, or `Later` for what only the next second can tell. A check that remembers something of its own is a class
+(`Check`). The table says how bad a fault is and where the specification says so.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.json_values import nearest
+from mcpspy.rules.history import History, Memory
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
-
-if TYPE_CHECKING:
-    from mcpspy.rules.state import State
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
-"""What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.rules.judge`).
+"""What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.rules.plain`).
 
 - bytes: the frame holds something unusual, whatever it means;
 - shape: the message is not exactly what its definition says;
@@ -115,7 +113,34 @@ class Fault:
     """Where it is less than the rule's."""
 
 
-Check = Callable[[Any, "State"], Iterator[Fault]]
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What a check yields where only what is recorded next can tell: `HOLD` after the message, or at the end."""
+
+    faults: Iterator[Fault]
+    """Looked for then: a generator that nobody has begun yet."""
+
+
+class Check(Memory):
+    """A check with a memory: one object for each session that it has looked at."""
+
+    learns_from: ClassVar[dict[type, tuple[str, ...]]] = {}
+    """The kinds of messages that `learn` gets, and of each the methods (of a response: its request's); none for all."""
+
+    def learn(self, message: Any) -> None:
+        """Take a message after it was judged."""
+        raise NotImplementedError
+
+    def check(self, message: Any) -> Iterator[Fault | Later]:
+        """Look at the next message or remark, of a kind that the rule looks at."""
+        raise NotImplementedError
+
+    def end(self, request: Message) -> Iterator[Fault]:  # noqa: ARG002 (most have nothing to find here)
+        """Look at a request that has no answer when the capture ends."""
+        return iter(())
+
+
+Function = Callable[[Any, History], Iterator[Fault | Later]]
 """Takes a message, or a remark, of a kind that the rule looks at."""
 
 
@@ -140,7 +165,30 @@ class Rule:
     """The methods that it looks at (of a response: its request's); none for all."""
     revisions: Lifetime
     """Those that it holds in: a trait, or a lifetime of its own."""
-    check: Check
+    check: Function | type[Check]
+    former: tuple[str, ...]
+    """The ids that it had before."""
+
+    def ask(self, message: Message | HttpUnit, history: History) -> Iterator[Fault | Later]:
+        """What the check finds."""
+        if isinstance(self.check, type):
+            return history.of(self.check).check(message)
+        return self.check(message, history)
+
+    def learns_from(self, kind: type, method: str | None) -> bool:
+        """Whether the check learns from messages of a kind."""
+        methods = getattr(self.check, "learns_from", {}).get(kind)
+        return methods is not None and (not methods or method in methods)
+
+    def learn(self, message: Message | HttpUnit, history: History) -> None:
+        """Let the check learn from a message."""
+        if isinstance(self.check, type):
+            history.of(self.check).learn(message)
+
+    def end(self, request: Message, history: History) -> Iterator[Fault]:
+        """What the check finds about a request that has no answer at the end."""
+        if isinstance(self.check, type):
+            yield from history.of(self.check).end(request)
 
     @property
     def summary(self) -> str:
@@ -181,6 +229,15 @@ class Rule:
 
 RULES: dict[str, Rule] = {}
 """The table, by id; filled by the modules of this package as they are imported."""
+FORMER: dict[str, str] = {}
+"""By an id that a rule had before: the one that it has now."""
+
+_Entered = TypeVar("_Entered", bound=Function | type[Check])
+
+
+def current(name: str) -> str:
+    """The id that the rule with an id, perhaps a former one, has now."""
+    return FORMER.get(name, name)
 
 
 def rule(
@@ -195,12 +252,14 @@ def rule(
     on: tuple[type, ...] = EVERY,
     methods: tuple[str, ...] = (),
     revisions: Lifetime = tuple(Revision),
-) -> Callable[[Check], Check]:
-    """Enter a function into the table."""
+    former: tuple[str, ...] = (),
+) -> Callable[[_Entered], _Entered]:
+    """Enter a function, or a class with a memory, into the table."""
 
-    def enter(check: Check) -> Check:
+    def enter(check: _Entered) -> _Entered:
         texts = (" ".join(explanation.split()), spec, fails, passes)
-        RULES[id] = Rule(id, severity, *texts, about, on, methods, revisions, check)
+        RULES[id] = Rule(id, severity, *texts, about, on, methods, revisions, check, former)
+        FORMER.update(dict.fromkeys(former, id))
         return check
 
     return enter

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.conversation.model import Message
+from mcpspy.rules.history import History, becomes_round, dialect, missing_meta
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.rules.state import State, becomes_round, dialect, missing_meta
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
@@ -80,7 +80,7 @@ def fits(message: Message) -> bool:
     """,
     on=_MESSAGES,
 )
-def invalid(message: Message, state: State) -> Iterator[Fault]:
+def invalid(message: Message, history: History) -> Iterator[Fault]:
     """Messages that the definition refuses."""
     found = subject(message)
     if found and message.revision and not verdict(message.revision, found[0], found[1]):
@@ -107,12 +107,12 @@ def invalid(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request, Notification),
 )
-def unknown_method(message: Message, state: State) -> Iterator[Fault]:
+def unknown_method(message: Message, history: History) -> Iterator[Fault]:
     """Methods that do not exist."""
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
         return
-    if dialect(message, state).has_method(body.method):
+    if dialect(message, history).has_method(body.method):
         return
     known = [name for revision in Revision for name in methods(revision)]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
@@ -136,13 +136,13 @@ def unknown_method(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request, Notification),
 )
-def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
+def method_not_in_revision(message: Message, history: History) -> Iterator[Fault]:
     """Methods of other revisions."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
     having = revisions_with_method(body.method)
-    if not having or dialect(message, state).has_method(body.method):
+    if not having or dialect(message, history).has_method(body.method):
         return
     if not becomes_round(message):  # `lifecycle/wrong-direction` says that
         yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
@@ -166,7 +166,7 @@ def method_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def member_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
+def member_not_in_revision(message: Message, history: History) -> Iterator[Fault]:
     """Members of other revisions, each name once a message."""
     found = subject(message)
     if found is None or message.revision is None:
@@ -194,13 +194,13 @@ def member_not_in_revision(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def deprecated(message: Message, state: State) -> Iterator[Fault]:
+def deprecated(message: Message, history: History) -> Iterator[Fault]:
     """What is on its way out, once a session and name."""
     found = subject(message)
     if found is None or message.revision is None:
         return
     for part in outdated(message.revision, found[0], found[1]):
-        if state.once(f"deprecated {part.name}"):
+        if history.once(f"deprecated {part.name}"):
             yield Fault(f"{part.name[:60]} is deprecated in {message.revision.value}", found[2] + part.pointer)
 
 
@@ -221,7 +221,7 @@ def deprecated(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def format_(message: Message, state: State) -> Iterator[Fault]:
+def format_(message: Message, history: History) -> Iterator[Fault]:
     """Strings in a form that they should not have."""
     found = subject(message)
     if found and message.revision:

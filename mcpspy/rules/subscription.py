@@ -8,8 +8,8 @@ clients with equal ids are told apart.
 from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import Listen, State, is_about, subscription
+from mcpspy.rules.history import History, Listen, is_about, subscription
+from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import SUBSCRIPTIONS
 from mcpspy.wire.jsonrpc import Id, Notification
 
@@ -43,21 +43,21 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     """,
     on=(Notification,),
 )
-def unacknowledged(message: Message, state: State) -> Iterator[Fault]:
+def unacknowledged(message: Message, history: History) -> Iterator[Fault]:
     """Events of a subscription that has not begun."""
-    if not state.listens or not isinstance(message.body, Notification):
+    if not history.listens or not isinstance(message.body, Notification):
         return
     if message.body.method in ("notifications/subscriptions/acknowledged", "notifications/cancelled"):
         return
-    listen = _listen(message, state)
+    listen = _listen(message, history)
     if listen and not listen.acknowledged:
         yield Fault(f"the subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
 
 
-def _listen(message: Message, state: State) -> Listen | None:
+def _listen(message: Message, history: History) -> Listen | None:
     """The subscription in flight that a notification belongs to, None where that is uncertain."""
-    listen = state.listens.get(Id.of(subscription(message)))
-    if listen is None or listen.ended or (state.lossy and not message.http):
+    listen = history.listens.get(Id.of(subscription(message)))
+    if listen is None or listen.ended or (history.lossy and not message.http):
         return None
     return listen if is_about(message, listen.request) else None
 
@@ -85,14 +85,14 @@ def _listen(message: Message, state: State) -> Listen | None:
     on=(Notification,),
     methods=(*_FILTERS, *_IN_OTHER_STREAMS),
 )
-def unrequested(message: Message, state: State) -> Iterator[Fault]:
+def unrequested(message: Message, history: History) -> Iterator[Fault]:
     """Notifications that nobody asked for there; which resource it is about is not looked at: it may be a part of one.
 
     Where the request is not recorded yet nothing is said.
     """
     if not isinstance(message.body, Notification):
         return
-    method, listen = message.body.method, _listen(message, state)
+    method, listen = message.body.method, _listen(message, history)
     if listen and _FILTERS.get(method) not in listen.asked:
         yield Fault(f"the subscription #{listen.request} does not ask for {method}", "/method", (listen.request,))
 
@@ -117,9 +117,9 @@ def unrequested(message: Message, state: State) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/subscriptions/acknowledged", *_FILTERS),
 )
-def missing_id(message: Message, state: State) -> Iterator[Fault]:
+def missing_id(message: Message, history: History) -> Iterator[Fault]:
     """Changes without a subscription; on stdio only where no session of another era can have been missed."""
-    if subscription(message) is None and (message.http or not state.lossy) and message.sender == "server":
+    if subscription(message) is None and (message.http or not history.lossy) and message.sender == "server":
         yield Fault("the notification does not name its subscription", "/params")
 
 
@@ -142,15 +142,14 @@ def missing_id(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Notification,),
 )
-def unknown_subscription(message: Message, state: State) -> Iterator[Fault]:
+def unknown_subscription(message: Message, history: History) -> Iterator[Fault | Later]:
     """Ids of no subscription; asked again later, when the request may have been recorded."""
     found = subscription(message)
-    if found is None or state.lossy or Id.of(found) in state.listens:
+    if found is None or history.lossy or Id.of(found) in history.listens:
         return
 
     def question() -> Iterator[Fault]:
-        if Id.of(found) not in state.listens:
+        if Id.of(found) not in history.listens:
             yield Fault(f"no subscription has the id {str(Id.of(found))[:60]}", "/params/_meta")
 
-    state.ask_later(RULES["subscription/unknown-id"], message, question)
-    yield from ()
+    yield Later(question())

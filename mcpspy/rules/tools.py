@@ -9,8 +9,8 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
+from mcpspy.rules.history import History, Memory, Tool, annotated
 from mcpspy.rules.rule import Fault, rule
-from mcpspy.rules.state import State, Tool, annotated
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import DEFAULT_DIALECT, OUTPUT_SCHEMAS, Revision, since
 from mcpspy.wire.jsonrpc import Request, Result
@@ -36,11 +36,11 @@ _LISTED = """
     on=(Request,),
     methods=("tools/call",),
 )
-def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
+def unknown_tool(message: Message, history: History) -> Iterator[Fault]:
     """Calls of what is not listed; only after a complete listing."""
     name = message.exchange.name if message.exchange else None
-    listing = state.listing
-    known = listing.complete and listing.t <= message.t and not state.lossy
+    listing = history.listing
+    known = listing.complete and listing.t <= message.t and not history.lossy
     if name is not None and known and name not in listing.tools:
         yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
 
@@ -56,13 +56,13 @@ def unknown_tool(message: Message, state: State) -> Iterator[Fault]:
     on=(Request,),
     methods=("tools/call",),
 )
-def arguments(message: Message, state: State) -> Iterator[Fault]:
+def arguments(message: Message, history: History) -> Iterator[Fault]:
     """Arguments that the tool did not ask for."""
-    tool = state.listing.now(message.exchange.name if message.exchange else None, message.t)
+    tool = history.listing.now(message.exchange.name if message.exchange else None, message.t)
     given = member(message.body.value, "params").get("arguments", {}) if tool else None
     if tool is None or not isinstance(given, dict):
         return  # what is no object is a matter of the message's shape
-    found = _judge(tool, "inputSchema", given, state)
+    found = _judge(tool, "inputSchema", given, history)
     if found and found.outcome is Outcome.INVALID:
         why = found.message or "the arguments are refused"
         sentence = f"{tool.definition['name'][:60]} was listed with another inputSchema: {why}"
@@ -82,14 +82,14 @@ def arguments(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_content(message: Message, state: State) -> Iterator[Fault]:
+def structured_content(message: Message, history: History) -> Iterator[Fault]:
     """Results that the tool did not promise."""
-    tool = _called(message, state)
+    tool = _called(message, history)
     if tool is None or "outputSchema" not in tool.definition:
         return
     result = member(message.body.value, "result")
     if isinstance(result, dict) and "structuredContent" in result:
-        found = _judge(tool, "outputSchema", result["structuredContent"], state)
+        found = _judge(tool, "outputSchema", result["structuredContent"], history)
         if found and found.outcome is Outcome.INVALID:
             sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
             yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
@@ -107,9 +107,9 @@ def structured_content(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_missing(message: Message, state: State) -> Iterator[Fault]:
+def structured_missing(message: Message, history: History) -> Iterator[Fault]:
     """Results without what the tool promised."""
-    tool = _called(message, state)
+    tool = _called(message, history)
     if tool is None or "outputSchema" not in tool.definition:
         return
     result = member(message.body.value, "result")
@@ -120,20 +120,20 @@ def structured_missing(message: Message, state: State) -> Iterator[Fault]:
                     (tool.listed,))  # fmt: skip
 
 
-def _called(message: Message, state: State) -> Tool | None:
+def _called(message: Message, history: History) -> Tool | None:
     """The tool that a result comes from, as it was when it was called."""
     request = message.exchange.request if message.exchange else message
-    return state.called.get((request.n, request.part))
+    return history.called.get((request.n, request.part))
 
 
-def _judge(tool: Tool, which: str, value: Any, state: State) -> Judgement | None:
+def _judge(tool: Tool, which: str, value: Any, history: History) -> Judgement | None:
     """What a schema of a tool says; None where there is no schema."""
     schema = tool.definition.get(which)
     if not isinstance(schema, dict):
         return None
     known = tool.schemas.get(which)
     if known is None:
-        known = tool.schemas[which] = Foreign(schema, state.budget)
+        known = tool.schemas[which] = Foreign(schema, history.budget)
     return known.judge(value)
 
 
@@ -144,31 +144,43 @@ def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
             yield place, tool
 
 
-def _schemas(message: Message, state: State) -> Iterator[tuple[str, str, Judgement]]:
+def _schemas(message: Message, history: History) -> Iterator[tuple[str, str, Judgement]]:
     """The schemas of a listing that are new: pointer, the tool's name, and what checking them gave."""
     for place, tool in _listed(message):
         name = tool.get("name") if isinstance(tool.get("name"), str) else ""
-        known = state.listing.tools.get(str(name))
+        known = history.listing.tools.get(str(name))
         if known and known.definition == tool:
             continue  # said when it was listed first
+        checked = history.of(CheckedSchemas)
         for which in ("inputSchema", "outputSchema"):
             if isinstance(tool.get(which), dict):
-                yield f"/result/tools/{place}/{which}", str(name)[:60], _checked(tool[which], message, state)
+                yield f"/result/tools/{place}/{which}", str(name)[:60], checked.of(tool[which], message)
 
 
-def _checked(schema: dict[str, Any], message: Message, state: State) -> Judgement:
-    """Several rules ask for the same schema: each is checked once."""
-    known = state.checked.get(id(schema))
-    if known is None or known[0] is not schema:
-        known = state.checked[id(schema)] = (schema, _check(schema, message, state))
-    return known[1]
+class CheckedSchemas(Memory):
+    """What checking the schemas of the latest listing gave: several rules ask for each."""
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._listing = (0, 0)
+        self._checked: dict[int, tuple[Any, Judgement]] = {}
+
+    def of(self, schema: dict[str, Any], message: Message) -> Judgement:
+        """What its dialect says of a schema in a listing."""
+        if self._listing != (message.n, message.part):
+            self._listing = message.n, message.part
+            self._checked.clear()
+        known = self._checked.get(id(schema))
+        if known is None or known[0] is not schema:
+            known = self._checked[id(schema)] = (schema, _check(schema, message, self.history))
+        return known[1]
 
 
-def _check(schema: dict[str, Any], message: Message, state: State) -> Judgement:
+def _check(schema: dict[str, Any], message: Message, history: History) -> Judgement:
     """What its dialect says of a schema; before there was a default, any dialect may be meant."""
-    found = Foreign(schema, state.budget).check()
+    found = Foreign(schema, history.budget).check()
     if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
-        others = (Foreign(schema | {"$schema": dialect}, state.budget).check() for dialect in DIALECTS)
+        others = (Foreign(schema | {"$schema": dialect}, history.budget).check() for dialect in DIALECTS)
         return next((other for other in others if other.outcome is not Outcome.NO_SCHEMA), found)
     return found
 
@@ -192,7 +204,7 @@ def _check(schema: dict[str, Any], message: Message, state: State) -> Judgement:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
+def schema_not_object(message: Message, history: History) -> Iterator[Fault]:
     """Schemas of something else, or none."""
     for place, tool in _listed(message):
         schema = tool.get("inputSchema")
@@ -220,9 +232,9 @@ def schema_not_object(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
+def schema_invalid(message: Message, history: History) -> Iterator[Fault]:
     """Schemas that nobody can use."""
-    for where, name, found in _schemas(message, state):
+    for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED):
             what = where.rpartition("/")[2]
             yield Fault(f"the {what} of {name} cannot be used: {found.message}", where + found.pointer)
@@ -247,9 +259,9 @@ def schema_invalid(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_dialect(message: Message, state: State) -> Iterator[Fault]:
+def schema_dialect(message: Message, history: History) -> Iterator[Fault]:
     """Dialects that are unknown."""
-    for where, name, found in _schemas(message, state):
+    for where, name, found in _schemas(message, history):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
             yield Fault(f"{name} has a schema of the unknown dialect {found.message}", f"{where}/$schema")
 
@@ -273,9 +285,9 @@ def schema_dialect(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_too_costly(message: Message, state: State) -> Iterator[Fault]:
+def schema_too_costly(message: Message, history: History) -> Iterator[Fault]:
     """Schemas that are beyond our bounds."""
-    for where, name, found in _schemas(message, state):
+    for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
             yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", where)
         elif found.outcome is Outcome.NOT_JUDGED:
@@ -302,7 +314,7 @@ def schema_too_costly(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def duplicate_name(message: Message, state: State) -> Iterator[Fault]:
+def duplicate_name(message: Message, history: History) -> Iterator[Fault]:
     """Names that stand twice in a page."""
     seen: dict[str, int] = {}
     for place, tool in _listed(message):
@@ -323,14 +335,14 @@ def duplicate_name(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def definition_changed(message: Message, state: State) -> Iterator[Fault]:
+def definition_changed(message: Message, history: History) -> Iterator[Fault]:
     """Tools that are no longer what they were."""
     for place, tool in _listed(message):
         name = tool.get("name")
-        known = state.listing.tools.get(name) if isinstance(name, str) else None
+        known = history.listing.tools.get(name) if isinstance(name, str) else None
         if known and known.definition != tool:
             members = sorted(key for key in {*known.definition, *tool} if known.definition.get(key) != tool.get(key))
-            announced = "" if state.listing.changed else ", and nothing has announced it"
+            announced = "" if history.listing.changed else ", and nothing has announced it"
             sentence = f"{str(name)[:60]} has another {', '.join(members)[:100]} than before{announced}"
             yield Fault(sentence, f"/result/tools/{place}", (known.listed,))
 
@@ -356,7 +368,7 @@ def definition_changed(message: Message, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def header_annotation(message: Message, state: State) -> Iterator[Fault]:
+def header_annotation(message: Message, history: History) -> Iterator[Fault]:
     """Annotations that no header can be made of."""
     for place, tool in _listed(message):
         seen: set[str] = set()

@@ -10,6 +10,7 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.report.findings import FORMATS, FindingsFormat
+from mcpspy.rules import FORMER
 from tests import limits
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, finish, record
@@ -264,3 +265,9 @@ def test_a_report_never_takes_the_place_of_what_it_is_about(check, tmp_path):
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert f"--output {output} is the file " in err
     assert (Path(path).read_bytes(), accepted.read_bytes()) == before
+
+
+def test_a_rule_is_ignored_by_the_id_that_it_had_before(tmp_path, check, monkeypatch):
+    monkeypatch.setitem(FORMER, "old/args", "tools/arguments")
+    path, rest = faulty(tmp_path / "a"), ("--ignore", "schema/invalid")
+    assert check(path, "--ignore", "old/*", *rest) == check(path, "--ignore", "tools/arguments", *rest)

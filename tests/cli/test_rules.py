@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcpspy import cli
-from mcpspy.rules import RULES
+from mcpspy.rules import FORMER, RULES
 
 
 @pytest.fixture
@@ -35,3 +35,8 @@ def test_a_wrong_name_answers_with_the_nearest(rules):
     status, out, err = rules("tools/argument")
     assert (status, out) == (2, "")
     assert "there is no rule 'tools/argument'; the nearest: tools/arguments" in err
+
+
+def test_a_rule_is_explained_by_the_id_that_it_had_before(rules, monkeypatch):
+    monkeypatch.setitem(FORMER, "tools/args", "tools/arguments")
+    assert rules("tools/args") == rules("tools/arguments")

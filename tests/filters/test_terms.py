@@ -6,6 +6,7 @@ import pytest
 
 from mcpspy.errors import FilterError
 from mcpspy.filters import KEYS, parse
+from mcpspy.rules import FORMER
 from mcpspy.timeline import Row, final_rows
 from tests.transcript import records
 
@@ -170,3 +171,8 @@ def test_a_value_that_means_nothing_says_what_would(text, hint):
 def test_the_keys_are_those_of_the_language():
     keys = "method name id from kind status revision session rule severity latency size time text"
     assert list(KEYS) == keys.split()
+
+
+def test_a_rule_is_found_by_the_id_that_it_had_before(monkeypatch):
+    monkeypatch.setitem(FORMER, "lines/garbage", "framing/not-json")
+    assert lines("rule:lines/garbage") == lines("rule:framing/not-json") == [9]

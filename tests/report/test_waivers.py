@@ -8,6 +8,7 @@ import pytest
 from mcpspy.errors import UsageError
 from mcpspy.report.checked import check
 from mcpspy.report.waivers import Waiver, apply, read
+from mcpspy.rules import FORMER
 from tests.report.captures import faulty, fine
 
 TODAY = date(2026, 11, 20)
@@ -141,3 +142,9 @@ def test_a_waiver_counts_to_the_end_of_its_last_day(checked):
 def test_a_waiver_says_on_one_line_what_it_is():
     text = str(Waiver("tools/arguments", "*.jsonl", "two\nlines", "/params"))
     assert text == "tools/arguments at /params in *.jsonl (two\\nlines)"
+
+
+def test_a_waiver_may_name_a_rule_by_the_id_that_it_had_before(tmp_path, monkeypatch):
+    monkeypatch.setitem(FORMER, "tools/args", "tools/arguments")
+    (waiver,) = read(written(tmp_path, '[[waiver]]\nrule = "tools/args"\ncapture = "*.jsonl"\nreason = "known"'))
+    assert waiver == ACCEPTED

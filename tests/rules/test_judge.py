@@ -4,6 +4,7 @@ import json
 import random
 import time
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -13,11 +14,16 @@ from mcpspy.capture.records import Frame, Gap
 from mcpspy.conversation import recent
 from mcpspy.conversation.model import Message
 from mcpspy.rules import RULES, Finding
+from mcpspy.rules.history import REMEMBERED
 from mcpspy.rules.judge import Judge
-from mcpspy.rules.state import REMEMBERED
+from mcpspy.rules.lifecycle.handshake import BeforeInitialize
+from mcpspy.rules.paging import UnknownCursor
+from mcpspy.rules.plain import ASPECTS
+from mcpspy.rules.rule import Check, Fault, Later
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import Judgement, Outcome
 from mcpspy.spec.revisions import Revision
+from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
 from tests.conversation.http import Exchange, request, result
 from tests.findings import CAPTURES
@@ -96,11 +102,13 @@ def test_what_is_remembered_of_a_session_is_bounded():
         listen = message(id=f"l{n}", method="subscriptions/listen", params={})
         for place, (ch, raw) in enumerate(((1, call), (2, answer), (1, listen))):
             list(judge.feed(Frame(n + place, ch, n * 1_000_000, raw)))
-    (state,) = judge._states.values()
-    for table in (state.progress, state.listens, state.rounds, state.listing.tools, *state.cursors.values()):
-        assert len(table) <= REMEMBERED
-    assert len(state.early) <= 100
-    assert len(state.later) <= 3000  # the questions of one second
+    (session,) = judge._sessions.values()
+    history = session.history
+    (cursors,) = history.of(UnknownCursor)._issued.values()
+    for table in (history.progress, history.listens, history.listing.tools, cursors):
+        assert 0 < len(table) <= REMEMBERED
+    assert len(history.of(BeforeInitialize)._early) <= 100
+    assert len(session.later) <= 3000  # what one second brought
 
 
 # Gaps: nothing is called missing
@@ -350,7 +358,7 @@ def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypat
         http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
     for record in http.records:
         list(judge.feed(record))
-        lossy += [state.lossy for state in judge._states.values()][-1:]
+        lossy += [session.history.lossy for session in judge._sessions.values()][-1:]
     assert lossy[4] is False
     assert lossy[-1] is True
 
@@ -366,7 +374,7 @@ def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(
         http.wait((number + 2) * 2 * 10**9)  # so that no question is open
     for record in http.records:
         list(judge.feed(record))
-    states = list(judge._states.values())
+    states = [session.history for session in judge._sessions.values()]
     assert len(states) == 20
     assert [bool(state.listing.tools) for state in states] == [False] * 17 + [True] * 3
     assert all(state.initialize and state.agreed for state in states)
@@ -387,6 +395,131 @@ def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
     http.ask(request(1, "tools/list"), mcp_session_id="two", mcp_protocol_version="2025-06-18")
     for record in http.records:
         if record.t > 9 * 10**9 and not found:
-            assert [session.name for session in judge._states] == ["two", "one", "three"]
+            assert [session.name for session in judge._sessions] == ["two", "one", "three"]
         found += [event.rule for event in judge.feed(record) if isinstance(event, Finding)] + [""]
     assert "http/session-over" in found
+
+
+# A rule that raises
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """One of a few rules that all look at `tools/list` raises, at once, later, or as it learns."""
+
+    def put(rule, check):
+        monkeypatch.setitem(RULES, rule, replace(RULES[rule], check=check))
+        monkeypatch.setattr("mcpspy.rules.judge._lists", {False: {}, True: {}})
+
+    return put
+
+
+TWICE = """
+    = 2025-06-18
+    > 2 tools/list {"cursor":"x"}
+    > 2 tools/list {"cursor":"x"}
+"""
+
+
+def reported(text):
+    """What is found, and what is reported."""
+    sentences = []
+    judge = Judge(report=sentences.append)
+    events = [event for record in records(text) for event in judge.feed(record)]
+    return [it.rule for it in [*events, *judge.end()] if isinstance(it, Finding)], sentences
+
+
+def at_once(message, history):
+    raise RuntimeError("oh")
+
+
+def after_a_finding(message, history):
+    yield Fault("found before")
+    raise RuntimeError("oh")
+
+
+def afterwards(message, history):
+    def question():
+        yield from ()
+        raise RuntimeError("oh")
+
+    yield Later(question())
+
+
+class Learning(Check):
+    learns_from: ClassVar = {Request: ()}
+
+    def learn(self, message):
+        raise RuntimeError("oh")
+
+    def check(self, message):
+        yield from ()
+
+
+class Ending(Check):
+    def check(self, message):
+        yield from ()
+
+    def end(self, request):
+        raise RuntimeError("oh")
+
+
+class Beginning(Check):
+    def __init__(self, history):
+        raise RuntimeError("oh")
+
+
+@pytest.mark.parametrize("check", [at_once, after_a_finding, afterwards, Learning, Ending, Beginning])
+def test_a_rule_that_raises_is_reported_once_and_others_go_on(check, broken):
+    """A-12."""
+    before, nothing = reported(TWICE)
+    assert nothing == []
+    broken("paging/unknown-cursor", check)
+    found, sentences = reported(TWICE)
+    (sentence,) = sentences
+    assert sentence.startswith("a bug in the rule paging/unknown-cursor at #")
+    assert "(RuntimeError: oh)" in sentence
+    assert [rule for rule in found if not rule.startswith("paging/")] == [
+        rule for rule in before if not rule.startswith("paging/")
+    ]
+    assert "pairing/id-in-flight" in found
+    assert found.count("paging/unknown-cursor") == (2 if check is after_a_finding else 0)
+
+
+def test_what_a_session_is_known_by_is_learned_although_a_rule_raises(broken):
+    text = '= 2025-06-18\n> 2 tools/list\n< 2 = {"tools":[]}\n> 3 tools/call {"name":"x"}'
+    broken("tools/duplicate-name", at_once)
+    found, sentences = reported(text)
+    assert "tools/unknown-tool" in found
+    assert len(sentences) == 1
+
+
+def test_a_bug_in_the_tests_for_plain_messages_shows_them_to_every_rule(monkeypatch):
+    def fails(message, history):
+        raise RecursionError("too deep")
+
+    before, _ = reported(TWICE)
+    monkeypatch.setitem(ASPECTS, "meta", fails)
+    found, sentences = reported(TWICE)
+    assert found == before
+    assert len(sentences) == 1
+    assert "RecursionError" in sentences[0]
+
+
+def test_a_bug_is_written_to_stderr(broken, capsys):
+    broken("paging/unknown-cursor", at_once)
+    judged(records(TWICE))
+    assert capsys.readouterr().err.startswith("mcpspy: a bug in the rule paging/unknown-cursor at #")
+
+
+def test_a_check_has_one_memory_for_each_session():
+    """And one session's cursors are unknown in another."""
+    http = Exchange()
+    for number in range(2):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="s0")
+    http.answer(asked, result(1, tools=[], nextCursor="a"))
+    for number in range(2):
+        http.ask(request(2, "tools/list", cursor="a"), mcp_session_id=f"s{number}")
+    found = [finding for finding in judged(http.records) if finding.rule == "paging/unknown-cursor"]
+    assert len(found) == 1

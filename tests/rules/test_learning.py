@@ -2,14 +2,14 @@
 
 from collections import deque
 
+from mcpspy.rules.history import History, mark
 from mcpspy.rules.learning import learn
-from mcpspy.rules.state import State, mark
 from mcpspy.wire.jsonrpc import Id
 from tests.rules.examples import messages
 
 
 def state_after(text):
-    state = State()
+    state = History()
     for message in messages(text):
         learn(message, state)
     return state

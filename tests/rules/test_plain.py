@@ -6,15 +6,15 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.rules import RULES, Finding, plain
+from mcpspy.rules import RULES, Finding
+from mcpspy.rules.history import History
 from mcpspy.rules.judge import Judge
+from mcpspy.rules.plain import ASPECTS
 from tests import NIGHTLY
 from tests.findings import CAPTURES
 from tests.rules.examples import records
 from tests.rules.test_judge import EXAMPLES, changed, flipped
 from tests.transcript import OPENS
-
-ASPECTS = ("in_bytes", "in_shape", "in_meta", "in_pairing", "in_handshake", "in_http", "in_direction")
 
 
 def judged(found):
@@ -27,7 +27,7 @@ def asking_all(found, monkeypatch):
     """The same with every message shown to every rule, whatever it is plain in."""
     with monkeypatch.context() as context:
         for aspect in ASPECTS:
-            context.setattr(plain, aspect, lambda *_: False)
+            context.setitem(ASPECTS, aspect, lambda *_: False)
         context.setattr("mcpspy.rules.judge._lists", {False: {}, True: {}})
         return judged(found)
 
@@ -71,7 +71,7 @@ def message(raw):
     ],
 )
 def test_what_peers_usually_write_is_plain(raw):
-    assert plain.in_bytes(message(raw))
+    assert ASPECTS["bytes"](message(raw), History())
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_what_peers_usually_write_is_plain(raw):
     ],
 )
 def test_what_a_rule_about_bytes_may_look_at_is_not_plain(raw):
-    assert not plain.in_bytes(message(raw))
+    assert not ASPECTS["bytes"](message(raw), History())
 
 
 def test_every_aspect_that_a_rule_names_has_its_test():
     named = {rule.about for rule in RULES.values()} - {None}
-    assert {f"in_{aspect}" for aspect in named} == set(ASPECTS)
+    assert named == set(ASPECTS)

@@ -4,7 +4,8 @@ import pytest
 
 from mcpspy.json_values import nearest, resolve
 from mcpspy.report.checked import check
-from mcpspy.rules import RULES, SEVERITIES
+from mcpspy.rules import FORMER, RULES, SEVERITIES, current
+from mcpspy.rules.rule import rule
 from mcpspy.spec.revisions import Revision
 from tests.findings import CAPTURES
 from tests.rules.examples import findings
@@ -136,3 +137,26 @@ def test_a_name_that_utf_8_cannot_hold_is_not_in_a_pointer():
     )
     found = [finding.pointer for finding in findings(text) if finding.rule == "schema/invalid"]
     assert found == ["/params/requestedSchema/properties"]
+
+
+def test_a_renamed_rule_is_known_by_its_former_id():
+    """A rule of a test, entered by the decorator and taken out again."""
+    enter = rule("new/name", "info", "It is new.", spec="schema", fails="", passes="", former=("old/name",))
+
+    def check(message, history):
+        yield from ()
+
+    try:
+        assert enter(check) is check
+        assert (current("old/name"), current("new/name"), current("other/name")) == (
+            "new/name",
+            "new/name",
+            "other/name",
+        )
+        assert RULES["new/name"].former == ("old/name",)
+    finally:
+        del RULES["new/name"], FORMER["old/name"]
+
+
+def test_no_former_id_is_one_that_a_rule_has():
+    assert not FORMER.keys() & RULES.keys()

@@ -12,9 +12,9 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
+from mcpspy.rules.history import History, Tool, annotated
 from mcpspy.rules.http.posting import posted
 from mcpspy.rules.rule import Fault, rule
-from mcpspy.rules.state import State, Tool, annotated
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header
 from mcpspy.wire.jsonrpc import Request, Result
@@ -45,7 +45,7 @@ _CLIPPED = 60  # characters of a value that are quoted
     """,
     on=(Request,),
 )
-def header_missing(message: Message, state: State) -> Iterator[Fault]:
+def header_missing(message: Message, history: History) -> Iterator[Fault]:
     """Requests without a header that they need."""
     place = posted(message)
     if place is None:
@@ -56,7 +56,7 @@ def header_missing(message: Message, state: State) -> Iterator[Fault]:
     missing = [name for name in needed if header(place.opened.head, name.lower()) is None]
     if missing:
         yield Fault(f"the request has no {' and no '.join(missing)}")
-    for name, where, value, listed in _parameters(message, state):
+    for name, where, value, listed in _parameters(message, history):
         if value is not None and header(place.opened.head, name.lower()) is None:
             yield Fault(f"the request has no {name}, by which the tool was listed", where, (listed,),
                         severity="warning")  # fmt: skip
@@ -80,9 +80,9 @@ def header_missing(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def header_mismatch(message: Message, state: State) -> Iterator[Fault]:
+def header_mismatch(message: Message, history: History) -> Iterator[Fault]:
     """Headers that do not tell what the body tells."""
-    yield from _mismatches(message, state)
+    yield from _mismatches(message, history)
 
 
 @rule(
@@ -103,7 +103,7 @@ def header_mismatch(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result,),
 )
-def mismatch_accepted(message: Message, state: State) -> Iterator[Fault]:
+def mismatch_accepted(message: Message, history: History) -> Iterator[Fault]:
     """Results of requests that were to be refused; which arguments have headers may have changed meanwhile."""
     request = message.exchange.request if message.exchange else None
     if request is None or message.sender != "server":
@@ -113,8 +113,8 @@ def mismatch_accepted(message: Message, state: State) -> Iterator[Fault]:
         return
 
 
-def _mismatches(message: Message, state: State | None) -> Iterator[Fault]:
-    """What headers tell otherwise than a request; without a `state` only those that every server knows."""
+def _mismatches(message: Message, history: History | None) -> Iterator[Fault]:
+    """What headers tell otherwise than a request; without a `history` only those that every server knows."""
     place = posted(message)
     if place is None or not isinstance(message.body, Request):
         return
@@ -125,7 +125,7 @@ def _mismatches(message: Message, state: State | None) -> Iterator[Fault]:
     for name, where, value in pairs:
         if isinstance(value, str):
             yield from _compared(head, name, where, value)
-    for name, where, value, _ in _parameters(message, state) if state else ():
+    for name, where, value, _ in _parameters(message, history) if history else ():
         yield from _compared(head, name, where, value)
 
 
@@ -178,10 +178,10 @@ def _text(value: Any) -> str:
     return {True: "true", False: "false"}[value] if type(value) is bool else str(value)
 
 
-def _parameters(message: Message, state: State) -> Iterator[tuple[str, str, Any, int]]:
+def _parameters(message: Message, history: History) -> Iterator[tuple[str, str, Any, int]]:
     """The headers that a called tool has: name, pointer to the argument, its value if any, the line of the listing."""
     name = message.exchange.name if message.exchange and message.exchange.method == "tools/call" else None
-    tool = state.listing.tools.get(name) if name is not None and state.listing.complete else None
+    tool = history.listing.tools.get(name) if name is not None and history.listing.complete else None
     for header_name, path in _marked(tool) if tool else ():
         value = member(message.body.value, "params", "arguments", *path)
         if value is None or type(value) in (str, int, float, bool):

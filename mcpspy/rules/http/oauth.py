@@ -11,8 +11,8 @@ import orjson
 
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
+from mcpspy.rules.history import History
 from mcpspy.rules.rule import Fault, rule
-from mcpspy.rules.state import State
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Error
 
@@ -38,7 +38,7 @@ _LARGEST = 65536  # bytes of a metadata document
     """,
     on=(Error, HttpUnit),
 )
-def oauth_origin(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def oauth_origin(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Metadata that a client will refuse, or that is fetched elsewhere."""
     place = event.http
     request = place.request if place else None
@@ -47,7 +47,7 @@ def oauth_origin(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     named = _metadata_url(place) or (_resource(event, request) if isinstance(event, HttpUnit) else None)
     dialled = authority(f"//{header(request.opened.head, 'host') or ''}")
     there = authority(named or "")
-    if there and dialled and there != dialled and state.once("oauth-origin"):
+    if there and dialled and there != dialled and history.once("oauth-origin"):
         yield Fault(
             f"a login will fail: the server says that it is {there[:200]}, and the client dialled {dialled[:200]}"
         )

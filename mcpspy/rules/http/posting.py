@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
+from mcpspy.rules.history import History
 from mcpspy.rules.rule import EVERY, Fault, rule
-from mcpspy.rules.state import State
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
 from mcpspy.wire.http_head import authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -67,7 +67,7 @@ def asks(remark: HttpUnit) -> HttpChannel | None:
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def accept(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def accept(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """What a client says it takes."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
@@ -75,7 +75,7 @@ def accept(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     wanted = _TYPES[1:] if isinstance(event, HttpUnit) else _TYPES
     listed = [part.partition(";")[0].strip() for part in (header(place.opened.head, "accept") or "").lower().split(",")]
     missing = [kind for kind in wanted if kind not in listed]
-    if missing and state.once(f"accept {missing}"):
+    if missing and history.once(f"accept {missing}"):
         sentence = f"the request's Accept does not list {' and '.join(missing)}"
         yield Fault(sentence, severity="warning" if any(it in listed for it in _WILDCARDS) else None)
 
@@ -99,10 +99,10 @@ def accept(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def request_type(message: Message, state: State) -> Iterator[Fault]:
+def request_type(message: Message, history: History) -> Iterator[Fault]:
     """Messages under another type."""
     place = posted(message)
-    if place and media_type(place.opened.head) != "application/json" and state.once("request-type"):
+    if place and media_type(place.opened.head) != "application/json" and history.once("request-type"):
         kind = media_type(place.opened.head)
         yield Fault(f"the message is posted {f'as {kind[:60]}' if kind else 'without a Content-Type'}")
 
@@ -128,7 +128,7 @@ def request_type(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def answer_type(remark: HttpUnit, state: State) -> Iterator[Fault]:
+def answer_type(remark: HttpUnit, history: History) -> Iterator[Fault]:
     """Heads of success that promise something else."""
     place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
@@ -171,7 +171,7 @@ def _told(remark: HttpUnit) -> str:
     """,
     on=(*EVERY, HttpUnit),
 )
-def notification_status(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def notification_status(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Other statuses of success, and bodies."""
     place = event.http.request if event.http else None
     if event.http is None or place is None or place.legacy or event.http.opened.sender != "server":
@@ -206,7 +206,7 @@ def notification_status(event: Message | HttpUnit, state: State) -> Iterator[Fau
     """,
     on=(Error,),
 )
-def error_status(message: Message, state: State) -> Iterator[Fault]:
+def error_status(message: Message, history: History) -> Iterator[Fault]:
     """Errors under another status; of a tool or resource that is not there, -32601 means something else."""
     place, exchange = message.http, message.exchange
     if place is None or exchange is None or place.request is None or place.legacy or place.opened.sender != "server":
@@ -238,18 +238,18 @@ def error_status(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def version_header(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def version_header(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Requests that do not state a revision, or another one."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     agreed = event.session.negotiated
-    if place is None or agreed is None or state.agreed is None or place.opened.t <= state.agreed:
+    if place is None or agreed is None or history.agreed is None or place.opened.t <= history.agreed:
         return
     if isinstance(event, Message) and member(event.body.value, "method") == "initialize":
         return
     stated = header(place.opened.head, "mcp-protocol-version")
-    if stated is None and state.once("version-header missing"):
+    if stated is None and history.once("version-header missing"):
         yield Fault(f"the request has no MCP-Protocol-Version; {agreed.value} was agreed on")
-    elif stated is not None and stated != agreed.value and state.once("version-header other"):
+    elif stated is not None and stated != agreed.value and history.once("version-header other"):
         yield Fault(f"the request states {stated[:40]}; {agreed.value} was agreed on", severity="warning")
 
 
@@ -272,7 +272,7 @@ def version_header(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def redirect_elsewhere(remark: HttpUnit, state: State) -> Iterator[Fault]:
+def redirect_elsewhere(remark: HttpUnit, history: History) -> Iterator[Fault]:
     """Heads that send the client away."""
     opened = remark.http.opened
     request = remark.http.request
@@ -305,7 +305,7 @@ def _dialled(request: HttpChannel) -> str:
     """,
     on=(Invalid,),
 )
-def not_json(message: Message, state: State) -> Iterator[Fault]:
+def not_json(message: Message, history: History) -> Iterator[Fault]:
     """What nobody can decode, unless the stream broke off in it."""
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
     if message.http and not message.frame.cut and (reason.startswith("not JSON") or reason == "a blank line"):
@@ -330,7 +330,7 @@ def not_json(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def client_response(message: Message, state: State) -> Iterator[Fault]:
+def client_response(message: Message, history: History) -> Iterator[Fault]:
     """Responses that were posted."""
     if posted(message):
         yield Fault("the client posts a response, and the revision has no requests of a server's to answer", "/id")

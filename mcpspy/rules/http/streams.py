@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
+from mcpspy.rules.history import Given, History, Over
 from mcpspy.rules.http.posting import asked, asks, posted
 from mcpspy.rules.rule import EVERY, Fault, rule
-from mcpspy.rules.state import Given, Over, State
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
@@ -24,20 +24,20 @@ _RESUMING = "basic/transports#resumability-and-redelivery"
 _MESSAGES = (Request, Notification, Result, Error)
 
 
-def learn(event: Message | HttpUnit, place: HttpChannel, state: State) -> None:
+def learn(event: Message | HttpUnit, place: HttpChannel, history: History) -> None:
     """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
     if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
-        state.given = Given(event.n, event.t, place.request.opened.peer)
+        history.given = Given(event.n, event.t, place.request.opened.peer)
     request, code = asked(event), status(place.opened.head)
     if request is None or not request.named:
         return
     if request.summary["method"] == "DELETE" and code in (200, 204):
-        state.over = Over(event.n, event.t, by_client=True)
+        history.over = Over(event.n, event.t, by_client=True)
     elif code == 404 and member(_value(event), "error", "code") != -32601:
-        state.over = state.over or Over(event.n, event.t, by_client=False)
-    elif 200 <= code < 300 and state.over and not state.over.by_client:
-        state.over = None  # it was something else that was not found
+        history.over = history.over or Over(event.n, event.t, by_client=False)
+    elif 200 <= code < 300 and history.over and not history.over.by_client:
+        history.over = None  # it was something else that was not found
 
 
 def _value(event: Message | HttpUnit) -> object:
@@ -64,9 +64,9 @@ def _value(event: Message | HttpUnit) -> object:
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_missing(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def session_missing(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Requests that have forgotten their session."""
-    answered, given = asked(event), state.given
+    answered, given = asked(event), history.given
     place = answered or (posted(event) if isinstance(event, Message) else None)
     if place is None or event.http is None or given is None or place.named or place.opened.t <= given.t:
         return
@@ -74,7 +74,7 @@ def session_missing(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     if message is None or message.body.value is None or member(message.body.value, "method") == "initialize":
         return
     same = place.opened.peer is not None and place.opened.peer == given.peer
-    if (same or (answered and status(event.http.opened.head) == 400)) and state.once("session-missing"):
+    if (same or (answered and status(event.http.opened.head) == 400)) and history.once("session-missing"):
         yield Fault("the request has no Mcp-Session-Id, though the session was given one", related=(given.n,),
                     blame="client", at=message)  # fmt: skip
 
@@ -100,12 +100,12 @@ def session_missing(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def session_over(message: Message, state: State) -> Iterator[Fault]:
+def session_over(message: Message, history: History) -> Iterator[Fault]:
     """Requests in a session that is no more."""
-    place, over = posted(message), state.over
+    place, over = posted(message), history.over
     if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
         return
-    if state.once("session-over"):
+    if history.once("session-over"):
         how = "the client has deleted it" if over.by_client else "the server no longer knows it (404)"
         yield Fault(f"the session has ended: {how}", related=(over.n,))
 
@@ -134,14 +134,14 @@ def session_over(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_status(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def session_status(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Answers to requests in a session that was deleted."""
-    place, over = asked(event), state.over
+    place, over = asked(event), history.over
     if place is None or event.http is None or over is None or not over.by_client or not place.carried:
         return
     code = status(event.http.opened.head)
     wrong = code == 400 or 200 <= code < 300
-    if wrong and place.named and place.opened.t > over.t and state.once("session-status"):
+    if wrong and place.named and place.opened.t > over.t and history.once("session-status"):
         yield Fault(f"the session was deleted, and is answered {code} instead of 404", related=(over.n,))
 
 
@@ -165,7 +165,7 @@ def session_status(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     on=(Result,),
     methods=("initialize",),
 )
-def session_id(message: Message, state: State) -> Iterator[Fault]:
+def session_id(message: Message, history: History) -> Iterator[Fault]:
     """Ids that no header can have."""
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
@@ -200,7 +200,7 @@ def session_id(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def get_stream_response(message: Message, state: State) -> Iterator[Fault]:
+def get_stream_response(message: Message, history: History) -> Iterator[Fault]:
     """Responses where none belongs."""
     place = message.http
     if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
@@ -230,11 +230,11 @@ def get_stream_response(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def unknown_event_id(remark: HttpUnit, state: State) -> Iterator[Fault]:
+def unknown_event_id(remark: HttpUnit, history: History) -> Iterator[Fault]:
     """Ids that were never given."""
     place = asks(remark)
     wanted = header(place.opened.head, "last-event-id") if place else None
-    if place is None or not wanted or place.resumes or state.lossy or remark.session.partial:
+    if place is None or not wanted or place.resumes or history.lossy or remark.session.partial:
         return
     if place.summary["method"] == "GET" and place.never_delivered:
         yield Fault(f"no event of the session has the id {wanted[:60]!r}")
@@ -270,10 +270,10 @@ def unknown_event_id(remark: HttpUnit, state: State) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def event_id_reused(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def event_id_reused(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Events with the id of another."""
     before = event.http.repeated.get(event.n) if event.http else None
-    if before and event.http and not is_resumed(event.http) and state.once("event-id-reused"):
+    if before and event.http and not is_resumed(event.http) and history.once("event-id-reused"):
         yield Fault(f"the event has the id of #{before.n}", related=(before.n,))
 
 
@@ -309,7 +309,7 @@ def event_id_reused(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def replayed_elsewhere(event: Message | HttpUnit, state: State) -> Iterator[Fault]:
+def replayed_elsewhere(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """Events that were those of another stream."""
     place = event.http
     before = place.repeated.get(event.n) if place else None

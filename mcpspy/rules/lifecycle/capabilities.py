@@ -9,8 +9,8 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
+from mcpspy.rules.history import ASKED, History, capabilities
 from mcpspy.rules.rule import Fault, rule
-from mcpspy.rules.state import ASKED, State, capabilities
 from mcpspy.spec.revisions import Revision, until
 from mcpspy.wire.jsonrpc import Notification, Request
 
@@ -60,7 +60,7 @@ _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     on=(Request, Notification),
     methods=tuple(_NEEDS),
 )
-def capability_missing(message: Message, state: State) -> Iterator[Fault]:
+def capability_missing(message: Message, history: History) -> Iterator[Fault]:
     """Requests and notifications that nobody said would be possible."""
     body = message.body
     if not isinstance(body, _CALLS):
@@ -68,14 +68,14 @@ def capability_missing(message: Message, state: State) -> Iterator[Fault]:
     side, path = _NEEDS[body.method]
     if path[0] == "completions" and message.revision in _WITHOUT_COMPLETIONS:
         return
-    declared = capabilities(side, message, state)
-    if declared is None or state.lossy:
+    declared = capabilities(side, message, history)
+    if declared is None or history.lossy:
         return
     if side == "client" and body.method in ASKED:
         lacking = undeclared(body.method, body.params, declared)
     else:
         lacking = None if _declares(declared, path) else ".".join(path)
-    if lacking and state.once(f"capability {side} {lacking}"):
+    if lacking and history.once(f"capability {side} {lacking}"):
         yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
 
 

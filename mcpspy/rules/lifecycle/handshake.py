@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import State, becomes_round, stated_revision
+from mcpspy.rules.history import History, becomes_round, stated_revision
+from mcpspy.rules.rule import Check, Fault, Later, rule
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
@@ -40,41 +40,53 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     """,
     on=(Request, Result, Notification),
 )
-def before_initialize(message: Message, state: State) -> Iterator[Fault]:
+class BeforeInitialize(Check):
     """Requests whose time had not come; told when it has come, because they may only be recorded too early."""
-    body = message.body
-    if isinstance(body, Request):
-        if state.initialized or state.lossy or body.method in ("ping", "initialize"):
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._early: list[Message] = []
+
+    def lose(self) -> None:
+        """What they waited for may have been lost."""
+        self._early.clear()
+
+    def check(self, message: Message) -> Iterator[Fault | Later]:
+        """Keep a request that is early; tell of them when what they had to wait for comes."""
+        body = message.body
+        if isinstance(body, Request):
+            if self._is_early(message, body):
+                self._early.append(message)
+                if self._may_lack_initialize(message, body):
+                    yield Later(self._later(message, body.method))
             return
+        agreed = isinstance(body, Result) and message.exchange is not None and message.exchange.method == "initialize"
+        if agreed or (isinstance(body, Notification) and body.method == "notifications/initialized"):
+            side = "client" if agreed else "server"
+            awaited = "`initialize` was answered" if agreed else "`notifications/initialized` had come"
+            for early in [it for it in self._early if it.sender == side]:
+                self._early.remove(early)
+                if early.t < message.t and isinstance(early.body, Request):
+                    yield Fault(f"{early.body.method} was sent before {awaited}", at=early, related=(message.n,))
+
+    def _is_early(self, message: Message, body: Request) -> bool:
+        history = self.history
+        if history.initialized or history.lossy or body.method in ("ping", "initialize"):
+            return False
         modern = message.revision in STATELESS
-        if not modern and (message.sender == "server" or state.agreed is None) and len(state.early) < _MOST_EARLY:
-            state.early.append(message)
-            yield from _ask_whether_initialized(message, state)
-        return
-    agreed = isinstance(body, Result) and message.exchange is not None and message.exchange.method == "initialize"
-    if agreed or (isinstance(body, Notification) and body.method == "notifications/initialized"):
-        side = "client" if agreed else "server"
-        awaited = "`initialize` was answered" if agreed else "`notifications/initialized` had come"
-        for early in [it for it in state.early if it.sender == side]:
-            state.early.remove(early)
-            if early.t < message.t and isinstance(early.body, Request):
-                yield Fault(f"{early.body.method} was sent before {awaited}", at=early, related=(message.n,))
+        return not modern and (message.sender == "server" or history.agreed is None) and len(self._early) < _MOST_EARLY
 
+    def _may_lack_initialize(self, message: Message, body: Request) -> bool:
+        """Whether it may turn out that the first request of a client stays without an `initialize`; once a session."""
+        modern = message.session.stated is not None or body.method == "server/discover"
+        if message.sender == "server" or modern or self.history.initialize:
+            return False
+        return self.history.once("not initialized")
 
-def _ask_whether_initialized(message: Message, state: State) -> Iterator[Fault]:
-    """Whether the first request of a client stays without an `initialize`; once a session."""
-    method = message.body.method if isinstance(message.body, Request) else ""
-    modern = message.session.stated is not None or method == "server/discover"
-    if message.sender == "server" or modern or state.initialize or not state.once("not initialized"):
-        return
-
-    def question() -> Iterator[Fault]:
-        if state.initialize is None and message.session.stated is None:
-            state.early.clear()
+    def _later(self, message: Message, method: str) -> Iterator[Fault]:
+        if self.history.initialize is None and message.session.stated is None:
+            self._early.clear()
             yield Fault(f"{method[:60]} was sent, and the session is not initialized", "/method")
-
-    state.ask_later(RULES["lifecycle/before-initialize"], message, question)
-    yield from ()
 
 
 @rule(
@@ -93,10 +105,10 @@ def _ask_whether_initialized(message: Message, state: State) -> Iterator[Fault]:
     on=(Request,),
     methods=("initialize",),
 )
-def initialize_twice(message: Message, state: State) -> Iterator[Fault]:
+def initialize_twice(message: Message, history: History) -> Iterator[Fault]:
     """A second `initialize` after one that succeeded."""
-    if state.agreed is not None and state.initialize:
-        yield Fault("the session is initialized already", "/method", (state.initialize,))
+    if history.agreed is not None and history.initialize:
+        yield Fault("the session is initialized already", "/method", (history.initialize,))
 
 
 @rule(
@@ -118,21 +130,20 @@ def initialize_twice(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def initialized_missing(message: Message, state: State) -> Iterator[Fault]:
+def initialized_missing(message: Message, history: History) -> Iterator[Fault | Later]:
     """The first request of a client that skipped it."""
-    if message.sender != "client" or state.initialized or state.agreed is None or state.lossy:
+    if message.sender != "client" or history.initialized or history.agreed is None or history.lossy:
         return
     asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
-    if not (asks and message.t > state.agreed and state.once("initialized-missing")):
+    if not (asks and message.t > history.agreed and history.once("initialized-missing")):
         return
     crossing = message.http is not None  # of two HTTP requests that are sent at once either may be the first
 
     def question() -> Iterator[Fault]:
-        if not (crossing and state.initialized):
+        if not (crossing and history.initialized):
             yield Fault("the request comes before `notifications/initialized`", "/method")
 
-    state.ask_later(RULES["lifecycle/initialized-missing"], message, question)
-    yield from ()
+    yield Later(question())
 
 
 @rule(
@@ -151,7 +162,7 @@ def initialized_missing(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request, Notification),
 )
-def wrong_direction(message: Message, state: State) -> Iterator[Fault]:
+def wrong_direction(message: Message, history: History) -> Iterator[Fault]:
     """Methods that only the other side has."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
@@ -177,7 +188,7 @@ def wrong_direction(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request, Result),
 )
-def unknown_revision(message: Message, state: State) -> Iterator[Fault]:
+def unknown_revision(message: Message, history: History) -> Iterator[Fault]:
     """Names of revisions that do not exist."""
     body = message.body
     if isinstance(body, Request):
@@ -210,7 +221,7 @@ def unknown_revision(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request, Result),
 )
-def revision_mismatch(message: Message, state: State) -> Iterator[Fault]:
+def revision_mismatch(message: Message, history: History) -> Iterator[Fault]:
     """Revisions that cannot be meant."""
     body = message.body
     if isinstance(body, Result):
@@ -218,7 +229,7 @@ def revision_mismatch(message: Message, state: State) -> Iterator[Fault]:
         if agrees and message.revision and message.revision in STATELESS:
             sentence = f"{message.revision.value} has no `initialize`; the newest with one is {NEWEST_HANDSHAKE.value}"
             yield Fault(sentence, "/result/protocolVersion")
-    elif isinstance(body, Request) and state.agreed is not None and message.session.negotiated:
+    elif isinstance(body, Request) and history.agreed is not None and message.session.negotiated:
         stated = Revision.of(stated_revision(message))
         if stated and stated in HANDSHAKE and stated is not message.session.negotiated:
             agreed = message.session.negotiated.value
@@ -245,11 +256,11 @@ def revision_mismatch(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def era_mixed(message: Message, state: State) -> Iterator[Fault]:
+def era_mixed(message: Message, history: History) -> Iterator[Fault]:
     """One client, two eras."""
     if message.sender != "client" or not isinstance(message.body, Request):
         return
-    if message.body.method == "initialize" and state.discovered and state.once("era-mixed"):
+    if message.body.method == "initialize" and history.discovered and history.once("era-mixed"):
         yield Fault("the server was discovered to need no handshake, and is initialized all the same", "/method")
-    elif state.agreed is not None and message.revision in STATELESS and state.once("era-mixed"):
+    elif history.agreed is not None and message.revision in STATELESS and history.once("era-mixed"):
         yield Fault("the session was initialized, and this request stands by itself", "/params/_meta")

@@ -4,14 +4,17 @@ What servers ask in turn: `mcpspy.rules.mrtr`; what they tell unasked: `mcpspy.r
 """
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.rule import RULES, Fault, rule
-from mcpspy.rules.state import State, dialect, missing_meta, stated_revision
+from mcpspy.rules.history import History, dialect, missing_meta, stated_revision
+from mcpspy.rules.rule import Check, Fault, Later, rule
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
+
+_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 @rule(
@@ -26,7 +29,7 @@ from mcpspy.wire.jsonrpc import Notification, Request, Result
     on=(Request,),
     methods=("server/discover",),
 )
-def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
+def discover_missing_meta(message: Message, history: History) -> Iterator[Fault]:
     """A `server/discover` that does not say who asks, and how."""
     if stated_revision(message) is None:
         yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
@@ -48,7 +51,7 @@ def discover_missing_meta(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def meta_missing(message: Message, state: State) -> Iterator[Fault]:
+def meta_missing(message: Message, history: History) -> Iterator[Fault]:
     """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
     missing = missing_meta(message)
     if missing and message.revision and member(message.body.value, "method") in methods(message.revision):
@@ -73,16 +76,27 @@ def meta_missing(message: Message, state: State) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/message",),
 )
-def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
+class LoggingWithoutLevel(Check):
     """Log messages that nobody asked for."""
 
-    def question() -> Iterator[Fault]:
-        if not state.log_levels:
-            yield Fault("no request has asked for log messages", "/method")
+    learns_from: ClassVar = {Request: ()}
 
-    if not state.log_levels and not state.lossy:
-        state.ask_later(RULES["lifecycle/logging-without-level"], message, question)
-    yield from ()
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._asked = False
+
+    def learn(self, message: Message) -> None:
+        """See whether a request asks for log messages."""
+        self._asked = self._asked or member(message.body.value, "params", "_meta", _LOG_LEVEL) is not None
+
+    def check(self, message: Message) -> Iterator[Fault | Later]:  # noqa: ARG002 (what it says does not matter)
+        """Look at a log message that comes before any request asked for one."""
+        if not self._asked and not self.history.lossy:
+            yield Later(self._later())
+
+    def _later(self) -> Iterator[Fault]:
+        if not self._asked:
+            yield Fault("no request has asked for log messages", "/method")
 
 
 @rule(
@@ -103,8 +117,8 @@ def logging_without_level(message: Message, state: State) -> Iterator[Fault]:
     """,
     on=(Result,),
 )
-def result_type_unknown(message: Message, state: State) -> Iterator[Fault]:
+def result_type_unknown(message: Message, history: History) -> Iterator[Fault]:
     """Result types that no core definition has."""
     found = member(message.body.value, "result", "resultType")
-    if isinstance(found, str) and not dialect(message, state).has_result_type(found):
+    if isinstance(found, str) and not dialect(message, history).has_result_type(found):
         yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")

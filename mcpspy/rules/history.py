@@ -1,30 +1,25 @@
-"""What the rules remember of a session: what was agreed on, announced and begun.
+"""What several rules need to know of a session: what was agreed on, announced and begun.
 
-The theory. A rule sees a message together with this state as it was before the message; then the message is added to it
-(`mcpspy.rules.learning`). What a peer announced counts until it says otherwise. Frames may be recorded in a slightly
-wrong order (see `mcpspy.conversation.pairing`), so a rule that misses something puts its question into `later`: it is
-asked again when a second has passed, or at the end. After a gap nothing is called missing.
+The theory. A rule sees a message together with the history of its session before the message; then the message is added
+to that (`mcpspy.rules.learning`). What a peer announced counts until it says otherwise. What one rule alone remembers
+is an object of its own class (`History.of`). After a gap nothing is called missing.
 
 Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
-were not, no more is kept than what late frames need (`State.rest`).
+were not, no more is kept than what late frames need (`History.rest`).
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from mcpspy.conversation.model import HOLD, Message
+from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member, walk
-from mcpspy.rules.rule import Fault, Rule
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.extensions import declared
 from mcpspy.spec.peer_schemas import Budget, Foreign
 from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
 from mcpspy.wire.jsonrpc import Id, Request
-
-if TYPE_CHECKING:
-    from mcpspy.rules.framing import Spread
 
 REMEMBERED = 4096
 _FORGOTTEN = 256  # at once: the oldest entry of a dict is found quickly only after it has been written anew
@@ -35,7 +30,18 @@ CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 """By method that a server asks something of a client by: the capability that the client has to have declared."""
 
-Question = Callable[[], Iterator[Fault]]
+
+class Memory:
+    """What one rule, or a few of one module, remember of a session; it begins to when it is first asked."""
+
+    def __init__(self, history: "History") -> None:
+        self.history = history
+
+    def lose(self) -> None:
+        """Take it that records were lost: what was begun may be complete."""
+
+
+_Kept = TypeVar("_Kept", bound=Memory)
 
 
 @dataclass(slots=True)
@@ -88,7 +94,7 @@ class Listing:
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class History:
     """One session, before the message that is looked at."""
 
     lossy: bool = False
@@ -102,8 +108,6 @@ class State:
     initialized: bool = False
     discovered: bool = False
     """By the answer to `server/discover` the server speaks a revision without a handshake."""
-    early: list[Message] = field(default_factory=list)
-    """Requests that may have come before their time."""
     client: dict[str, Any] | None = None
     """The capabilities that the client declared for the session."""
     server: dict[str, Any] | None = None
@@ -116,28 +120,28 @@ class State:
     """What judging by schemas may still cost, of all sessions of the capture."""
     answered: int = 0
     """When the latest answer came."""
-    cursors: dict[str, dict[str, None]] = field(default_factory=dict)
-    """By method: the cursors that the server has issued."""
     progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
     """By the side that asked, and token."""
     progress_forgotten: bool = False
     """There were so many that some are not known any more."""
     rounds: dict[str, deque["Round"]] = field(default_factory=dict)
     """By method and params: the latest answers `input_required`."""
-    log_levels: bool = False
-    """Some request asked for log messages (2026-07-28)."""
     listens: dict[Id, "Listen"] = field(default_factory=dict)
     acknowledged: dict[Id, None] = field(default_factory=dict)
     """Acknowledgements of subscriptions that are not recorded yet."""
-    checked: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """What checking the schemas of the latest listing gave, by their identity."""
     given: "Given | None" = None
     """Over HTTP: how the session got its id."""
     over: "Over | None" = None
     """Over HTTP: how the session ended."""
-    spreads: dict[int, "Spread"] = field(default_factory=dict)
-    """By channel: lines that may be one message."""
-    later: deque[tuple[int, Rule, Message, Question]] = field(default_factory=deque)
+    memories: dict[type[Memory], Memory] = field(default_factory=dict)
+    """By class: what single rules remember."""
+
+    def of(self, kind: type[_Kept]) -> _Kept:
+        """The object of a class of memory that belongs to the session."""
+        found = self.memories.get(kind)
+        if not isinstance(found, kind):
+            found = self.memories[kind] = kind(self)
+        return found
 
     def once(self, what: str) -> bool:
         """Whether this is said for the first time in the session; peers can make up only so much that is."""
@@ -150,22 +154,15 @@ class State:
         """Take it that records were lost before the next message: nothing that was begun is complete."""
         if gaps != self.gaps:
             self.gaps, self.lossy = gaps, True
-            self.later.clear()
-            self.early.clear()
             self.listing.complete = False
+            for memory in self.memories.values():
+                memory.lose()
 
     def rest(self) -> None:
         """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
         self.listing = Listing()
-        self.early.clear()
-        for table in (self.called, self.cursors, self.progress, self.rounds, self.listens, self.acknowledged):
+        for table in (self.called, self.progress, self.rounds, self.listens, self.acknowledged, self.memories):
             table.clear()
-        self.checked.clear()
-        self.spreads.clear()
-
-    def ask_later(self, rule: Rule, message: Message, question: Question) -> None:
-        """Put a question that only what is recorded next can answer."""
-        self.later.append((message.t + HOLD, rule, message, question))
 
 
 @dataclass(slots=True)
@@ -230,20 +227,20 @@ def other(side: str) -> str:
     return "server" if side == "client" else "client"
 
 
-def capabilities(side: str, message: Message, state: State) -> dict[str, Any] | None:
+def capabilities(side: str, message: Message, history: History) -> dict[str, Any] | None:
     """What a side declared that it can do, as far as it concerns a message; None where that is not known."""
     if side == "server":
-        return state.server
+        return history.server
     request = message.exchange.request if message.exchange else message
     if request.revision in STATELESS:
         found = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
         return found if isinstance(found, dict) else None
-    return state.client
+    return history.client
 
 
-def dialect(message: Message, state: State) -> Dialect:
+def dialect(message: Message, history: History) -> Dialect:
     """The revision of a message, with the extensions that either side declared as far as they concern it."""
-    client, server = (declared(capabilities(side, message, state)) for side in ("client", "server"))
+    client, server = (declared(capabilities(side, message, history)) for side in ("client", "server"))
     return Dialect(message.revision, client | server)
 
 
