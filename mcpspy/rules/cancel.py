@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.jsonrpc import Id, Notification
 
@@ -29,7 +29,7 @@ _CANCEL = "basic/utilities/cancellation"
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_unknown_request(message: Message, history: History) -> Iterator[Fault]:
+def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Cancellations of nothing."""
     requested = member(message.body.value, "params", "requestId")
     if requested is None or message.cancels or history.lossy:
@@ -40,7 +40,7 @@ def cancel_unknown_request(message: Message, history: History) -> Iterator[Fault
     yield Fault(f"the {message.sender} has issued no request with the id {str(number)[:60]}", "/params/requestId")
 
 
-def _is_listen(message: Message, number: Id, history: History) -> bool:
+def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
     """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
     return message.sender == "server" and number in history.listens
 
@@ -62,7 +62,7 @@ def _is_listen(message: Message, number: Id, history: History) -> bool:
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_initialize(message: Message, history: History) -> Iterator[Fault]:
+def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Cancellations of the handshake."""
     if message.cancels and message.cancels.method == "initialize":
         yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcpspy.conversation.model import HttpUnit, Message
-from mcpspy.rules.history import History
-from mcpspy.rules.rule import Check, Fault, Later, rule
+from mcpspy.rules.history import SessionHistory
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Invalid, parse
 
 _STDIO = "basic/transports#stdio"
@@ -51,10 +51,10 @@ class Spread:
     """,
     on=(Invalid,),
 )
-class MultilineJson(Check):
+class MultilineJson(StatefulCheck):
     """Collects lines from an opening bracket on, and tries them together when as many brackets are closed."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._spreads: dict[int, Spread] = {}
         """By channel."""
@@ -107,7 +107,7 @@ class MultilineJson(Check):
                 yield Fault(_what(line), at=line)
 
 
-def is_spread(message: Message, history: History) -> bool:
+def is_spread(message: Message, history: SessionHistory) -> bool:
     """Whether a line belongs to a message that may be spread over several, and so is not judged by itself."""
     return history.of(MultilineJson).holding(message) is not None
 
@@ -133,7 +133,7 @@ def _what(message: Message) -> str:
     passes="! Fetching forecast for Oslo",
     on=(Invalid,),
 )
-def not_json(message: Message, history: History) -> Iterator[Fault | Later]:
+def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Lines that nobody can decode."""
     lines = history.of(MultilineJson)
     spread = lines.holding(message)
@@ -154,7 +154,7 @@ def not_json(message: Message, history: History) -> Iterator[Fault | Later]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     on=(Invalid,),
 )
-def null_byte(message: Message, history: History) -> Iterator[Fault]:
+def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """NULs, which no JSON has."""
     place = -1 if message.part else message.frame.raw.find(b"\0")
     if place >= 0 and not message.http:
@@ -170,7 +170,7 @@ def null_byte(message: Message, history: History) -> Iterator[Fault]:
     passes="< notifications/tools/list_changed",
     on=(Invalid,),
 )
-def blank_line(message: Message, history: History) -> Iterator[Fault]:
+def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Empty lines, once a session and side."""
     blank = not message.http and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
     if blank and history.once(f"blank-line {message.sender}"):
@@ -186,7 +186,7 @@ def blank_line(message: Message, history: History) -> Iterator[Fault]:
     fails='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\\r',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def crlf(message: Message, history: History) -> Iterator[Fault]:
+def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Carriage returns, once a session and side."""
     if message.frame.raw.endswith(b"\r") and not message.http and history.once(f"crlf {message.sender}"):
         yield Fault("the line ends with CR LF")
@@ -202,7 +202,7 @@ def crlf(message: Message, history: History) -> Iterator[Fault]:
     fails='< |… {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def unterminated(message: Message, history: History) -> Iterator[Fault]:
+def unterminated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """The last line of a channel, when it has no end; after a gap that may be ours."""
     if message.frame.cut and not message.http and not history.lossy and not message.part:
         yield Fault("the stream ended before the newline of this line")
@@ -217,7 +217,7 @@ def unterminated(message: Message, history: History) -> Iterator[Fault]:
     fails='< |x11000000 {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def oversize(message: Message, history: History) -> Iterator[Fault]:
+def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Frames over 10 MiB."""
     size = message.frame.size
     if size > _OVERSIZE and not message.http and not message.part:
@@ -234,7 +234,7 @@ def oversize(message: Message, history: History) -> Iterator[Fault]:
     fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ÿ"}}',
 )
-def invalid_utf8(message: Message, history: History) -> Iterator[Fault]:
+def invalid_utf8(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Bytes that no UTF-8 has."""
     refused = message.body.refused
     if refused and refused.startswith("invalid UTF-8") and not message.part:
@@ -251,7 +251,7 @@ def invalid_utf8(message: Message, history: History) -> Iterator[Fault]:
     fails='< | \\xef\\xbb\\xbf{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def bom(message: Message, history: History) -> Iterator[Fault]:
+def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Byte order marks."""
     if message.body.refused and message.frame.raw.startswith(b"\xef\xbb\xbf") and not message.part:
         yield Fault("the frame begins with a byte order mark")
@@ -277,7 +277,7 @@ def bom(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def undecodable(remark: HttpUnit, history: History) -> Iterator[Fault]:
+def undecodable(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Codings that could not be undone."""
     if remark.damage:
         ours = remark.damage.endswith(_OURS)

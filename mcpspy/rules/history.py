@@ -2,10 +2,10 @@
 
 The theory. A rule sees a message together with the history of its session before the message; then the message is added
 to that (`mcpspy.rules.learning`). What a peer announced counts until it says otherwise. What one rule alone remembers
-is an object of its own class (`History.of`). After a gap nothing is called missing.
+is an object of its own class (`SessionHistory.of`). After a gap nothing is called missing.
 
 Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
-were not, no more is kept than what late frames need (`History.rest`).
+were not, no more is kept than what late frames need (`SessionHistory.rest`).
 """
 
 from collections import deque
@@ -31,17 +31,17 @@ ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitatio
 """By method that a server asks something of a client by: the capability that the client has to have declared."""
 
 
-class Memory:
+class SessionMemory:
     """What one rule, or a few of one module, remember of a session; it begins to when it is first asked."""
 
-    def __init__(self, history: "History") -> None:
+    def __init__(self, history: "SessionHistory") -> None:
         self.history = history
 
     def lose(self) -> None:
         """Take it that records were lost: what was begun may be complete."""
 
 
-_Kept = TypeVar("_Kept", bound=Memory)
+_Kept = TypeVar("_Kept", bound=SessionMemory)
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Listing:
 
 
 @dataclass(slots=True, eq=False)
-class History:
+class SessionHistory:
     """One session, before the message that is looked at."""
 
     lossy: bool = False
@@ -133,7 +133,7 @@ class History:
     """Over HTTP: how the session got its id."""
     over: "Over | None" = None
     """Over HTTP: how the session ended."""
-    memories: dict[type[Memory], Memory] = field(default_factory=dict)
+    memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
     """By class: what single rules remember."""
 
     def of(self, kind: type[_Kept]) -> _Kept:
@@ -227,7 +227,7 @@ def other(side: str) -> str:
     return "server" if side == "client" else "client"
 
 
-def capabilities(side: str, message: Message, history: History) -> dict[str, Any] | None:
+def capabilities(side: str, message: Message, history: SessionHistory) -> dict[str, Any] | None:
     """What a side declared that it can do, as far as it concerns a message; None where that is not known."""
     if side == "server":
         return history.server
@@ -238,7 +238,7 @@ def capabilities(side: str, message: Message, history: History) -> dict[str, Any
     return history.client
 
 
-def dialect(message: Message, history: History) -> Dialect:
+def dialect(message: Message, history: SessionHistory) -> Dialect:
     """The revision of a message, with the extensions that either side declared as far as they concern it."""
     client, server = (declared(capabilities(side, message, history)) for side in ("client", "server"))
     return Dialect(message.revision, client | server)

@@ -15,7 +15,7 @@ import orjson
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.framing import is_spread
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
@@ -40,7 +40,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     fails='> | {"id":1,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
-def version_missing(message: Message, history: History) -> Iterator[Fault]:
+def version_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Members "jsonrpc" that are not there or not "2.0"."""
     value = message.body.value
     if isinstance(value, dict) and value.get("jsonrpc") != "2.0" and not is_spread(message, history):
@@ -57,7 +57,7 @@ def version_missing(message: Message, history: History) -> Iterator[Fault]:
     passes="< notifications/tools/list_changed",
     on=(Invalid,),
 )
-def not_an_object(message: Message, history: History) -> Iterator[Fault]:
+def not_an_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """JSON that is something else."""
     body = message.body
     if isinstance(body, Invalid) and body.reason.endswith(_NO_OBJECT) and not is_spread(message, history):
@@ -73,7 +73,7 @@ def not_an_object(message: Message, history: History) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
     on=(Invalid,),
 )
-def neither_result_nor_error(message: Message, history: History) -> Iterator[Fault]:
+def neither_result_nor_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Objects that are no message."""
     body = message.body
     if isinstance(body, Invalid) and isinstance(body.value, dict) and not is_spread(message, history):
@@ -95,7 +95,7 @@ def neither_result_nor_error(message: Message, history: History) -> Iterator[Fau
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=(Request, Result),
 )
-def id_null(message: Message, history: History) -> Iterator[Fault]:
+def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Null where an id belongs."""
     if _id(message).kind == "null":
         yield Fault("the id is null; it has to be a string or an integer", "/id")
@@ -111,7 +111,7 @@ def id_null(message: Message, history: History) -> Iterator[Fault]:
     passes='> | {"jsonrpc":"2.0","id":"true","method":"ping"}',
     on=(Request, Result, Error),
 )
-def id_type(message: Message, history: History) -> Iterator[Fault]:
+def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Booleans, arrays and objects as ids."""
     if _id(message).kind == "other":
         yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; it has to be a string or an integer", "/id")
@@ -128,7 +128,7 @@ def id_type(message: Message, history: History) -> Iterator[Fault]:
     passes='> | {"jsonrpc":"2.0","id":15,"method":"ping"}',
     on=(Request, Result, Error),
 )
-def id_fraction(message: Message, history: History) -> Iterator[Fault]:
+def id_fraction(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Numbers that are not written as integers."""
     number = _id(message)
     if number.kind == "number" and not number.token.lstrip("-").isdigit():
@@ -145,7 +145,7 @@ def id_fraction(message: Message, history: History) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
     on=(Result, Error),
 )
-def result_and_error(message: Message, history: History) -> Iterator[Fault]:
+def result_and_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Responses with both members."""
     value = message.body.value
     if "result" in value and "error" in value:
@@ -161,7 +161,7 @@ def result_and_error(message: Message, history: History) -> Iterator[Fault]:
     fails='> | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
-def duplicate_key(message: Message, history: History) -> Iterator[Fault]:
+def duplicate_key(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Keys that stand twice: as many keys as before must be left when the message is written again."""
     raw, value = message.frame.raw, message.body.value
     if message.part or not isinstance(value, dict) or _is_batch(raw):
@@ -202,7 +202,7 @@ def _doubled(raw: bytes) -> list[str]:
     fails='> | {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":"12345678901234567890","method":"ping"}',
 )
-def number_range(message: Message, history: History) -> Iterator[Fault]:
+def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Numbers that do not arrive as they were sent."""
     if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
         return
@@ -222,7 +222,7 @@ def number_range(message: Message, history: History) -> Iterator[Fault]:
     fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
     passes=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud83d\ude00b"}}',
 )
-def lone_surrogate(message: Message, history: History) -> Iterator[Fault]:
+def lone_surrogate(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Halves of surrogate pairs."""
     if not message.body.refused or message.part or not _SURROGATE.search(message.frame.raw):
         return
@@ -248,7 +248,7 @@ def _has_surrogate(value: Any) -> bool:
     passes="< |nest10",
     on=(Invalid,),
 )
-def too_deep(message: Message, history: History) -> Iterator[Fault]:
+def too_deep(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Nesting that we cannot decode either."""
     if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
         yield Fault("the message is nested too deeply to be decoded")
@@ -270,7 +270,7 @@ def too_deep(message: Message, history: History) -> Iterator[Fault]:
         > | [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]
     """,
 )
-def batch(message: Message, history: History) -> Iterator[Fault]:
+def batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Arrays of messages."""
     if message.revision and not message.part and _is_batch(message.frame.raw) and message.body.value is not None:
         yield Fault(f"this is a batch, and {message.revision.value} has none")
@@ -293,7 +293,7 @@ def batch(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Error,),
 )
-def error_code(message: Message, history: History) -> Iterator[Fault]:
+def error_code(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Codes that are not free."""
     code = member(message.body.value, "error", "code")
     if type(code) is int and (code in (-32002, -32042) or -32099 <= code <= -32023):
@@ -311,7 +311,7 @@ def error_code(message: Message, history: History) -> Iterator[Fault]:
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=_MESSAGES,
 )
-def extra_member(message: Message, history: History) -> Iterator[Fault]:
+def extra_member(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Members beside those of JSON-RPC."""
     for name in message.body.value:
         if name not in _MEMBERS:

@@ -23,7 +23,7 @@ from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.learning import learn
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault
@@ -52,7 +52,7 @@ _lists: dict[bool, dict[_Key, _Rules]] = {False: {}, True: {}}
 class _Session:
     """What the judge has of a session."""
 
-    history: History
+    history: SessionHistory
     later: deque[tuple[int, Rule, Message | HttpUnit, Iterator[Fault]]] = field(default_factory=deque)
     """What is looked for later, each with the time when."""
 
@@ -86,6 +86,7 @@ class Judge:
         self._report = report
         self._reported: set[str] = set()
         self._lists = _lists[as_revision is not None]
+        self._tests = tuple(ASPECTS.values())
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
         self._found_late: list[Finding] = []  # of sessions that went to rest
@@ -115,7 +116,7 @@ class Judge:
         for exchange in self.pending():
             request = exchange.request
             known = self._sessions.get(request.session)
-            history = known.history if known else History()
+            history = known.history if known else SessionHistory()
             for rule in RULES.values():
                 yield from self._findings(rule, request, rule.end(request, history))
 
@@ -130,10 +131,11 @@ class Judge:
         self._t = message.t
         session = self._sessions.use(message.session)
         if session is None:
-            session = _Session(History(self._gaps > 0 or self._forgetful, self._gaps, budget=self._budget))
+            session = _Session(SessionHistory(self._gaps > 0 or self._forgetful, self._gaps, budget=self._budget))
             self._sessions.add(message.session, session)
-        session.lose(self._gaps)
         history = session.history
+        if self._gaps != history.gaps:
+            session.lose(self._gaps)
         if message.http:  # whether a client can be told from others may come to light later
             history.lossy = self._gaps > 0 or self._forgetful or message.session.partial
         if self._found_late:
@@ -185,7 +187,7 @@ class Judge:
             why = printable(f"{type(error).__name__}: {error}", 200)
             self._report(f"a bug in {what} at #{message.n} ({why}); the other rules go on")
 
-    def _rules(self, message: Message | HttpUnit, history: History) -> _Rules:
+    def _rules(self, message: Message | HttpUnit, history: SessionHistory) -> _Rules:
         if message.frame and message.frame.omitted:  # of what was not decoded only the size is known
             return ((RULES["framing/oversize"],) if isinstance(message, Message) else ()), ()
         key = self._key(message, history) if isinstance(message, Message) else _key_of_remark(message)
@@ -198,18 +200,18 @@ class Judge:
         if rules is None:
             void = _ON_AGREEMENT if self._as else ()
             looking = tuple(rule for rule in RULES.values() if rule.id not in void and _concerns(rule, key))
-            rules = looking, tuple(rule for rule in RULES.values() if rule.learns_from(*key[:2]))
+            rules = looking, tuple(rule for rule in RULES.values() if rule.learns_from(*key[:3]))
             self._lists[key] = rules
         return rules
 
-    def _key(self, message: Message, history: History) -> _Key:
+    def _key(self, message: Message, history: SessionHistory) -> _Key:
         body = message.body
         if isinstance(body, _CALLS):
             method: str | None = body.method
         else:
             method = message.exchange.method if message.exchange else None
         try:
-            plainly = tuple([is_plain(message, history) for is_plain in ASPECTS.values()])
+            plainly = tuple([is_plain(message, history) for is_plain in self._tests])
         except Exception as error:
             self._failed("the tests for plain messages", message, error)
             plainly = _NOT_PLAIN

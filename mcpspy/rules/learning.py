@@ -1,4 +1,4 @@
-"""How the rules come to know a session: each message, once it was judged, is added to its `History`.
+"""How the rules come to know a session: each message, once it was judged, is added to its `SessionHistory`.
 
 This is the only place that changes what is known of requests, listings, progress, rounds and subscriptions; what
 channels of HTTP tell is added by `mcpspy.rules.http.streams`. Nothing is judged here.
@@ -12,10 +12,10 @@ from mcpspy.conversation.model import Exchange, HttpUnit, Message
 from mcpspy.json_values import member
 from mcpspy.rules.history import (
     REMEMBERED,
-    History,
     Listen,
     Progress,
     Round,
+    SessionHistory,
     Tool,
     is_about,
     keep,
@@ -34,35 +34,32 @@ _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage
 _SAME = 16  # answers to the same request that are remembered
 
 
-def learn(event: Message | HttpUnit, history: History) -> None:
+def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
     """Add a message, or what came over HTTP without one, to what is known."""
     if event.http:
         streams.learn(event, event.http, history)
-    if isinstance(event, Message):
-        _learn_message(event, history)
-
-
-def _learn_message(message: Message, history: History) -> None:
-    body = message.body
-    if message.frame.omitted:
-        _learn_undecoded(message, history)
+    if not isinstance(event, Message):
+        return
+    body = event.body
+    if event.frame.omitted:
+        _learn_undecoded(event, history)
     elif isinstance(body, Request):
-        _learn_request(message, body, history)
+        _learn_request(event, body, history)
     elif isinstance(body, Notification):
         known = _NOTIFICATIONS.get(body.method)
         if known:
-            known(message, history)
-    elif message.exchange:
-        _learn_answer(message, message.exchange, history)
+            known(event, history)
+    elif event.exchange:
+        _learn_answer(event, event.exchange, history)
         if isinstance(body, Result):
-            answer = _ANSWERS.get(message.exchange.method)
+            answer = _ANSWERS.get(event.exchange.method)
             if answer:
-                answer(message, body.result, history)
+                answer(event, body.result, history)
             if member(body.result, "resultType") == "input_required":
-                _learn_round(message, body.result, history)
+                _learn_round(event, body.result, history)
 
 
-def _learn_undecoded(message: Message, history: History) -> None:
+def _learn_undecoded(message: Message, history: SessionHistory) -> None:
     """Forget what a message that is too large to be decoded may have changed."""
     exchange, calls = message.exchange, isinstance(message.body, Request)
     if exchange and not calls:
@@ -72,7 +69,7 @@ def _learn_undecoded(message: Message, history: History) -> None:
         history.lossy = message.session.partial = True
 
 
-def _learn_answer(message: Message, exchange: Exchange, history: History) -> None:
+def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory) -> None:
     history.answered = max(history.answered, message.t)
     request = exchange.request
     history.called.pop((request.n, request.part), None)
@@ -80,7 +77,7 @@ def _learn_answer(message: Message, exchange: Exchange, history: History) -> Non
         _end_progress(message, history)
 
 
-def _learn_request(message: Message, body: Request, history: History) -> None:
+def _learn_request(message: Message, body: Request, history: SessionHistory) -> None:
     meta = member(body.params, "_meta")
     token = member(meta, "progressToken")
     if token is not None:
@@ -106,7 +103,7 @@ def _learn_request(message: Message, body: Request, history: History) -> None:
         history.listing.complete = False
 
 
-def _learn_listen(message: Message, body: Request, history: History) -> None:
+def _learn_listen(message: Message, body: Request, history: SessionHistory) -> None:
     wanted = member(body.params, "notifications")
     asked = frozenset(name for name, value in wanted.items() if value) if isinstance(wanted, dict) else frozenset()
     acknowledged = history.acknowledged.pop(body.id, False) is None
@@ -117,31 +114,31 @@ def _learn_listen(message: Message, body: Request, history: History) -> None:
     keep(history.listens, body.id, Listen(message.n, asked, acknowledged))
 
 
-def _end_listen(message: Message, result: Any, history: History) -> None:
+def _end_listen(message: Message, result: Any, history: SessionHistory) -> None:
     request = message.exchange.request if message.exchange else message
     listen = history.listens.get(request.body.id) if isinstance(request.body, Request) else None
     if listen and listen.request == request.n:
         listen.ended = True
 
 
-def _learn_initialize(message: Message, result: Any, history: History) -> None:
+def _learn_initialize(message: Message, result: Any, history: SessionHistory) -> None:
     history.agreed = message.t
     found = member(result, "capabilities")
     history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_discover(message: Message, result: Any, history: History) -> None:
+def _learn_discover(message: Message, result: Any, history: SessionHistory) -> None:
     versions = member(result, "supportedVersions")
     history.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
     history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_initialized(message: Message, history: History) -> None:
+def _learn_initialized(message: Message, history: SessionHistory) -> None:
     history.initialized = True
 
 
-def _learn_tools(message: Message, result: Any, history: History) -> None:
+def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:
     listing = history.listing
     found = member(result, "tools")
     for tool in found if isinstance(found, list) else ():
@@ -160,19 +157,19 @@ def _learn_tools(message: Message, result: Any, history: History) -> None:
         listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
 
 
-def _forget_tools(message: Message, history: History) -> None:
+def _forget_tools(message: Message, history: SessionHistory) -> None:
     history.listing.complete = False
     history.listing.changed = message.n
 
 
-def _forget_progress(history: History) -> None:
+def _forget_progress(history: SessionHistory) -> None:
     """Make room for more, at the cost of those that have ended, where there are any."""
     history.progress_forgotten = True
     for old in sorted(history.progress, key=lambda key: history.progress[key].ended is None)[:_FORGOTTEN]:
         del history.progress[old]
 
 
-def _end_progress(message: Message, history: History) -> None:
+def _end_progress(message: Message, history: SessionHistory) -> None:
     assert message.exchange
     request = message.exchange.request
     token = member(request.body.value, "params", "_meta", "progressToken")
@@ -185,7 +182,7 @@ def _end_progress(message: Message, history: History) -> None:
             known.task = member(message.body.value, "result", "task") is not None
 
 
-def _learn_progress(message: Message, history: History) -> None:
+def _learn_progress(message: Message, history: SessionHistory) -> None:
     params = member(message.body.value, "params")
     known = history.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
     value = member(params, "progress")
@@ -193,7 +190,7 @@ def _learn_progress(message: Message, history: History) -> None:
         known.last = value
 
 
-def _learn_cancel(message: Message, history: History) -> None:
+def _learn_cancel(message: Message, history: SessionHistory) -> None:
     if message.cancels:
         token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
         known = history.progress.get((message.sender, Id.of(token)))
@@ -201,7 +198,7 @@ def _learn_cancel(message: Message, history: History) -> None:
             known.cancelled = True
 
 
-def _learn_acknowledgement(message: Message, history: History) -> None:
+def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
     number = Id.of(subscription(message))
     listen = history.listens.get(number)
     if listen and not listen.ended:
@@ -210,7 +207,7 @@ def _learn_acknowledgement(message: Message, history: History) -> None:
         keep(history.acknowledged, number, None)
 
 
-def _learn_round(message: Message, result: Any, history: History) -> None:
+def _learn_round(message: Message, result: Any, history: SessionHistory) -> None:
     assert message.exchange
     asked = member(result, "inputRequests")
     keys = frozenset(asked) if isinstance(asked, dict) else frozenset()
@@ -222,13 +219,13 @@ def _learn_round(message: Message, result: Any, history: History) -> None:
     keep(history.rounds, key, rounds)
 
 
-_ANSWERS: dict[str, Callable[[Message, Any, History], None]] = {
+_ANSWERS: dict[str, Callable[[Message, Any, SessionHistory], None]] = {
     "initialize": _learn_initialize,
     "server/discover": _learn_discover,
     "tools/list": _learn_tools,
     "subscriptions/listen": _end_listen,
 }
-_NOTIFICATIONS: dict[str, Callable[[Message, History], None]] = {
+_NOTIFICATIONS: dict[str, Callable[[Message, SessionHistory], None]] = {
     "notifications/initialized": _learn_initialized,
     "notifications/tools/list_changed": _forget_tools,
     "notifications/progress": _learn_progress,

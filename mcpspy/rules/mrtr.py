@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import ASKED, History, Round, capabilities, mark, round_key
+from mcpspy.rules.history import ASKED, Round, SessionHistory, capabilities, mark, round_key
 from mcpspy.rules.lifecycle.capabilities import undeclared
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS
@@ -38,7 +38,7 @@ _MRTR = "basic/patterns/mrtr"
     """,
     on=(Request,),
 )
-def state_missing(message: Message, history: History) -> Iterator[Fault | Later]:
+def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Retries without the history."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None or member(params, "requestState") is not None:
@@ -53,12 +53,12 @@ def state_missing(message: Message, history: History) -> Iterator[Fault | Later]
     yield Later(question())
 
 
-def _rounds(message: Message, history: History) -> list[Round]:
+def _rounds(message: Message, history: SessionHistory) -> list[Round]:
     """The answers that a retry may continue: those that its client had when it sent it."""
     return [known for known in history.rounds.get(round_key(message), ()) if known.t <= message.t]
 
 
-def _continued(message: Message, history: History) -> list[Round]:
+def _continued(message: Message, history: SessionHistory) -> list[Round]:
     """Of these, the answers that gave the state which the retry echoes."""
     echoed = mark(member(message.body.value, "params", "requestState"))
     return [known for known in _rounds(message, history) if known.state == echoed]
@@ -83,7 +83,7 @@ def _continued(message: Message, history: History) -> list[Round]:
     """,
     on=(Request,),
 )
-def state_changed(message: Message, history: History) -> Iterator[Fault | Later]:
+def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Retries with another history."""
     echoed = member(message.body.value, "params", "requestState")
     if echoed is None:
@@ -118,7 +118,7 @@ def state_changed(message: Message, history: History) -> Iterator[Fault | Later]
     """,
     on=(Request,),
 )
-def unrequested_input(message: Message, history: History) -> Iterator[Fault | Later]:
+def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Answers without a question, the first of a retry."""
     params = member(message.body.value, "params")
     given = member(params, "inputResponses")
@@ -156,7 +156,7 @@ def unrequested_input(message: Message, history: History) -> Iterator[Fault | La
     """,
     on=(Request,),
 )
-def same_id(message: Message, history: History) -> Iterator[Fault | Later]:
+def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Retries under the id of what they continue."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None and member(params, "requestState") is None:
@@ -190,7 +190,7 @@ def same_id(message: Message, history: History) -> Iterator[Fault | Later]:
     on=(Result,),
     methods=("tools/call", "prompts/get", "resources/read"),
 )
-def undeclared_input(message: Message, history: History) -> Iterator[Fault]:
+def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """What is asked of a client that cannot, each capability once a message."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import History, keep
-from mcpspy.rules.rule import Check, Fault, Later, rule
+from mcpspy.rules.history import SessionHistory, keep
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Request, Result
 
 _LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list")
@@ -30,12 +30,12 @@ _LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/l
     on=(Request,),
     methods=_LISTS,
 )
-class UnknownCursor(Check):
+class UnknownCursor(StatefulCheck):
     """Cursors that nobody issued; asked again later, when the page may have been recorded."""
 
     learns_from: ClassVar = {Result: _LISTS}
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._issued: dict[str, dict[str, None]] = {}
         """By method: the cursors that the server has issued."""

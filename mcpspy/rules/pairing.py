@@ -9,12 +9,13 @@ from itertools import product
 
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
-from mcpspy.rules.history import History, other
-from mcpspy.rules.rule import Check, Fault, Later, rule
+from mcpspy.rules.history import SessionHistory, other
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
+_WITH_ID = (Request, Result, Error)
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that others have overtaken
 
 
@@ -37,7 +38,7 @@ _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that
     """,
     on=(Result, Error),
 )
-def orphan_response(message: Message, history: History) -> Iterator[Fault]:
+def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Responses to nothing at all."""
     if _unpaired(message, history) and not _why_unpaired(message):
         yield Fault(f"no request has the id {_id_text(message)}", "/id")
@@ -64,7 +65,7 @@ def orphan_response(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def duplicate_response(message: Message, history: History) -> Iterator[Fault]:
+def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Second answers."""
     if _unpaired(message, history) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
@@ -90,7 +91,7 @@ def duplicate_response(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def id_loose_match(message: Message, history: History) -> Iterator[Fault]:
+def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Ids of another type, or of other digits."""
     if _unpaired(message, history) and _why_unpaired(message) == "loose":
         exchange = next(_loose_matches(message))
@@ -117,13 +118,13 @@ def id_loose_match(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def response_by_wrong_side(message: Message, history: History) -> Iterator[Fault]:
+def response_by_wrong_side(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Responses by who asked."""
     if _unpaired(message, history) and _why_unpaired(message) == "side":
         yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
 
 
-def _unpaired(message: Message, history: History) -> bool:
+def _unpaired(message: Message, history: SessionHistory) -> bool:
     if message.http and is_resumed(message.http):
         return False  # what is sent again may have been recorded when it was sent first
     return message.exchange is None and not history.lossy and _id(message).kind not in ("null", "absent")
@@ -174,7 +175,7 @@ def _loosely(number: Id) -> str:
     """,
     on=(Request,),
 )
-def id_in_flight(message: Message, history: History) -> Iterator[Fault | Later]:
+def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Ids that are taken; an answer that is recorded a moment too late makes them free."""
     pending = message.session.pending.get((message.sender, _id(message)), ())
     if len(pending) < 2:
@@ -215,7 +216,7 @@ def id_in_flight(message: Message, history: History) -> Iterator[Fault | Later]:
     """,
     on=(),
 )
-class Unanswered(Check):
+class Unanswered(StatefulCheck):
     """Requests that are left at the end."""
 
     def end(self, request: Message) -> Iterator[Fault]:
@@ -251,7 +252,7 @@ class Unanswered(Check):
     """,
     on=(Result, Error),
 )
-def late_after_cancel(message: Message, history: History) -> Iterator[Fault]:
+def late_after_cancel(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Answers that nobody waits for."""
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n
@@ -260,7 +261,7 @@ def late_after_cancel(message: Message, history: History) -> Iterator[Fault]:
 
 def _id(message: Message) -> Id:
     body = message.body
-    found = body.id if isinstance(body, Request | Result | Error) else None
+    found = body.id if isinstance(body, _WITH_ID) else None
     return found or Id("absent", "")
 
 

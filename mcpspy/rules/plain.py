@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.model import Message
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.jsonrpc import LONG_NUMBER
 from mcpspy.rules.rule import Aspect
 from mcpspy.rules.schema import fits
@@ -27,7 +27,7 @@ _CALLS = (Request, Notification)
 _RESPONSES = (Result, Error)
 
 
-def in_bytes(message: Message, history: History) -> bool:
+def in_bytes(message: Message, history: SessionHistory) -> bool:
     """One object of ASCII text, not large, whole, with nothing in it that a rule looks for."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
@@ -55,12 +55,12 @@ def _is_ascii(value: Any) -> bool:
         return False
 
 
-def in_shape(message: Message, history: History) -> bool:
+def in_shape(message: Message, history: SessionHistory) -> bool:
     """Exactly what its definition says."""
     return not isinstance(message.body, Invalid) and fits(message)
 
 
-def in_meta(message: Message, history: History) -> bool:
+def in_meta(message: Message, history: SessionHistory) -> bool:
     """No `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions."""
     body = message.body
     if isinstance(body, _CALLS):
@@ -69,24 +69,24 @@ def in_meta(message: Message, history: History) -> bool:
     return message.exchange is None or message.exchange.method != "initialize"
 
 
-def in_pairing(message: Message, history: History) -> bool:
+def in_pairing(message: Message, history: SessionHistory) -> bool:
     """No response, or one to a request that waits for it."""
     if not isinstance(message.body, _RESPONSES):
         return True
     return message.exchange is not None and not message.exchange.cancelled
 
 
-def in_handshake(message: Message, history: History) -> bool:
+def in_handshake(message: Message, history: SessionHistory) -> bool:
     """The session has begun in order."""
     return history.initialized and history.agreed is not None
 
 
-def in_http(message: Message, history: History) -> bool:
+def in_http(message: Message, history: SessionHistory) -> bool:
     """It came over something else."""
     return message.http is None
 
 
-def in_direction(message: Message, history: History) -> bool:
+def in_direction(message: Message, history: SessionHistory) -> bool:
     """No call, or one whose method its sender may send."""
     body = message.body
     if not isinstance(body, _CALLS):
@@ -95,7 +95,7 @@ def in_direction(message: Message, history: History) -> bool:
     return known is not None and message.sender in known.senders
 
 
-ASPECTS: dict[Aspect, Callable[[Message, History], bool]] = {
+ASPECTS: dict[Aspect, Callable[[Message, SessionHistory], bool]] = {
     "bytes": in_bytes,
     "shape": in_shape,
     "meta": in_meta,

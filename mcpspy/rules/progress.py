@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import History, Progress, is_about, is_in_answer, other
+from mcpspy.rules.history import Progress, SessionHistory, is_about, is_in_answer, other
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.wire.jsonrpc import Id, Notification, Request
 
@@ -33,7 +33,7 @@ _PROGRESS = "basic/utilities/progress"
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def unknown_token(message: Message, history: History) -> Iterator[Fault | Later]:
+def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Tokens that no request has; asked again later, when the request may have been recorded."""
     token = member(message.body.value, "params", "progressToken")
     key = (other(message.sender), Id.of(token))
@@ -66,7 +66,7 @@ def unknown_token(message: Message, history: History) -> Iterator[Fault | Later]
     """,
     on=(Request,),
 )
-def token_reused(message: Message, history: History) -> Iterator[Fault | Later]:
+def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Tokens that are taken; an answer that is recorded a moment too late makes them free."""
     token = member(message.body.value, "params", "_meta", "progressToken")
     known = history.progress.get((message.sender, Id.of(token))) if token is not None else None
@@ -101,7 +101,7 @@ def token_reused(message: Message, history: History) -> Iterator[Fault | Later]:
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def not_increasing(message: Message, history: History) -> Iterator[Fault]:
+def not_increasing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Reports that say no more than the one before."""
     value = member(message.body.value, "params", "progress")
     known = _reported_on(message, history)
@@ -111,7 +111,7 @@ def not_increasing(message: Message, history: History) -> Iterator[Fault]:
         yield Fault(f"the progress is {value}, and was {known.last} before", "/params/progress")
 
 
-def _reported_on(message: Message, history: History) -> Progress | None:
+def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
     """The request that a report is about, None where that is uncertain."""
     token = member(message.body.value, "params", "progressToken")
     known = history.progress.get((other(message.sender), Id.of(token)))
@@ -138,7 +138,7 @@ def _reported_on(message: Message, history: History) -> Progress | None:
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def after_completion(message: Message, history: History) -> Iterator[Fault]:
+def after_completion(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Reports on what is over; a cancelled request may still be reported on, and a task goes on after its answer."""
     known = _reported_on(message, history)
     if known is None or known.ended is None or known.cancelled or known.task:

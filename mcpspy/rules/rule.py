@@ -3,17 +3,17 @@
 A rule is a row of a table with a check beside it. Most checks are functions: they take a message (or over HTTP a
 remark: a head or an SSE event without one) and the history of its session, and yield a `Fault` for each thing that is
 wrong, or `Later` for what only the next second can tell. A check that remembers something of its own is a class
-(`Check`). The table says how bad a fault is and where the specification says so.
+(`StatefulCheck`). The table says how bad a fault is and where the specification says so.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.json_values import nearest
-from mcpspy.rules.history import History, Memory
+from mcpspy.rules.history import SessionHistory, SessionMemory
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
@@ -121,7 +121,7 @@ class Later:
     """Looked for then: a generator that nobody has begun yet."""
 
 
-class Check(Memory):
+class StatefulCheck(SessionMemory):
     """A check with a memory: one object for each session that it has looked at."""
 
     learns_from: ClassVar[dict[type, tuple[str, ...]]] = {}
@@ -140,7 +140,7 @@ class Check(Memory):
         return iter(())
 
 
-Function = Callable[[Any, History], Iterator[Fault | Later]]
+Function = Callable[[Any, SessionHistory], Iterator[Fault | Later]]
 """Takes a message, or a remark, of a kind that the rule looks at."""
 
 
@@ -165,27 +165,29 @@ class Rule:
     """The methods that it looks at (of a response: its request's); none for all."""
     revisions: Lifetime
     """Those that it holds in: a trait, or a lifetime of its own."""
-    check: Function | type[Check]
+    check: Function | type[StatefulCheck]
     former: tuple[str, ...]
     """The ids that it had before."""
+    ask: Function = field(init=False)
+    """The check as a function, whether it is one or not."""
 
-    def ask(self, message: Message | HttpUnit, history: History) -> Iterator[Fault | Later]:
-        """What the check finds."""
-        if isinstance(self.check, type):
-            return history.of(self.check).check(message)
-        return self.check(message, history)
+    def __post_init__(self) -> None:
+        check = self.check
+        object.__setattr__(self, "ask", _asking(check) if isinstance(check, type) else check)
 
-    def learns_from(self, kind: type, method: str | None) -> bool:
+    def learns_from(self, kind: type, method: str | None, revision: Revision | None) -> bool:
         """Whether the check learns from messages of a kind."""
         methods = getattr(self.check, "learns_from", {}).get(kind)
-        return methods is not None and (not methods or method in methods)
+        if methods is None or (methods and method not in methods):
+            return False
+        return revision is None or revision in self.revisions
 
-    def learn(self, message: Message | HttpUnit, history: History) -> None:
+    def learn(self, message: Message | HttpUnit, history: SessionHistory) -> None:
         """Let the check learn from a message."""
         if isinstance(self.check, type):
             history.of(self.check).learn(message)
 
-    def end(self, request: Message, history: History) -> Iterator[Fault]:
+    def end(self, request: Message, history: SessionHistory) -> Iterator[Fault]:
         """What the check finds about a request that has no answer at the end."""
         if isinstance(self.check, type):
             yield from history.of(self.check).end(request)
@@ -227,12 +229,19 @@ class Rule:
         return page if page.startswith("https:") else f"{_SPECIFICATION}/{known.value}/{page}"
 
 
+def _asking(check: type[StatefulCheck]) -> Function:
+    def ask(message: Any, history: SessionHistory) -> Iterator[Fault | Later]:
+        return history.of(check).check(message)
+
+    return ask
+
+
 RULES: dict[str, Rule] = {}
 """The table, by id; filled by the modules of this package as they are imported."""
 FORMER: dict[str, str] = {}
 """By an id that a rule had before: the one that it has now."""
 
-_Entered = TypeVar("_Entered", bound=Function | type[Check])
+_Entered = TypeVar("_Entered", bound=Function | type[StatefulCheck])
 
 
 def current(name: str) -> str:

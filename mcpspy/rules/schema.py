@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.conversation.model import Message
-from mcpspy.rules.history import History, becomes_round, dialect, missing_meta
+from mcpspy.rules.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
@@ -80,7 +80,7 @@ def fits(message: Message) -> bool:
     """,
     on=_MESSAGES,
 )
-def invalid(message: Message, history: History) -> Iterator[Fault]:
+def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Messages that the definition refuses."""
     found = subject(message)
     if found and message.revision and not verdict(message.revision, found[0], found[1]):
@@ -107,7 +107,7 @@ def invalid(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request, Notification),
 )
-def unknown_method(message: Message, history: History) -> Iterator[Fault]:
+def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Methods that do not exist."""
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
@@ -136,7 +136,7 @@ def unknown_method(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request, Notification),
 )
-def method_not_in_revision(message: Message, history: History) -> Iterator[Fault]:
+def method_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Methods of other revisions."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
@@ -166,7 +166,7 @@ def method_not_in_revision(message: Message, history: History) -> Iterator[Fault
     """,
     on=_MESSAGES,
 )
-def member_not_in_revision(message: Message, history: History) -> Iterator[Fault]:
+def member_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Members of other revisions, each name once a message."""
     found = subject(message)
     if found is None or message.revision is None:
@@ -194,7 +194,7 @@ def member_not_in_revision(message: Message, history: History) -> Iterator[Fault
     """,
     on=_MESSAGES,
 )
-def deprecated(message: Message, history: History) -> Iterator[Fault]:
+def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """What is on its way out, once a session and name."""
     found = subject(message)
     if found is None or message.revision is None:
@@ -221,7 +221,7 @@ def deprecated(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def format_(message: Message, history: History) -> Iterator[Fault]:
+def format_(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Strings in a form that they should not have."""
     found = subject(message)
     if found and message.revision:

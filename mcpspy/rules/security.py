@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import pointer, walk
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
@@ -45,7 +45,7 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
     """,
     on=_MESSAGES,
 )
-def hidden_text(message: Message, history: History) -> Iterator[Fault]:
+def hidden_text(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Strings with hidden characters, the first of a message."""
     raw = message.frame.raw
     if not message.part and raw.isascii() and not ESCAPED.search(raw):
@@ -115,7 +115,7 @@ def _joins(text: str, place: int) -> bool:
     """,
     on=_MESSAGES,
 )
-def secret_in_frame(message: Message, history: History) -> Iterator[Fault]:
+def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Tokens of a known form."""
     found = None if message.part else in_frame(message.frame.raw)
     if found:

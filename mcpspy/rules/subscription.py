@@ -8,7 +8,7 @@ clients with equal ids are told apart.
 from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
-from mcpspy.rules.history import History, Listen, is_about, subscription
+from mcpspy.rules.history import Listen, SessionHistory, is_about, subscription
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import SUBSCRIPTIONS
 from mcpspy.wire.jsonrpc import Id, Notification
@@ -43,7 +43,7 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     """,
     on=(Notification,),
 )
-def unacknowledged(message: Message, history: History) -> Iterator[Fault]:
+def unacknowledged(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Events of a subscription that has not begun."""
     if not history.listens or not isinstance(message.body, Notification):
         return
@@ -54,7 +54,7 @@ def unacknowledged(message: Message, history: History) -> Iterator[Fault]:
         yield Fault(f"the subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
 
 
-def _listen(message: Message, history: History) -> Listen | None:
+def _listen(message: Message, history: SessionHistory) -> Listen | None:
     """The subscription in flight that a notification belongs to, None where that is uncertain."""
     listen = history.listens.get(Id.of(subscription(message)))
     if listen is None or listen.ended or (history.lossy and not message.http):
@@ -85,7 +85,7 @@ def _listen(message: Message, history: History) -> Listen | None:
     on=(Notification,),
     methods=(*_FILTERS, *_IN_OTHER_STREAMS),
 )
-def unrequested(message: Message, history: History) -> Iterator[Fault]:
+def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Notifications that nobody asked for there; which resource it is about is not looked at: it may be a part of one.
 
     Where the request is not recorded yet nothing is said.
@@ -117,7 +117,7 @@ def unrequested(message: Message, history: History) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/subscriptions/acknowledged", *_FILTERS),
 )
-def missing_id(message: Message, history: History) -> Iterator[Fault]:
+def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Changes without a subscription; on stdio only where no session of another era can have been missed."""
     if subscription(message) is None and (message.http or not history.lossy) and message.sender == "server":
         yield Fault("the notification does not name its subscription", "/params")
@@ -142,7 +142,7 @@ def missing_id(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Notification,),
 )
-def unknown_subscription(message: Message, history: History) -> Iterator[Fault | Later]:
+def unknown_subscription(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """Ids of no subscription; asked again later, when the request may have been recorded."""
     found = subscription(message)
     if found is None or history.lossy or Id.of(found) in history.listens:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import History, Memory, Tool, annotated
+from mcpspy.rules.history import SessionHistory, SessionMemory, Tool, annotated
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import DEFAULT_DIALECT, OUTPUT_SCHEMAS, Revision, since
@@ -36,12 +36,13 @@ _LISTED = """
     on=(Request,),
     methods=("tools/call",),
 )
-def unknown_tool(message: Message, history: History) -> Iterator[Fault]:
+def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Calls of what is not listed; only after a complete listing."""
-    name = message.exchange.name if message.exchange else None
     listing = history.listing
-    known = listing.complete and listing.t <= message.t and not history.lossy
-    if name is not None and known and name not in listing.tools:
+    if not listing.complete or listing.t > message.t or history.lossy:
+        return
+    name = message.exchange.name if message.exchange else None
+    if name is not None and name not in listing.tools:
         yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
 
 
@@ -56,7 +57,7 @@ def unknown_tool(message: Message, history: History) -> Iterator[Fault]:
     on=(Request,),
     methods=("tools/call",),
 )
-def arguments(message: Message, history: History) -> Iterator[Fault]:
+def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Arguments that the tool did not ask for."""
     tool = history.listing.now(message.exchange.name if message.exchange else None, message.t)
     given = member(message.body.value, "params").get("arguments", {}) if tool else None
@@ -82,7 +83,7 @@ def arguments(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_content(message: Message, history: History) -> Iterator[Fault]:
+def structured_content(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Results that the tool did not promise."""
     tool = _called(message, history)
     if tool is None or "outputSchema" not in tool.definition:
@@ -107,7 +108,7 @@ def structured_content(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_missing(message: Message, history: History) -> Iterator[Fault]:
+def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Results without what the tool promised."""
     tool = _called(message, history)
     if tool is None or "outputSchema" not in tool.definition:
@@ -120,13 +121,15 @@ def structured_missing(message: Message, history: History) -> Iterator[Fault]:
                     (tool.listed,))  # fmt: skip
 
 
-def _called(message: Message, history: History) -> Tool | None:
+def _called(message: Message, history: SessionHistory) -> Tool | None:
     """The tool that a result comes from, as it was when it was called."""
+    if not history.called:
+        return None
     request = message.exchange.request if message.exchange else message
     return history.called.get((request.n, request.part))
 
 
-def _judge(tool: Tool, which: str, value: Any, history: History) -> Judgement | None:
+def _judge(tool: Tool, which: str, value: Any, history: SessionHistory) -> Judgement | None:
     """What a schema of a tool says; None where there is no schema."""
     schema = tool.definition.get(which)
     if not isinstance(schema, dict):
@@ -144,7 +147,7 @@ def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
             yield place, tool
 
 
-def _schemas(message: Message, history: History) -> Iterator[tuple[str, str, Judgement]]:
+def _schemas(message: Message, history: SessionHistory) -> Iterator[tuple[str, str, Judgement]]:
     """The schemas of a listing that are new: pointer, the tool's name, and what checking them gave."""
     for place, tool in _listed(message):
         name = tool.get("name") if isinstance(tool.get("name"), str) else ""
@@ -157,10 +160,10 @@ def _schemas(message: Message, history: History) -> Iterator[tuple[str, str, Jud
                 yield f"/result/tools/{place}/{which}", str(name)[:60], checked.of(tool[which], message)
 
 
-class CheckedSchemas(Memory):
+class CheckedSchemas(SessionMemory):
     """What checking the schemas of the latest listing gave: several rules ask for each."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._listing = (0, 0)
         self._checked: dict[int, tuple[Any, Judgement]] = {}
@@ -176,7 +179,7 @@ class CheckedSchemas(Memory):
         return known[1]
 
 
-def _check(schema: dict[str, Any], message: Message, history: History) -> Judgement:
+def _check(schema: dict[str, Any], message: Message, history: SessionHistory) -> Judgement:
     """What its dialect says of a schema; before there was a default, any dialect may be meant."""
     found = Foreign(schema, history.budget).check()
     if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
@@ -204,7 +207,7 @@ def _check(schema: dict[str, Any], message: Message, history: History) -> Judgem
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_not_object(message: Message, history: History) -> Iterator[Fault]:
+def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Schemas of something else, or none."""
     for place, tool in _listed(message):
         schema = tool.get("inputSchema")
@@ -232,7 +235,7 @@ def schema_not_object(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_invalid(message: Message, history: History) -> Iterator[Fault]:
+def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Schemas that nobody can use."""
     for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED):
@@ -259,7 +262,7 @@ def schema_invalid(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_dialect(message: Message, history: History) -> Iterator[Fault]:
+def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Dialects that are unknown."""
     for where, name, found in _schemas(message, history):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
@@ -285,7 +288,7 @@ def schema_dialect(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_too_costly(message: Message, history: History) -> Iterator[Fault]:
+def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Schemas that are beyond our bounds."""
     for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
@@ -314,7 +317,7 @@ def schema_too_costly(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def duplicate_name(message: Message, history: History) -> Iterator[Fault]:
+def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Names that stand twice in a page."""
     seen: dict[str, int] = {}
     for place, tool in _listed(message):
@@ -335,7 +338,7 @@ def duplicate_name(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def definition_changed(message: Message, history: History) -> Iterator[Fault]:
+def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Tools that are no longer what they were."""
     for place, tool in _listed(message):
         name = tool.get("name")
@@ -368,7 +371,7 @@ def definition_changed(message: Message, history: History) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def header_annotation(message: Message, history: History) -> Iterator[Fault]:
+def header_annotation(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Annotations that no header can be made of."""
     for place, tool in _listed(message):
         seen: set[str] = set()

@@ -1,6 +1,6 @@
 """What is remembered of a session is bounded; what a message and that state tell together."""
 
-from mcpspy.rules.history import REMEMBERED, History, becomes_round, dialect, keep, mark, missing_meta, round_key
+from mcpspy.rules.history import REMEMBERED, SessionHistory, becomes_round, dialect, keep, mark, missing_meta, round_key
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
 from tests.rules.examples import messages
@@ -19,7 +19,7 @@ def test_a_table_forgets_its_oldest():
 
 
 def test_what_is_said_once_is_bounded():
-    state = History()
+    state = SessionHistory()
     assert sum(state.once(str(n)) for n in range(REMEMBERED + 10)) == REMEMBERED
 
 
@@ -42,10 +42,12 @@ def test_a_message_is_said_in_its_revision_with_what_either_side_declared():
         > 1 tools/list {META}
     """)
     capabilities = request.body.params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
-    assert dialect(request, History()) == Dialect(R2026_07_28)
+    assert dialect(request, SessionHistory()) == Dialect(R2026_07_28)
     capabilities["extensions"] = {"com.example/x": {}}
     server = {"experimental": {"turbo": {}}}
-    assert dialect(request, History(server=server)) == Dialect(R2026_07_28, frozenset({"com.example/x", "turbo"}))
+    assert dialect(request, SessionHistory(server=server)) == Dialect(
+        R2026_07_28, frozenset({"com.example/x", "turbo"})
+    )
 
 
 def test_in_a_session_the_handshake_declared_what_both_sides_have():
@@ -53,7 +55,7 @@ def test_in_a_session_the_handshake_declared_what_both_sides_have():
         = 2025-06-18
         > 2 tools/list
     """)
-    state = History(client={"experimental": {"turbo": {}}}, server={"extensions": {}})
+    state = SessionHistory(client={"experimental": {"turbo": {}}}, server={"extensions": {}})
     assert dialect(request, state) == Dialect(R2025_06_18, frozenset({"turbo"}))
 
 

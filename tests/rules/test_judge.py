@@ -19,7 +19,7 @@ from mcpspy.rules.judge import Judge
 from mcpspy.rules.lifecycle.handshake import BeforeInitialize
 from mcpspy.rules.paging import UnknownCursor
 from mcpspy.rules.plain import ASPECTS
-from mcpspy.rules.rule import Check, Fault, Later
+from mcpspy.rules.rule import Fault, Later, StatefulCheck
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import Judgement, Outcome
 from mcpspy.spec.revisions import Revision
@@ -446,7 +446,7 @@ def afterwards(message, history):
     yield Later(question())
 
 
-class Learning(Check):
+class Learning(StatefulCheck):
     learns_from: ClassVar = {Request: ()}
 
     def learn(self, message):
@@ -456,7 +456,7 @@ class Learning(Check):
         yield from ()
 
 
-class Ending(Check):
+class Ending(StatefulCheck):
     def check(self, message):
         yield from ()
 
@@ -464,7 +464,7 @@ class Ending(Check):
         raise RuntimeError("oh")
 
 
-class Beginning(Check):
+class Beginning(StatefulCheck):
     def __init__(self, history):
         raise RuntimeError("oh")
 

@@ -2,14 +2,14 @@
 
 from collections import deque
 
-from mcpspy.rules.history import History, mark
+from mcpspy.rules.history import SessionHistory, mark
 from mcpspy.rules.learning import learn
 from mcpspy.wire.jsonrpc import Id
 from tests.rules.examples import messages
 
 
 def state_after(text):
-    state = History()
+    state = SessionHistory()
     for message in messages(text):
         learn(message, state)
     return state

@@ -7,7 +7,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.rules import RULES, Finding
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.plain import ASPECTS
 from tests import NIGHTLY
@@ -71,7 +71,7 @@ def message(raw):
     ],
 )
 def test_what_peers_usually_write_is_plain(raw):
-    assert ASPECTS["bytes"](message(raw), History())
+    assert ASPECTS["bytes"](message(raw), SessionHistory())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_peers_usually_write_is_plain(raw):
     ],
 )
 def test_what_a_rule_about_bytes_may_look_at_is_not_plain(raw):
-    assert not ASPECTS["bytes"](message(raw), History())
+    assert not ASPECTS["bytes"](message(raw), SessionHistory())
 
 
 def test_every_aspect_that_a_rule_names_has_its_test():

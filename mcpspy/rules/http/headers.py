@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import History, Tool, annotated
+from mcpspy.rules.history import SessionHistory, Tool, annotated
 from mcpspy.rules.http.posting import posted
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
@@ -45,7 +45,7 @@ _CLIPPED = 60  # characters of a value that are quoted
     """,
     on=(Request,),
 )
-def header_missing(message: Message, history: History) -> Iterator[Fault]:
+def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Requests without a header that they need."""
     place = posted(message)
     if place is None:
@@ -80,7 +80,7 @@ def header_missing(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def header_mismatch(message: Message, history: History) -> Iterator[Fault]:
+def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Headers that do not tell what the body tells."""
     yield from _mismatches(message, history)
 
@@ -103,7 +103,7 @@ def header_mismatch(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Result,),
 )
-def mismatch_accepted(message: Message, history: History) -> Iterator[Fault]:
+def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Results of requests that were to be refused; which arguments have headers may have changed meanwhile."""
     request = message.exchange.request if message.exchange else None
     if request is None or message.sender != "server":
@@ -113,7 +113,7 @@ def mismatch_accepted(message: Message, history: History) -> Iterator[Fault]:
         return
 
 
-def _mismatches(message: Message, history: History | None) -> Iterator[Fault]:
+def _mismatches(message: Message, history: SessionHistory | None) -> Iterator[Fault]:
     """What headers tell otherwise than a request; without a `history` only those that every server knows."""
     place = posted(message)
     if place is None or not isinstance(message.body, Request):
@@ -178,7 +178,7 @@ def _text(value: Any) -> str:
     return {True: "true", False: "false"}[value] if type(value) is bool else str(value)
 
 
-def _parameters(message: Message, history: History) -> Iterator[tuple[str, str, Any, int]]:
+def _parameters(message: Message, history: SessionHistory) -> Iterator[tuple[str, str, Any, int]]:
     """The headers that a called tool has: name, pointer to the argument, its value if any, the line of the listing."""
     name = message.exchange.name if message.exchange and message.exchange.method == "tools/call" else None
     tool = history.listing.tools.get(name) if name is not None and history.listing.complete else None

@@ -11,7 +11,7 @@ import orjson
 
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Error
@@ -38,7 +38,7 @@ _LARGEST = 65536  # bytes of a metadata document
     """,
     on=(Error, HttpUnit),
 )
-def oauth_origin(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Metadata that a client will refuse, or that is fetched elsewhere."""
     place = event.http
     request = place.request if place else None

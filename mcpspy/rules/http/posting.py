@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import History
+from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
 from mcpspy.wire.http_head import authority, header, media_type, status
@@ -67,7 +67,7 @@ def asks(remark: HttpUnit) -> HttpChannel | None:
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def accept(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """What a client says it takes."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
@@ -99,7 +99,7 @@ def accept(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def request_type(message: Message, history: History) -> Iterator[Fault]:
+def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Messages under another type."""
     place = posted(message)
     if place and media_type(place.opened.head) != "application/json" and history.once("request-type"):
@@ -128,7 +128,7 @@ def request_type(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def answer_type(remark: HttpUnit, history: History) -> Iterator[Fault]:
+def answer_type(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Heads of success that promise something else."""
     place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
@@ -171,7 +171,7 @@ def _told(remark: HttpUnit) -> str:
     """,
     on=(*EVERY, HttpUnit),
 )
-def notification_status(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def notification_status(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Other statuses of success, and bodies."""
     place = event.http.request if event.http else None
     if event.http is None or place is None or place.legacy or event.http.opened.sender != "server":
@@ -206,7 +206,7 @@ def notification_status(event: Message | HttpUnit, history: History) -> Iterator
     """,
     on=(Error,),
 )
-def error_status(message: Message, history: History) -> Iterator[Fault]:
+def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Errors under another status; of a tool or resource that is not there, -32601 means something else."""
     place, exchange = message.http, message.exchange
     if place is None or exchange is None or place.request is None or place.legacy or place.opened.sender != "server":
@@ -238,7 +238,7 @@ def error_status(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def version_header(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Requests that do not state a revision, or another one."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     agreed = event.session.negotiated
@@ -272,7 +272,7 @@ def version_header(event: Message | HttpUnit, history: History) -> Iterator[Faul
     """,
     on=(HttpUnit,),
 )
-def redirect_elsewhere(remark: HttpUnit, history: History) -> Iterator[Fault]:
+def redirect_elsewhere(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Heads that send the client away."""
     opened = remark.http.opened
     request = remark.http.request
@@ -305,7 +305,7 @@ def _dialled(request: HttpChannel) -> str:
     """,
     on=(Invalid,),
 )
-def not_json(message: Message, history: History) -> Iterator[Fault]:
+def not_json(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """What nobody can decode, unless the stream broke off in it."""
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
     if message.http and not message.frame.cut and (reason.startswith("not JSON") or reason == "a blank line"):
@@ -330,7 +330,7 @@ def not_json(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def client_response(message: Message, history: History) -> Iterator[Fault]:
+def client_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Responses that were posted."""
     if posted(message):
         yield Fault("the client posts a response, and the revision has no requests of a server's to answer", "/id")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import Given, History, Over
+from mcpspy.rules.history import Given, Over, SessionHistory
 from mcpspy.rules.http.posting import asked, asks, posted
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
@@ -24,7 +24,7 @@ _RESUMING = "basic/transports#resumability-and-redelivery"
 _MESSAGES = (Request, Notification, Result, Error)
 
 
-def learn(event: Message | HttpUnit, place: HttpChannel, history: History) -> None:
+def learn(event: Message | HttpUnit, place: HttpChannel, history: SessionHistory) -> None:
     """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
     if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
@@ -64,7 +64,7 @@ def _value(event: Message | HttpUnit) -> object:
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_missing(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Requests that have forgotten their session."""
     answered, given = asked(event), history.given
     place = answered or (posted(event) if isinstance(event, Message) else None)
@@ -100,7 +100,7 @@ def session_missing(event: Message | HttpUnit, history: History) -> Iterator[Fau
     """,
     on=_MESSAGES,
 )
-def session_over(message: Message, history: History) -> Iterator[Fault]:
+def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Requests in a session that is no more."""
     place, over = posted(message), history.over
     if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
@@ -134,7 +134,7 @@ def session_over(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_status(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Answers to requests in a session that was deleted."""
     place, over = asked(event), history.over
     if place is None or event.http is None or over is None or not over.by_client or not place.carried:
@@ -165,7 +165,7 @@ def session_status(event: Message | HttpUnit, history: History) -> Iterator[Faul
     on=(Result,),
     methods=("initialize",),
 )
-def session_id(message: Message, history: History) -> Iterator[Fault]:
+def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Ids that no header can have."""
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
@@ -200,7 +200,7 @@ def session_id(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def get_stream_response(message: Message, history: History) -> Iterator[Fault]:
+def get_stream_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Responses where none belongs."""
     place = message.http
     if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
@@ -230,7 +230,7 @@ def get_stream_response(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def unknown_event_id(remark: HttpUnit, history: History) -> Iterator[Fault]:
+def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Ids that were never given."""
     place = asks(remark)
     wanted = header(place.opened.head, "last-event-id") if place else None
@@ -270,7 +270,7 @@ def unknown_event_id(remark: HttpUnit, history: History) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def event_id_reused(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Events with the id of another."""
     before = event.http.repeated.get(event.n) if event.http else None
     if before and event.http and not is_resumed(event.http) and history.once("event-id-reused"):
@@ -309,7 +309,7 @@ def event_id_reused(event: Message | HttpUnit, history: History) -> Iterator[Fau
     """,
     on=(*EVERY, HttpUnit),
 )
-def replayed_elsewhere(event: Message | HttpUnit, history: History) -> Iterator[Fault]:
+def replayed_elsewhere(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     """Events that were those of another stream."""
     place = event.http
     before = place.repeated.get(event.n) if place else None

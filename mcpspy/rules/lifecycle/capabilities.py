@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import ASKED, History, capabilities
+from mcpspy.rules.history import ASKED, SessionHistory, capabilities
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import Revision, until
 from mcpspy.wire.jsonrpc import Notification, Request
@@ -60,7 +60,7 @@ _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     on=(Request, Notification),
     methods=tuple(_NEEDS),
 )
-def capability_missing(message: Message, history: History) -> Iterator[Fault]:
+def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Requests and notifications that nobody said would be possible."""
     body = message.body
     if not isinstance(body, _CALLS):

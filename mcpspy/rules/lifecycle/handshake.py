@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import History, becomes_round, stated_revision
-from mcpspy.rules.rule import Check, Fault, Later, rule
+from mcpspy.rules.history import SessionHistory, becomes_round, stated_revision
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
@@ -40,10 +40,10 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     """,
     on=(Request, Result, Notification),
 )
-class BeforeInitialize(Check):
+class BeforeInitialize(StatefulCheck):
     """Requests whose time had not come; told when it has come, because they may only be recorded too early."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._early: list[Message] = []
 
@@ -105,7 +105,7 @@ class BeforeInitialize(Check):
     on=(Request,),
     methods=("initialize",),
 )
-def initialize_twice(message: Message, history: History) -> Iterator[Fault]:
+def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """A second `initialize` after one that succeeded."""
     if history.agreed is not None and history.initialize:
         yield Fault("the session is initialized already", "/method", (history.initialize,))
@@ -130,7 +130,7 @@ def initialize_twice(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def initialized_missing(message: Message, history: History) -> Iterator[Fault | Later]:
+def initialized_missing(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
     """The first request of a client that skipped it."""
     if message.sender != "client" or history.initialized or history.agreed is None or history.lossy:
         return
@@ -162,7 +162,7 @@ def initialized_missing(message: Message, history: History) -> Iterator[Fault | 
     """,
     on=(Request, Notification),
 )
-def wrong_direction(message: Message, history: History) -> Iterator[Fault]:
+def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Methods that only the other side has."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
@@ -188,7 +188,7 @@ def wrong_direction(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request, Result),
 )
-def unknown_revision(message: Message, history: History) -> Iterator[Fault]:
+def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Names of revisions that do not exist."""
     body = message.body
     if isinstance(body, Request):
@@ -221,7 +221,7 @@ def unknown_revision(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request, Result),
 )
-def revision_mismatch(message: Message, history: History) -> Iterator[Fault]:
+def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Revisions that cannot be meant."""
     body = message.body
     if isinstance(body, Result):
@@ -256,7 +256,7 @@ def revision_mismatch(message: Message, history: History) -> Iterator[Fault]:
     """,
     on=(Request,),
 )
-def era_mixed(message: Message, history: History) -> Iterator[Fault]:
+def era_mixed(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """One client, two eras."""
     if message.sender != "client" or not isinstance(message.body, Request):
         return

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import History, dialect, missing_meta, stated_revision
-from mcpspy.rules.rule import Check, Fault, Later, rule
+from mcpspy.rules.history import SessionHistory, dialect, missing_meta, stated_revision
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
@@ -29,7 +29,7 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
     on=(Request,),
     methods=("server/discover",),
 )
-def discover_missing_meta(message: Message, history: History) -> Iterator[Fault]:
+def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """A `server/discover` that does not say who asks, and how."""
     if stated_revision(message) is None:
         yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
@@ -51,7 +51,7 @@ def discover_missing_meta(message: Message, history: History) -> Iterator[Fault]
     """,
     on=(Request,),
 )
-def meta_missing(message: Message, history: History) -> Iterator[Fault]:
+def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
     missing = missing_meta(message)
     if missing and message.revision and member(message.body.value, "method") in methods(message.revision):
@@ -76,12 +76,12 @@ def meta_missing(message: Message, history: History) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/message",),
 )
-class LoggingWithoutLevel(Check):
+class LoggingWithoutLevel(StatefulCheck):
     """Log messages that nobody asked for."""
 
     learns_from: ClassVar = {Request: ()}
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._asked = False
 
@@ -117,7 +117,7 @@ class LoggingWithoutLevel(Check):
     """,
     on=(Result,),
 )
-def result_type_unknown(message: Message, history: History) -> Iterator[Fault]:
+def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Result types that no core definition has."""
     found = member(message.body.value, "result", "resultType")
     if isinstance(found, str) and not dialect(message, history).has_result_type(found):
