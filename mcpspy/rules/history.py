@@ -73,7 +73,7 @@ class Tool:
 
 
 @dataclass(slots=True)
-class Listing:
+class ToolListing:
     """The tools of a server, page by page."""
 
     tools: dict[str, Tool] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class SessionHistory:
     server: dict[str, Any] | None = None
     said: set[str] = field(default_factory=set)
     """What is to be said once a session, and was."""
-    listing: Listing = field(default_factory=Listing)
+    listing: ToolListing = field(default_factory=ToolListing)
     called: dict[tuple[int, int], Tool] = field(default_factory=dict)
     """By the line number and part of a call that is not answered: the tool as it was listed then."""
     budget: Budget = field(default_factory=Budget)
@@ -160,7 +160,7 @@ class SessionHistory:
 
     def rest(self) -> None:
         """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
-        self.listing = Listing()
+        self.listing = ToolListing()
         for table in (self.called, self.progress, self.rounds, self.listens, self.acknowledged, self.memories):
             table.clear()
 
