@@ -81,7 +81,7 @@ def test_the_timeline_of_a_wide_screen():
 
 
 def test_a_filter():
-    shown("filter", ["slash", *"method:tools/call status:ok"], "/method:tools/call status:ok")
+    shown("filter", ["slash", *"method:tools/call status:ok"], "/method:tools/call status:ok", "run the line")
 
 
 def test_the_message_with_its_findings():

@@ -70,7 +70,7 @@ SCOPES = {
             Action("n", "find_again(1)", "next match"),
             Action("N", "find_again(-1)", "previous match"),
             Action("colon", "prompt('command')", "command line", priority=True),
-            Action("enter", "enter", "run the line", priority=True),
+            Action("enter", "enter", "run the line", footer=True, priority=True),
         ),
     ),
     "open sessions": Scope(
