@@ -1,9 +1,9 @@
 """Tokens of a known kind, looked for in frames and in texts; both searches are made from the table `KINDS`.
 
-A frame may be large, and nearly every frame holds no token. The kinds are grouped by one byte of their literal, so that
-a few searches for one byte each dismiss most frames. The regex of a group begins with that byte, which the regex engine
-finds at the speed of `memchr`, and looks back for the beginning of the literal. A text is short, and a kind is looked
-for where one of its literals stands. Each regex is compiled when it is needed first.
+A frame may be large, and nearly every frame holds no token. The kinds are grouped by one byte of their literal; most of
+these bytes are rare, and one look at a frame tells which of them it has. The regex of a group begins with its byte,
+which the regex engine finds at the speed of `memchr`, and looks back for the beginning of the literal. A text is short,
+and a kind is looked for where one of its literals stands. Each regex is compiled when it is needed first.
 """
 
 import re
@@ -13,15 +13,20 @@ from functools import cache
 from mcpspy.secrets.patterns import KINDS, Kind
 
 _ANCHORS = "_JKGA-.p"
-"""Bytes of literals, the one to search for first: rare in JSON, and in few groups."""
+"""Bytes of literals, the one to search for first: rare in JSON, and in few groups; the last two are frequent."""
+_RARE = _ANCHORS.removesuffix(".p").encode()
+_ALL_BUT_RARE = bytes(set(range(256)).difference(_RARE))
 _SHORT = 256  # characters
 _ESCAPED = r"(?<=\\[nrt]{})"  # behind a line break, in JSON
 
 
 def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     """The name of the kind of the first token in a frame, and the token; None where there is none."""
-    for part, search, kinds in _groups():
-        if part in raw and (found := search(raw)):
+    rare, frequent = _groups()
+    marks = raw.translate(None, _ALL_BUT_RARE)
+    searches = [group for byte, group in rare if byte in marks] + frequent if marks else frequent
+    for search, kinds in searches:
+        if found := search(raw):
             kind, offset = kinds[found.lastindex or 0]
             return kind.name, raw[found.start() - offset : found.end()]
     return None
@@ -53,14 +58,15 @@ def _in_frame(kind: Kind, literal: str, place: int) -> str:
     return f"((?<={before})(?:{free}|{_ESCAPED.format(before)}){behind}{kind.rest})"
 
 
-_Group = tuple[bytes, Callable[[bytes], re.Match[bytes] | None], list[tuple[Kind, int]]]
+_Group = tuple[Callable[[bytes], re.Match[bytes] | None], list[tuple[Kind, int]]]
 
 
 @cache
-def _groups() -> list[_Group]:
-    """Of each group what its literals have in common, its search, and for each number of a match the kind.
+def _groups() -> tuple[list[tuple[int, _Group]], list[_Group]]:
+    """The groups by their rare byte, and those of a frequent one.
 
-    With a kind goes the number of bytes from its token's beginning to the match.
+    A group is its search, and for each number of a match the kind, with the number of bytes from the token's beginning
+    to the match.
     """
     groups: dict[str, dict[str, list[tuple[Kind, str, int]]]] = {}
     for kind in KINDS:
@@ -68,7 +74,8 @@ def _groups() -> list[_Group]:
             place = _anchor(literal)
             before = literal[place - 1] if place else ""
             groups.setdefault(literal[place], {}).setdefault(before, []).append((kind, literal, place))
-    found: list[_Group] = []
+    rare: list[tuple[int, _Group]] = []
+    frequent: list[_Group] = []
     for byte, parts in groups.items():
         forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
         for before, members in parts.items():
@@ -77,10 +84,12 @@ def _groups() -> list[_Group]:
         beginning = re.escape(byte)
         if "" not in parts:  # most bytes are dismissed by the one before them
             beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
-        literals = [literal.encode() for members in parts.values() for _, literal, _ in members]
-        part = literals[0] if len(literals) == 1 else byte.encode()
-        found.append((part, re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()).search, kinds))
-    return found
+        group = (re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()).search, kinds)
+        if ord(byte) in _RARE:
+            rare.append((ord(byte), group))
+        else:
+            frequent.append(group)
+    return rare, frequent
 
 
 @cache
