@@ -36,6 +36,7 @@ from mcpspy.wire.jsonrpc import Notification, Request
 _Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
+_JUDGED = (Message, HttpUnit)
 _REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # what is no message can be wrong about HTTP only
 _NOT_PLAIN = tuple(False for _ in ASPECTS)
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
@@ -99,7 +100,7 @@ class Judge:
     def feed(self, record: Record) -> Iterator[Event | Finding]:
         """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
         for event in self._conversation.feed(record):
-            if isinstance(event, Message | HttpUnit):
+            if isinstance(event, _JUDGED):
                 found = self._judged(event)
                 yield event
                 if found:

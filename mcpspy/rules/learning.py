@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpspy.conversation.model import Exchange, HttpUnit, Message
+from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.rules.history import (
     REMEMBERED,
@@ -139,19 +140,18 @@ def _learn_initialized(message: Message, history: SessionHistory) -> None:
 
 
 def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:
-    listing = history.listing
-    found = member(result, "tools")
-    for tool in found if isinstance(found, list) else ():
+    listing, found = history.listing, page(message)
+    assert found
+    for tool in found.entries or ():
         name = member(tool, "name")
         if isinstance(name, str):
             known = listing.tools.get(name)
             if known is None or known.definition != tool:
                 keep(listing.tools, name, Tool(tool, message.n))
-    assert message.exchange
     listing.t = message.t
-    if member(message.exchange.request.body.value, "params", "cursor") is None:
+    if found.first:
         listing.begun = message.n
-    if member(result, "nextCursor") is None:
+    if found.last:
         if listing.changed is not None and listing.changed < listing.begun:
             listing.changed = None
         listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
