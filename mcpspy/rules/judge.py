@@ -33,12 +33,11 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Notification, Request
 
-_Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
+_Key = tuple[type, str | None, Revision | None, *tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
 _JUDGED = (Message, HttpUnit)
 _REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # what is no message can be wrong about HTTP only
-_NOT_PLAIN = tuple(False for _ in ASPECTS)
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name, void where another one is put in their place."""
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-")
@@ -212,11 +211,11 @@ class Judge:
         else:
             method = message.exchange.method if message.exchange else None
         try:
-            plainly = tuple([is_plain(message, history) for is_plain in self._tests])
+            plainly = [is_plain(message, history) for is_plain in self._tests]
         except Exception as error:
             self._failed("the tests for plain messages", message, error)
-            plainly = _NOT_PLAIN
-        return type(body), method, message.revision, plainly
+            plainly = [False] * len(self._tests)
+        return type(body), method, message.revision, *plainly
 
     def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
         """What is found of what was put off until `t`, or of all of it at the end."""
@@ -240,11 +239,11 @@ class Judge:
 
 
 def _key_of_remark(remark: HttpUnit) -> _Key:
-    return HttpUnit, None, remark.revision, _REMARK
+    return HttpUnit, None, remark.revision, *_REMARK
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:
-    kind, method, revision, plainly = key
+    kind, method, revision, *plainly = key
     if kind not in rule.on or (rule.methods and method not in rule.methods):
         return False
     if rule.about and plainly[tuple(ASPECTS).index(rule.about)]:
