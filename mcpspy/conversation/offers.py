@@ -56,7 +56,7 @@ class Page:
 
 
 @dataclass(slots=True)
-class Listing:
+class PagedListing:
     """The newest listing of one kind, all of its pages so far."""
 
     first: int

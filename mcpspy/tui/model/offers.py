@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.model import Message
-from mcpspy.conversation.offers import HANDSHAKES, LISTED, Listing, Statement, page, statement
+from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Statement, page, statement
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import STATELESS
@@ -101,7 +101,7 @@ class Announced:
         self.client: Peer | None = None
         self.server: Peer | None = None
         """What each said of itself last."""
-        self.listings: dict[str, Listing] = {}
+        self.listings: dict[str, PagedListing] = {}
         """Of tools, prompts, resources and resourceTemplates."""
         self.tools: dict[str, ToolUse] = {}
         """By name, in the order in which they were first heard of; what is beyond a bound is called OTHERS."""
@@ -142,7 +142,7 @@ class Announced:
         n = message.n
         listing = self.listings.get(found.kind)
         if listing is None or found.first:
-            listing = self.listings[found.kind] = Listing(n, n)
+            listing = self.listings[found.kind] = PagedListing(n, n)
         sizes = [_size(entry) for entry in found.entries]
         listing.n = n
         listing.count += len(sizes)

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from mcpspy.conversation.offers import Listing
+from mcpspy.conversation.offers import PagedListing
 from mcpspy.tui.model import offers as module
 from mcpspy.tui.model.offers import OTHERS, Peer, ToolUse
 from mcpspy.tui.model.timeline import OpenCapture
@@ -75,16 +75,16 @@ def test_definitions_are_measured_as_compact_json(tmp_path):
     )
     found = announced(tmp_path, listed(1, spaced, '{"name":"b"}'))
     assert [(tool.name, tool.size, tool.listed) for tool in found.tools.values()] == [("a", size, 6), ("b", 12, 6)]
-    assert found.listings == {"tools": Listing(6, 6, 2, size + 12)}
+    assert found.listings == {"tools": PagedListing(6, 6, 2, size + 12)}
 
 
 def test_pages_make_one_listing_and_a_new_listing_replaces_it(tmp_path):
     pages = listed(1, '{"name":"a"}') + listed(2, '{"name":"b"}', cursor="x")
     found = announced(tmp_path, pages)
-    assert found.listings["tools"] == Listing(6, 8, 2, 24)
+    assert found.listings["tools"] == PagedListing(6, 8, 2, 24)
     assert [found.is_current(tool) for tool in found.tools.values()] == [True, True]
     found = announced(tmp_path, pages + listed(3, '{"name":"b"}'))
-    assert found.listings["tools"] == Listing(10, 10, 1, 12)
+    assert found.listings["tools"] == PagedListing(10, 10, 1, 12)
     assert [found.is_current(tool) for tool in found.tools.values()] == [False, True]
 
 
