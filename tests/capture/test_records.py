@@ -20,12 +20,14 @@ def test_every_record_has_a_line_number_and_a_time():
 
 
 @pytest.mark.parametrize("kind", [record.Header, *get_args(Record)])
-def test_records_are_frozen_and_slotted(kind):
+def test_records_are_slotted_and_frozen_but_for_frames(kind):
+    """There are millions of frames, and a frozen one takes several times as long to make."""
     values = {field.name: 0 for field in fields(kind)}
     instance = kind(**values)
     assert not hasattr(instance, "__dict__")
-    with pytest.raises(FrozenInstanceError):
-        setattr(instance, next(iter(values)), 1)
+    if kind is not Frame:
+        with pytest.raises(FrozenInstanceError):
+            setattr(instance, next(iter(values)), 1)
 
 
 def test_a_frame_is_whole_and_was_forwarded_as_it_came_unless_it_says_otherwise():
