@@ -5,9 +5,9 @@ name passes byte for byte. A line of more than 1 MiB passes undecided, from ther
 wait in a `FrameOrder`; a second thread, the timekeeper, forwards them when their time has come. While much waits,
 nothing more is read. The other direction goes on meanwhile.
 
-Locks: `_order` guards what waits and is held until what goes has been written; `_sink` guards each write. Both belong
-to one direction: a thread of the other one, or one that releases a held frame, leaves a note for the timekeeper and
-goes on. So no thread ever waits for two peers.
+One lock for each direction, `_lock`: who holds it takes from what waits, writes whole lines, and records them. So the
+records of a channel have the order of the wire. A thread of the other direction, or one that releases a held frame,
+never takes it: it leaves a note for the timekeeper and goes on. So no thread ever waits for two peers.
 
 Imported on the `wrap` path, if there is a gate: nothing heavy here.
 """
@@ -50,7 +50,7 @@ class GatedPump(Pump):
     ) -> None:
         self._reading = False
         self._waiting = FrameOrder(gate.numbers, "lines")
-        self._order, self._sink = allocate_lock(), allocate_lock()
+        self._lock = allocate_lock()
         super().__init__(source, sink, started, settle)
         self._gate = gate
         self._deciding = deciding
@@ -71,7 +71,7 @@ class GatedPump(Pump):
     def busy(self) -> bool:
         """Whether something that was read is still to be forwarded."""
         replying = bool(self._replies) and not self._inside
-        return self._reading or bool(self._waiting) or self._order.locked() or replying
+        return self._reading or bool(self._waiting) or self._lock.locked() or replying
 
     @busy.setter
     def busy(self, reading: bool) -> None:
@@ -102,9 +102,7 @@ class GatedPump(Pump):
     def abandon(self) -> None:
         """Record that what is held will not be forwarded: nobody is there to take it."""
         self._how = self._how or "exit"
-        if self._order.acquire(timeout=0.01):  # else its holder is stuck in a write
-            self._order.release()
-            self._let_go(lambda: self._waiting.end("closed"))
+        self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # its holder may be stuck in a write
 
     def _pump(self) -> str:
         try:
@@ -138,7 +136,7 @@ class GatedPump(Pump):
                 return self._how or "exit"
             self.reads += 1
             if self._lines.between and not self._parts and chunk.find(b"\n") == len(chunk) - 1:
-                self._line(chunk[:-1], t, [chunk])  # what almost every read is
+                self._line(chunk[:-1], t, chunk)  # what almost every read is
             else:
                 for raw, more, _ in self._lines.feed(chunk):
                     self._piece(raw, t, more=more)
@@ -154,7 +152,10 @@ class GatedPump(Pump):
         if self._inside:
             self._through(rest, t, more=True)
         elif rest:
-            self._line(rest, t, [rest], cut=True)
+            self._flush_replies()
+            with self._lock:
+                self._inside = True  # the line has no newline: no reply may follow it
+            self._line(rest, t, rest, cut=True)
 
     def _piece(self, raw: bytes, t: int, *, more: bool) -> None:
         """Take a line, or a piece of a long one."""
@@ -168,37 +169,34 @@ class GatedPump(Pump):
         parts, self._parts, self._size = self._parts, [], 0
         line = b"".join(parts)
         if not more:
-            self._line(line, t, [*parts, b"\n"])
+            self._line(line, t, line + b"\n")
             return
         self._wait(lambda: not self._waiting)
-        with self._order, self._sink:
+        with self._lock:
             self._inside = True
             self._write(line)
-        self.channel().record(line, t, {"undecided": True}, ended=False)
+            self.channel().record(line, t, {"undecided": True}, ended=False)
 
     def _through(self, raw: bytes, t: int, *, more: bool) -> None:
         """Forward a further piece of a line that is too long to decide on."""
         piece = raw if more else raw + b"\n"
-        with self._sink:
+        with self._lock:
             self._write(piece)
+            self.channel().feed(piece, t)
             self._inside = more
-        self.channel().feed(piece, t)
         if not more:
             self._flush_replies()
 
-    def _line(self, raw: bytes, t: int, parts: list[bytes], *, cut: bool = False) -> None:
-        """Ask the gate about a line, and do as it says; `parts` are `raw` and its newline, so that none is copied."""
+    def _line(self, raw: bytes, t: int, whole: bytes, *, cut: bool = False) -> None:
+        """Ask the gate about a line, and do as it says; `whole` is the line with its newline."""
         with self._deciding:
             verdict = self._gate.decide(raw, self._facts, t)
         if isinstance(verdict, Pass) and not verdict.undecided:
-            with self._order:
+            with self._lock:
                 passes = not self._waiting
                 if passes:
-                    with self._sink:
-                        for part in parts:
-                            self._write(part)
-                    for part in parts:
-                        self.channel().feed(part, t)
+                    self._write(whole)
+                    self.channel().feed(whole, t)
             if passes:
                 return
         frame = GatedFrame(raw, t, verdict, cut=cut)
@@ -214,19 +212,17 @@ class GatedPump(Pump):
 
         self._let_go(feed)
 
-    def _let_go(self, take: "Callable[[], list[GatedFrame]]") -> None:
-        """Carry out the verdicts on the frames that `take` says go now."""
-        replies = []
-        with self._order:
-            for frame in take():
-                reply = self._carry_out(frame)
-                if reply:
-                    replies.append(reply)
+    def _let_go(self, take: "Callable[[], list[GatedFrame]]", timeout: float = -1) -> None:
+        """Carry out the verdicts on the frames that `take` says go now; do nothing if the lock is not had in time."""
+        if self._lock.acquire(timeout=timeout):
+            try:
+                for frame in take():
+                    self._carry_out(frame)
+            finally:
+                self._lock.release()
             _signal(self._room)
-        for reply in replies:
-            self.other.reply(reply.frame, reply.by)
 
-    def _carry_out(self, frame: GatedFrame) -> Reply | None:
+    def _carry_out(self, frame: GatedFrame) -> None:
         """Write what the verdict says, and record the frame, or its release."""
         verdict, t = frame.verdict, self.now()
         rest: dict[str, object] = {}
@@ -238,8 +234,7 @@ class GatedPump(Pump):
             frames = verdict.frames if isinstance(verdict, Send) else ()
             rest = {"sent": frames[0] if frames else None, "by": verdict.by}
         if frames:
-            with self._sink:
-                written = not self._how and self._write(b"\n".join(frames) + (b"" if frame.cut else b"\n"))
+            written = self._write(b"\n".join(frames) + (b"" if frame.cut else b"\n"))
             if frame.held is not None and not written:
                 rest["sent"] = None
         if frame.held is None:
@@ -248,9 +243,10 @@ class GatedPump(Pump):
             self.channel().release(t, frame.held, frame.how, rest)
         for extra in frames[1:]:
             self.channel().record(extra, t, {"from": "mcpspy", "by": rest["by"]})
-        if isinstance(verdict, CloseStream):
+        if isinstance(verdict, Reply):
+            self.other.reply(verdict.frame, verdict.by)
+        elif isinstance(verdict, CloseStream):
             self._shut("shutdown")
-        return verdict if isinstance(verdict, Reply) else None
 
     def reply(self, frame: bytes, by: str) -> None:
         """Write a frame of ours to the sink, when no line is being forwarded there; returns at once."""
@@ -258,13 +254,11 @@ class GatedPump(Pump):
         _signal(self._wake)
 
     def _flush_replies(self) -> None:
-        written = []
-        with self._sink:
+        with self._lock:
             while self._replies and not self._inside:
-                written.append(self._replies.pop(0))
-                self._write(written[-1][0] + b"\n")
-        for frame, by in written:
-            self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
+                frame, by = self._replies.pop(0)
+                self._write(frame + b"\n")
+                self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
 
     def _write(self, line: bytes) -> bool:
         """Write to the sink, as long as there is one."""
@@ -282,16 +276,19 @@ class GatedPump(Pump):
     def _shut(self, how: str) -> None:
         """End this direction now, although the source goes on."""
         self._how = self._how or how
-        self._close(self.sink)
+        self._close_now(self.sink)
         self.channel().end(self.now(), how)
 
     def _close(self, fd: int) -> None:
-        with self._sink:
-            if fd >= 0:  # it may have been closed already
-                super()._close(fd)
-            if fd == self.sink:
-                self._how = self._how or "eof"
-                self.sink = -1
+        with self._lock:
+            self._close_now(fd)
+
+    def _close_now(self, fd: int) -> None:
+        if fd >= 0:  # it may have been closed already
+            super()._close(fd)
+        if fd == self.sink:
+            self._how = self._how or "eof"
+            self.sink = -1
 
     def _wait(self, ready: "Callable[[], bool]") -> None:
         """Wait until what is held leaves room."""
@@ -300,7 +297,7 @@ class GatedPump(Pump):
 
     def _keep_time(self) -> None:
         while not self._done:
-            with self._order:
+            with self._lock:
                 until = self._waiting.until
             wait = -1 if until is None else max(0.0, (until - self.now()) / 1e9)
             self._wake.acquire(timeout=min(wait, 3600.0))

@@ -253,6 +253,79 @@ def test_an_answer_never_lands_inside_a_line_that_passes_as_it_arrives(pair):
     assert relay.finish()[1] == long[len(found) :] + b'b\n{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
+class Interrupted(Channel):
+    """A channel on which, before or after one call, a reply is asked for; then it waits until that has been recorded.
+
+    `call` is the number of the call, or None for the first one with the end of a line.
+    """
+
+    def __init__(self, pump, call, *, before):
+        self.pump, self.call, self.before = pump, call, before
+        self.count = 0
+        self.recorded = threading.Event()
+
+    def take_over(self, channel):
+        self.pump._channel = self
+        for name in Channel.__slots__:
+            setattr(self, name, getattr(channel, name))
+
+    def feed(self, chunk, t):
+        self._call(super().feed, chunk, t)
+
+    def record(self, raw, t, rest, **options):
+        if raw == REPLY:
+            super().record(raw, t, rest, **options)
+            self.recorded.set()
+        else:
+            self._call(super().record, raw, t, rest, **options)
+
+    def _call(self, call, raw, *arguments, **options):
+        self.count += 1
+        if self.call is None and raw.endswith(b"\n"):
+            self.call = self.count
+        if self.count == self.call and self.before:
+            self._interrupt()
+        call(raw, *arguments, **options)
+        if self.count == self.call and not self.before:
+            self._interrupt()
+
+    def _interrupt(self):
+        self.pump.reply(REPLY, "gate g")
+        threading.Thread(target=self.pump._flush_replies, daemon=True).start()  # the timekeeper may be at that point
+        self.recorded.wait(0.2)  # in vain, where the records of a channel cannot mix
+
+
+REPLY = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("call", [1, 2, 3, None])
+@pytest.mark.parametrize(
+    "sent",
+    [OTHER + b"\n" + PING + b"\n", b"a" * (LIMIT + 200_000) + b"\n" + OTHER + b"\n", b"rest"],
+    ids=["lines", "long", "cut"],
+)
+def test_the_records_of_a_channel_are_the_lines_on_the_wire_in_their_order(pair, sent, call, before):
+    """Whatever the other thread of the direction does between a write and its record."""
+    relay = pair(compiled({"drop": True}, method="never"))
+    channel = Interrupted(relay.back, call, before=before)
+    until(lambda: relay.back._channel)
+    channel.take_over(relay.back._channel)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(rest(relay.client[1])), daemon=True)
+    reader.start()
+    writer = threading.Thread(target=lambda: (os.write(relay.server[0], sent), os.close(relay.server[0])), daemon=True)
+    writer.start()
+    reader.join(SECONDS)
+    relay.close(relay.client[0])
+    relay.join()
+    relay.close(relay.server[1], relay.client[1])
+    assert found[0].replace(REPLY + b"\n", b"") == sent
+    frames = [frame for frame in relay.records(Frame) if frame.ch == 2]
+    assert [frame.raw for frame in frames] == found[0].removesuffix(b"\n").split(b"\n")
+    assert [frame.sender for frame in frames] == ["mcpspy" if it.raw == REPLY else None for it in frames]
+
+
 def test_close_ends_the_direction(pair):
     relay = pair(compiled({"close": True}, **CALLS))
     send(relay.client[0], OTHER, CALL, OTHER)
