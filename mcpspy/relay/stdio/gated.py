@@ -225,23 +225,20 @@ class GatedPump(Pump):
     def _carry_out(self, frame: GatedFrame) -> None:
         """Write what the verdict says, and record the frame, or its release."""
         verdict, t = frame.verdict, self.now()
+        frames = (frame.raw,) if isinstance(verdict, Pass) else verdict.frames if isinstance(verdict, Send) else ()
+        written = self._write_frames(frames, cut=frame.cut)
         rest: dict[str, object] = {}
-        frames: tuple[bytes, ...] = (frame.raw,)
-        if isinstance(verdict, Pass):
-            if verdict.undecided and frame.held is None:
-                rest["undecided"] = True
-        else:
-            frames = verdict.frames if isinstance(verdict, Send) else ()
-            rest = {"sent": frames[0] if frames else None, "by": verdict.by}
-        if frames:
-            written = self._write(b"\n".join(frames) + (b"" if frame.cut else b"\n"))
-            if frame.held is not None and not written:
-                rest["sent"] = None
+        if not isinstance(verdict, Pass):
+            rest = {"sent": frames[0] if written else None, "by": verdict.by}
+        elif frame.held is not None and not written:
+            rest = {"sent": None}
+        elif frame.held is None and verdict.undecided:
+            rest = {"undecided": True}
         if frame.held is None:
             self.channel().record(frame.raw, frame.t, rest, cut=frame.cut)
         else:
             self.channel().release(t, frame.held, frame.how, rest)
-        for extra in frames[1:]:
+        for extra in frames[1:written]:
             self.channel().record(extra, t, {"from": "mcpspy", "by": rest["by"]})
         if isinstance(verdict, Reply):
             self.other.reply(verdict.frame, verdict.by)
@@ -257,8 +254,15 @@ class GatedPump(Pump):
         with self._lock:
             while self._replies and not self._inside:
                 frame, by = self._replies.pop(0)
-                self._write(frame + b"\n")
-                self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
+                if self._write(frame + b"\n"):
+                    self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
+
+    def _write_frames(self, frames: tuple[bytes, ...], *, cut: bool) -> int:
+        """Write frames, with `cut` the last one without a newline; returns how many have been written."""
+        for number, frame in enumerate(frames, 1):
+            if not self._write(frame if cut and number == len(frames) else frame + b"\n"):
+                return number - 1
+        return len(frames)
 
     def _write(self, line: bytes) -> bool:
         """Write to the sink, as long as there is one."""

@@ -494,6 +494,47 @@ def test_a_peer_that_takes_no_more_ends_the_direction(pair):
     assert {it.ch: it.how for it in relay.records(Close)} == {1: "abort", 2: "eof"}
 
 
+def test_what_was_repeated_but_not_taken_is_not_recorded_as_sent(pair):
+    """The server has read the first of two frames and then closed its stdin."""
+    relay = pair(compiled({"repeat": 2}, **CALLS))
+    call = CALL.replace(b"search", b"s" * 200_000)  # more than a pipe holds
+    writer = threading.Thread(target=send, args=(relay.client[0], call), daemon=True)
+    writer.start()
+    assert line_of(relay.server[1], len(call) + 1) == call + b"\n"
+    relay.close(relay.server[1], relay.server[0])
+    writer.join(SECONDS)
+    until(lambda: relay.records(Close))
+    relay.close(relay.client[0])
+    relay.join()
+    relay.close(relay.client[1])
+    assert [(it.raw, it.sent, it.by, it.sender) for it in relay.records(Frame)] == [(call, call, "gate g", None)]
+
+
+@pytest.mark.parametrize("action", [{"repeat": 2}, {"send": ["a", "b"]}, {"send": "a"}], ids=str)
+def test_what_a_server_with_a_closed_stdin_does_not_get_is_recorded_as_dropped(pair, action):
+    relay = pair(compiled(action, **CALLS))
+    relay.close(relay.server[1])
+    send(relay.client[0], CALL)
+    until(lambda: relay.records(Frame))
+    relay.close(relay.client[0], relay.server[0])
+    relay.join()
+    relay.close(relay.client[1])
+    (frame,) = relay.records(Frame)
+    assert (frame.raw, frame.sent, frame.dropped, frame.by) == (CALL, None, True, "gate g")
+
+
+def test_an_answer_to_a_client_with_a_closed_stdout_is_not_recorded(pair):
+    relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
+    relay.close(relay.client[1])
+    send(relay.client[0], CALL)
+    until(lambda: relay.back._how)
+    relay.close(relay.client[0], relay.server[0])
+    relay.join()
+    relay.close(relay.server[1])
+    assert [(it.ch, it.raw, it.dropped) for it in relay.records(Frame)] == [(1, CALL, True)]
+    assert {it.ch: it.how for it in relay.records(Close)} == {1: "eof", 2: "abort"}
+
+
 # Around real processes
 
 
