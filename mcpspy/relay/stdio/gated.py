@@ -3,7 +3,8 @@
 The rules. A line is forwarded when it is whole, as the gate's verdict says, and then recorded. What the gate does not
 name passes byte for byte. A line of more than 1 MiB passes undecided, from there on as it arrives. Frames that are held
 wait in a `FrameOrder`; a second thread, the timekeeper, forwards them when their time has come. While much waits,
-nothing more is read. The other direction goes on meanwhile.
+nothing more is read; nor while many of our answers wait for a peer that reads none. The other direction goes on
+meanwhile.
 
 One lock for each direction, `_lock`: who holds it takes from what waits, writes whole lines, and records them. So the
 records of a channel have the order of the wire. A thread of the other direction, or one that releases a held frame,
@@ -16,7 +17,7 @@ import os
 from _thread import allocate_lock, start_new_thread
 
 from mcpspy.gate.gate import LIMIT
-from mcpspy.gate.order import FrameOrder, GatedFrame
+from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import CloseStream, Pass, Reply, Send
 from mcpspy.relay.stdio.pump import CHUNK, Pump, wait_for
 from mcpspy.wire.lines import Lines
@@ -60,6 +61,8 @@ class GatedPump(Pump):
         self._size = 0
         self._inside = False  # a line of more than LIMIT is being forwarded as it arrives
         self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
+        self._owed = 0  # bytes of these
+        self._counting = allocate_lock()  # guards both, and is never held for long
         self._released: list[tuple[int, str, AtOnce | None]] = []  # what `release` was told
         self._how = ""  # why nothing more is forwarded
         self._hurry = self._done = False
@@ -70,12 +73,17 @@ class GatedPump(Pump):
     @property
     def busy(self) -> bool:
         """Whether something that was read is still to be forwarded."""
-        replying = bool(self._replies) and not self._inside
+        replying = bool(self._replies) and not self._inside and not self._how
         return self._reading or bool(self._waiting) or self._lock.locked() or replying
 
     @busy.setter
     def busy(self, reading: bool) -> None:
         self._reading = reading
+
+    @property
+    def owes_much(self) -> bool:
+        """Whether so many replies wait for the sink that nobody who asks for more should be read."""
+        return not self._how and (len(self._replies) >= FRAMES or self._owed >= BYTES)
 
     def channel(self) -> "Channel":
         """The channel to record into; waits for it, in several threads."""
@@ -99,9 +107,13 @@ class GatedPump(Pump):
         self._hurry = True
         _signal(self._wake)
 
+    def look_again(self) -> None:
+        """There may be room for what this direction reads; returns at once."""
+        _signal(self._room)
+
     def abandon(self) -> None:
         """Record that what is held will not be forwarded: nobody is there to take it."""
-        self._how = self._how or "exit"
+        self._stop("exit")
         self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # its holder may be stuck in a write
 
     def _pump(self) -> str:
@@ -189,6 +201,7 @@ class GatedPump(Pump):
 
     def _line(self, raw: bytes, t: int, whole: bytes, *, cut: bool = False) -> None:
         """Ask the gate about a line, and do as it says; `whole` is the line with its newline."""
+        self._wait(lambda: not self.other.owes_much)
         with self._deciding:
             verdict = self._gate.decide(raw, self._facts, t)
         if isinstance(verdict, Pass) and not verdict.undecided:
@@ -220,7 +233,7 @@ class GatedPump(Pump):
                     self._carry_out(frame)
             finally:
                 self._lock.release()
-            _signal(self._room)
+            self.look_again()
 
     def _carry_out(self, frame: GatedFrame) -> None:
         """Write what the verdict says, and record the frame, or its release."""
@@ -247,13 +260,18 @@ class GatedPump(Pump):
 
     def reply(self, frame: bytes, by: str) -> None:
         """Write a frame of ours to the sink, when no line is being forwarded there; returns at once."""
-        self._replies.append((frame, by))
+        with self._counting:
+            self._replies.append((frame, by))
+            self._owed += len(frame)
         _signal(self._wake)
 
     def _flush_replies(self) -> None:
         with self._lock:
             while self._replies and not self._inside:
-                frame, by = self._replies.pop(0)
+                with self._counting:
+                    frame, by = self._replies.pop(0)
+                    self._owed -= len(frame)
+                self.other.look_again()
                 if self._write(frame + b"\n"):
                     self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
 
@@ -274,12 +292,12 @@ class GatedPump(Pump):
             written = 0  # the slow way finds out why
         if written == len(line) or self._forward(line[written:]):
             return True
-        self._how = "abort"
+        self._stop("abort")
         return False
 
     def _shut(self, how: str) -> None:
         """End this direction now, although the source goes on."""
-        self._how = self._how or how
+        self._stop(how)
         self._close_now(self.sink)
         self.channel().end(self.now(), how)
 
@@ -291,11 +309,17 @@ class GatedPump(Pump):
         if fd >= 0:  # it may have been closed already
             super()._close(fd)
         if fd == self.sink:
-            self._how = self._how or "eof"
+            self._stop("eof")
             self.sink = -1
 
+    def _stop(self, how: str) -> None:
+        """Forward nothing more; nobody waits for that any longer."""
+        self._how = self._how or how
+        self.look_again()
+        self.other.look_again()
+
     def _wait(self, ready: "Callable[[], bool]") -> None:
-        """Wait until what is held leaves room."""
+        """Wait until there is room, or nothing more is forwarded."""
         while not ready() and not self._how:
             self._room.acquire()
 

@@ -17,6 +17,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.compiled import CompiledGate
 from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.order import BYTES, FRAMES
 from mcpspy.gate.verdicts import Drop, Send
 from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
@@ -451,6 +452,75 @@ def test_what_waits_behind_a_held_frame_is_bounded(pair):
         assert line_of(relay.server[1], len(frame) + 1) == frame + b"\n"
     writer.join(SECONDS)
     assert relay.finish() == (b"", b"")
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, 10_000), (5000, 3000)], ids=["many", "large"])
+def test_answers_that_nobody_reads_are_bounded(pair, size, count):
+    """The side that asks is made to wait; it gets all answers when it reads."""
+    relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * size)}, **CALLS))
+    calls = [CALL.replace(b"1", b"%d" % (1_000_000 + number), 1) for number in range(count)]
+    writer = threading.Thread(target=lambda: [send(relay.client[0], call) for call in calls], daemon=True)
+    writer.start()
+    writer.join(0.5)
+    assert writer.is_alive(), "the relay has stopped reading"
+    answers = [answer for answer, _ in relay.back._replies]
+    assert len(answers) <= FRAMES
+    assert len(b"".join(answers)) <= BYTES + size + 100
+    send(relay.server[0], OTHER)
+    found = b""
+    while found.count(b"\n") <= count:
+        found += limits.read(relay.client[1], 65536)
+    ids = [json.loads(answer)["id"] for answer in found.split(b"\n")[:-1]]
+    assert sorted(ids) == [2, *range(1_000_000, 1_000_000 + count)]
+    writer.join(SECONDS)
+    assert relay.finish() == (b"", b"")
+    assert relay.back._owed == 0
+
+
+def test_a_client_that_reads_nothing_does_not_stop_the_other_direction(pair):
+    """Neither what passes to the server, nor what the gate answers, waits for the write to the client."""
+    relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
+    writer = threading.Thread(target=send, args=(relay.server[0], *[OTHER] * 20_000), daemon=True)
+    writer.start()
+    writer.join(0.2)
+    assert writer.is_alive(), "the client takes no more"
+    for _ in range(10):
+        send(relay.client[0], CALL, OTHER)
+        assert line(relay.server[1]) == OTHER
+    found = b""
+    while found.count(b"\n") < 20_010:
+        found += limits.read(relay.client[1], 65536)
+    writer.join(SECONDS)
+    assert sorted(set(found.split(b"\n"))) == [b"", OTHER, REPLY]
+    assert relay.finish() == (b"", b"")
+
+
+def test_a_client_that_reads_no_answers_and_closes_its_stdout_is_read_again(pair):
+    relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * 5000)}, method="tools/call"))
+    writer = threading.Thread(target=send, args=(relay.client[0], *[CALL] * 5000, OTHER), daemon=True)
+    writer.start()
+    until(lambda: relay.back.owes_much)
+    relay.close(relay.client[1])
+    assert line(relay.server[1]) == OTHER
+    writer.join(SECONDS)
+    relay.close(relay.client[0], relay.server[0])
+    relay.join()
+    relay.close(relay.server[1])
+
+
+def test_a_server_that_has_exited_leaves_nobody_waiting_for_its_answers(pair):
+    """S-04: what it asked before and did not read the answers of is dropped."""
+    relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * 5000)}, method="tools/call"))
+    writer = threading.Thread(target=send, args=(relay.server[0], *[CALL] * 2000, OTHER), daemon=True)
+    writer.start()
+    until(lambda: relay.there.owes_much)
+    relay.there.abandon()
+    assert line(relay.client[1]) == OTHER
+    writer.join(SECONDS)
+    relay.close(relay.client[0], relay.server[0], relay.server[1])
+    relay.join()
+    relay.close(relay.client[1])
+    assert not relay.there.busy
 
 
 def line_of(fd, size):
