@@ -17,19 +17,22 @@ number of the match: it is the same in every run.
 Words that a frame must hold in order to match are looked for before the frame is decoded.
 """
 
-from mcpspy.gate.messages import json_of
+from mcpspy.gate.messages import Digits, decode, json_of, key_of
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Reply, Send
+from mcpspy.json_values import excerpt, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcpspy.gate.facts import Facts
     from mcpspy.gate.messages import Envelope
     from mcpspy.gate.verdicts import AtOnce, Verdict
 
-_TERMS = {"from", "kind", "method", "name", "id"}
-_ACTIONS = {"drop", "repeat", "answer", "send", "close", "hold", "delay"}
+    Allowed = tuple[Callable[[Any], bool], str]
+    """Whether a value is allowed, and what is, in words."""
+
 _RESPONSES = ("result", "error")
 
 
@@ -37,13 +40,13 @@ class CompiledGate:
     """One gate. It counts its matches, so one object serves one relay."""
 
     def __init__(self, gate: "dict[str, Any]") -> None:
-        """Raises ValueError for a term or an action that it does not know."""
-        self._name = gate["name"]
+        """Raises ValueError for a key that it does not know, and for a value that does not suit its key."""
+        gate = {"name": None, "when": {}, "action": None} | gate
+        self._name, when, self._action = gate["name"], gate["when"], gate["action"]
         self.by = f"gate {self._name}"
-        when, self._action = gate.get("when", {}), gate["action"]
-        unknown = (set(when) - _TERMS) | (set(self._action) - _ACTIONS)
-        if unknown:
-            raise ValueError(f"{self.by} has unknown keys: {', '.join(sorted(unknown))}")
+        _check(self.by, "", gate, _KEYS)
+        _check(self.by, "when.", when, _TERMS)
+        _check(self.by, "action.", self._action, _ACTIONS)
         if not self._action or len(set(self._action) - {"delay"}) > 1:
             raise ValueError(f"{self.by} needs one action, and delay at most beside it")
         self._sender = when.get("from")
@@ -109,7 +112,7 @@ class CompiledGate:
             ids = [message.id if message.kind == "request" else None for message in facts.messages]
             if len(ids) != 1 or ids[0] is None:
                 raise ValueError("only a single request can be answered")
-            members = action["answer"].strip()[1:].encode()
+            members = action["answer"].translate(_ONE_LINE).strip()[1:].encode()
             return Reply(b'{"jsonrpc":"2.0","id":' + json_of(ids[0]) + b"," + members, self.by)
         return CloseStream(self.by) if "close" in action else PASS
 
@@ -121,6 +124,95 @@ class CompiledGate:
 
         drawn = blake2b(f"{self._seed} {self._matched} {self._name}".encode("utf-8", "replace"), digest_size=4).digest()
         return int.from_bytes(drawn, "big") < float(self._chance) * (1 << 32)
+
+
+def _check(by: str, where: str, values: "dict[str, Any]", allowed: "dict[str, Allowed]") -> None:
+    """Raises ValueError for the first key that is not allowed, or has a value that is not."""
+    for key, value in values.items():
+        if key not in allowed:
+            raise ValueError(f"{by} has an unknown key {where}{key}; allowed: {', '.join(allowed)}")
+        suits, words = allowed[key]
+        if not suits(value):
+            raise ValueError(f"{by}: {where}{key} is {_shown(value)}; it must be {words}")
+
+
+def _shown(value: "Any") -> str:
+    """A value as JSON, or an excerpt of it where it is long."""
+    from json import dumps  # only where something is wrong
+
+    text = dumps(value)
+    return text if len(text) <= 60 else excerpt(value)
+
+
+def _one_of(*allowed: str) -> "Allowed":
+    return (lambda value: value in allowed), ", ".join(allowed[:-1]) + " or " + allowed[-1]
+
+
+def _whole(least: int) -> "Allowed":
+    return (lambda value: type(value) is int and value >= least), f"a whole number of at least {least}"
+
+
+def _is_text(value: "Any") -> bool:
+    """Whether it is a text that can be sent: one without half a surrogate pair."""
+    return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _is_sent(value: "Any") -> bool:
+    return _is_text(value) or (type(value) in (list, tuple) and len(value) > 0 and all(map(_is_text, value)))
+
+
+def _is_id(value: "Any") -> bool:
+    if type(value) not in (list, tuple) or len(value) != 2 or any(type(part) is not str for part in value):
+        return False
+    return value[0] == "string" or (_is_text(value[1]) and key_of(_decoded(value[1])) == tuple(value))
+
+
+def _is_answer(value: "Any") -> bool:
+    if not _is_text(value) or not value.strip(" \t\r\n").startswith("{"):
+        return False
+    found = _decoded(value)
+    if type(found) is not dict or ("result" in found) == ("error" in found) or "id" in found or "jsonrpc" in found:
+        return False
+    return not any(type(inner) is Digits and inner.lstrip("-").isalpha() for _, inner in walk(found))  # such as NaN
+
+
+def _decoded(text: str) -> "Any":
+    """The value of a JSON text; False where it is none."""
+    try:
+        return decode(text.encode())
+    except (ValueError, RecursionError):
+        return False
+
+
+_ONE_LINE = {ord("\n"): " ", ord("\r"): " "}  # JSON strings contain neither
+_GLOB: "Allowed" = (lambda value: type(value) is str and value != ""), "a text that is not empty"
+_OBJECT: "Allowed" = (lambda value: type(value) is dict), "an object"
+_TRUE: "Allowed" = (lambda value: value is True), "true"
+_KEYS: "dict[str, Allowed]" = {
+    "name": _GLOB,
+    "when": _OBJECT,
+    "action": _OBJECT,
+    "after": _whole(0),
+    "times": _whole(1),
+    "chance": ((lambda value: type(value) in (int, float) and 0 <= value <= 1), "a number from 0 to 1"),
+    "seed": ((lambda value: type(value) in (int, str)), "a whole number or a text"),
+}
+_TERMS: "dict[str, Allowed]" = {
+    "from": _one_of("client", "server"),
+    "kind": _one_of("request", "notification", "result", "error", "response"),
+    "method": _GLOB,
+    "name": _GLOB,
+    "id": (_is_id, 'the type and the text of an id, such as ["number", "7"] or ["string", "a"]'),
+}
+_ACTIONS: "dict[str, Allowed]" = {
+    "drop": _TRUE,
+    "repeat": _whole(1),
+    "answer": (_is_answer, "the JSON text of an object with result or error, without id and jsonrpc"),
+    "send": (_is_sent, "a text, or several"),
+    "close": _TRUE,
+    "hold": _whole(0),
+    "delay": _whole(0),
+}
 
 
 def matches(glob: str, text: str) -> bool:

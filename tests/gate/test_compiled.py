@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.gate.compiled import CompiledGate, matches
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.in_flight import InFlight
-from mcpspy.gate.messages import read
+from mcpspy.gate.messages import json_of, read
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Reply, Send
 
 CALL = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search_docs"}}'
@@ -176,8 +176,92 @@ CHOSEN = {11, 13, 15}
         ({"action": {"garble": "bom"}}, "garble"),
         ({"action": {}}, "one action"),
         ({"action": {"drop": True, "close": True}}, "one action"),
+        ({"afetr": 1}, "gate g has an unknown key afetr; allowed: name, when, action, after, times, chance, seed"),
     ],
 )
 def test_what_it_does_not_know_is_refused(change, fault):
     with pytest.raises(ValueError, match=fault):
         CompiledGate(json.loads(json.dumps({"name": "g", "action": {"drop": True}} | change)))
+
+
+VALUES = [
+    ("name", 5, "a text that is not empty"),
+    ("name", "", "a text that is not empty"),
+    ("when", [], "an object"),
+    ("action", "drop", "an object"),
+    ("after", -1, "a whole number of at least 0"),
+    ("times", 0, "a whole number of at least 1"),
+    ("times", 1.5, "a whole number of at least 1"),
+    ("chance", 1.1, "a number from 0 to 1"),
+    ("chance", "0.5", "a number from 0 to 1"),
+    ("seed", [], "a whole number or a text"),
+    ("when.from", "sever", "client or server"),
+    ("when.kind", "reqest", "request, notification, result, error or response"),
+    ("when.method", "", "a text that is not empty"),
+    ("when.name", ["a"], "a text that is not empty"),
+    ("when.id", ["number", 7], "the type and the text of an id"),
+    ("when.id", ["number", "seven"], "the type and the text of an id"),
+    ("when.id", ["null", "nil"], "the type and the text of an id"),
+    ("when.id", ["text", "a"], "the type and the text of an id"),
+    ("when.id", ["number", "7", "8"], "the type and the text of an id"),
+    ("when.id", 7, "the type and the text of an id"),
+    ("action.drop", False, "true"),
+    ("action.drop", 1, "true"),
+    ("action.close", False, "true"),
+    ("action.repeat", 0, "a whole number of at least 1"),
+    ("action.repeat", "x", "a whole number of at least 1"),
+    ("action.repeat", True, "a whole number of at least 1"),
+    ("action.delay", "2s", "a whole number of at least 0"),
+    ("action.hold", -1, "a whole number of at least 0"),
+    ("action.send", 5, "a text, or several"),
+    ("action.send", [], "a text, or several"),
+    ("action.send", ["a", None], "a text, or several"),
+    ("action.send", "\ud800", "a text, or several"),
+    ("action.answer", "{}", "the JSON text of an object with result or error"),
+    ("action.answer", "[]", "the JSON text of an object with result or error"),
+    ("action.answer", "no JSON", "the JSON text of an object with result or error"),
+    ("action.answer", {"result": {}}, "the JSON text of an object with result or error"),
+    ("action.answer", '{"result":{},"error":{}}', "the JSON text of an object with result or error"),
+    ("action.answer", '{"result":{},"id":1}', "without id and jsonrpc"),
+    ("action.answer", '{"result":NaN}', "the JSON text of an object with result or error"),
+    ("action.answer", '{"result":[-Infinity]}', "the JSON text of an object with result or error"),
+    ("action.answer", '\ufeff{"result":{}}', "the JSON text of an object with result or error"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "allowed"), VALUES, ids=str)
+def test_a_value_that_does_not_suit_its_key_is_refused(key, value, allowed):
+    data = {"name": "g", "when": {}, "action": {"drop": True}}
+    place, _, inner = key.partition(".")
+    if inner:
+        data[place] = {inner: value}
+    else:
+        data[place] = value
+    with pytest.raises(ValueError, match=r"^gate .*") as fault:
+        CompiledGate(data)
+    name = value if key == "name" else "g"
+    assert str(fault.value).startswith(f"gate {name}: {key} is {json.dumps(value)}; it must be ")
+    assert allowed in str(fault.value)
+
+
+def test_a_gate_without_name_or_action_is_refused():
+    with pytest.raises(ValueError, match="name is null; it must be a text"):
+        CompiledGate({"action": {"drop": True}})
+    with pytest.raises(ValueError, match="action is null; it must be an object"):
+        CompiledGate({"name": "g"})
+
+
+@pytest.mark.parametrize("id_", [["number", "7"], ["number", "1.0e5"], ["string", ""], ["null", "null"]])
+def test_every_id_of_a_message_is_allowed(id_):
+    frame = b'{"id":%s,"method":"a"}' % json_of(tuple(id_))
+    assert acts({"id": id_}, frame)
+
+
+def test_an_answer_of_several_lines_is_sent_in_one():
+    verdict = decide(gate({"answer": '{\r\n  "result": {\n"a": "\\n"}\n}\n'}), CALL)
+    assert verdict.frame == b'{"jsonrpc":"2.0","id":3,    "result": { "a": "\\n"} }'
+
+
+def test_a_long_value_is_named_by_an_excerpt():
+    with pytest.raises(ValueError, match=r"action\.send is an array of 1000; it must be a text, or several"):
+        gate({"send": [1] * 1000})
