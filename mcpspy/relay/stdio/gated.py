@@ -1,10 +1,10 @@
 """One direction of the relay of `wrap` with a gate between the read and the write.
 
 The rules. A line is forwarded when it is whole, as the gate's verdict says, and then recorded. What the gate does not
-name passes byte for byte. A line of more than 1 MiB passes undecided, from there on as it arrives. Frames that are held
-wait in a `FrameOrder`; a second thread, the timekeeper, forwards them when their time has come. While much waits,
-nothing more is read; nor while many of our answers wait for a peer that reads none. The other direction goes on
-meanwhile.
+name passes byte for byte; such lines of one read in one write. A line of more than 1 MiB passes undecided, from there
+on as it arrives. Frames that are held wait in a `FrameOrder`; a second thread, the timekeeper, forwards them when their
+time has come. While much waits, nothing more is read; nor while many of our answers wait for a peer that reads none.
+The other direction goes on meanwhile.
 
 One lock for each direction, `_lock`: who holds it takes from what waits, writes whole lines, and records them. So the
 records of a channel have the order of the wire. A thread of the other direction, or one that releases a held frame,
@@ -59,6 +59,7 @@ class GatedPump(Pump):
         self._lines = Lines()
         self._parts: list[bytes] = []  # of a line of more than one piece
         self._size = 0
+        self._passing: list[bytes] = []  # lines of one read that go as they are, in pieces
         self._inside = False  # a line of more than LIMIT is being forwarded as it arrives
         self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
         self._owed = 0  # bytes of these
@@ -148,10 +149,11 @@ class GatedPump(Pump):
                 return self._how or "exit"
             self.reads += 1
             if self._lines.between and not self._parts and chunk.find(b"\n") == len(chunk) - 1:
-                self._line(chunk[:-1], t, chunk)  # what almost every read is
+                self._line(chunk[:-1], t, [chunk])  # what almost every read is
             else:
                 for raw, more, _ in self._lines.feed(chunk):
                     self._piece(raw, t, more=more)
+            self._let_pass(t)
             if self._first:
                 self._first()
                 self._first = None
@@ -167,7 +169,8 @@ class GatedPump(Pump):
             self._flush_replies()
             with self._lock:
                 self._inside = True  # the line has no newline: no reply may follow it
-            self._line(rest, t, rest, cut=True)
+            self._line(rest, t, [rest], cut=True)
+            self._let_pass(t)
 
     def _piece(self, raw: bytes, t: int, *, more: bool) -> None:
         """Take a line, or a piece of a long one."""
@@ -181,8 +184,9 @@ class GatedPump(Pump):
         parts, self._parts, self._size = self._parts, [], 0
         line = b"".join(parts)
         if not more:
-            self._line(line, t, line + b"\n")
+            self._line(line, t, [*parts, b"\n"])
             return
+        self._let_pass(t)
         self._wait(lambda: not self._waiting)
         with self._lock:
             self._inside = True
@@ -199,19 +203,17 @@ class GatedPump(Pump):
         if not more:
             self._flush_replies()
 
-    def _line(self, raw: bytes, t: int, whole: bytes, *, cut: bool = False) -> None:
-        """Ask the gate about a line, and do as it says; `whole` is the line with its newline."""
-        self._wait(lambda: not self.other.owes_much)
+    def _line(self, raw: bytes, t: int, parts: list[bytes], *, cut: bool = False) -> None:
+        """Ask the gate about a line, and do as it says, but see `_let_pass`; `parts` are `raw` and its newline."""
+        if self.other.owes_much:
+            self._let_pass(t)
+            self._wait(lambda: not self.other.owes_much)
         with self._deciding:
             verdict = self._gate.decide(raw, self._facts, t)
-        if isinstance(verdict, Pass) and not verdict.undecided:
-            with self._lock:
-                passes = not self._waiting
-                if passes:
-                    self._write(whole)
-                    self.channel().feed(whole, t)
-            if passes:
-                return
+        if isinstance(verdict, Pass) and not verdict.undecided and not self._waiting:
+            self._passing += parts
+            return
+        self._let_pass(t)
         frame = GatedFrame(raw, t, verdict, cut=cut)
 
         def feed() -> list[GatedFrame]:
@@ -224,6 +226,18 @@ class GatedPump(Pump):
             return going
 
         self._let_go(feed)
+
+    def _let_pass(self, t: int) -> None:
+        """Forward the lines that no gate has named since the last call, at once, and record them.
+
+        So one read makes one write, however many lines it brings.
+        """
+        if self._passing:
+            lines = self._passing[0] if len(self._passing) == 1 else b"".join(self._passing)
+            self._passing = []
+            with self._lock:
+                self._write(lines)
+                self.channel().feed(lines, t)
 
     def _let_go(self, take: "Callable[[], list[GatedFrame]]", timeout: float = -1) -> None:
         """Carry out the verdicts on the frames that `take` says go now; do nothing if the lock is not had in time."""

@@ -158,6 +158,19 @@ def stream(chance):
     return b"\n".join(lines) + chance.choice((b"", b"\n", b"rest"))
 
 
+def test_lines_of_one_read_that_pass_are_written_at_once(pair):
+    relay = pair(compiled({"drop": True}, **CALLS))
+    writes = []
+    write = relay.there._write
+    relay.there._write = lambda lines: writes.append(lines) or write(lines)
+    send(relay.client[0], *[OTHER, PING] * 200, CALL, *[OTHER, PING] * 200)
+    passed = (OTHER + b"\n" + PING + b"\n") * 400
+    assert relay.finish() == (passed, b"")
+    assert b"".join(writes) == passed
+    assert len(writes) <= relay.there.reads + 1, "what comes before a frame that the gate names goes before it"
+    assert [it.raw for it in relay.records(Frame)] == [*[OTHER, PING] * 200, CALL, *[OTHER, PING] * 200]
+
+
 def test_a_line_without_its_end_waits_and_goes_when_the_stream_ends(pair):
     relay = pair(compiled({"drop": True}, method="never"))
     os.write(relay.client[0], b'{"half":')
