@@ -185,11 +185,10 @@ class Passage:
         if not batch:
             return
         async with self._writing:
-            out, going = [], []
+            out: list[bytes] = []  # for the first parts of the batch: none goes behind one that closes
             for part in batch:
                 if not self.closed:
                     out.append(part.passes if isinstance(part, Piece) else self._sent(part))
-                    going.append(part)
                     self.closed = isinstance(part, _Frame) and isinstance(part.verdict, CloseStream)
             written = False
             try:
@@ -197,8 +196,8 @@ class Passage:
                     await self._write(b"".join(out))
                 written = True
             finally:
-                for part in batch:
-                    self._record(part, t, written=written and part in going)
+                for at, part in enumerate(batch):
+                    self._record(part, t, written=written and at < len(out))
                     self._inside = isinstance(part, Piece) and part.more
             await self._add_own_frames()
         for part in batch:

@@ -153,3 +153,21 @@ async def test_a_request_that_is_held_alone_can_be_cancelled(tmp_path):
     (release,) = stream.records(Release)
     assert (release.held, release.how, release.dropped, release.by) == (1, "cancelled", True, "gate g")
     stream.passage.abandon()
+
+
+@scripted
+async def test_the_parts_of_a_batch_are_not_searched_for_each_other(tmp_path):
+    """That would take time quadratic in their number."""
+
+    class Counted(Piece):
+        compared = 0
+
+        def __eq__(self, other):
+            Counted.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = Piece.__hash__
+
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.passage.feed([Counted(b": %d\n" % number) for number in range(1000)], 1)
+    assert Counted.compared == 0
