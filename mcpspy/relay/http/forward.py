@@ -200,16 +200,14 @@ class ForwardedRequest:
 
     async def _pass_gate(self, head: Head, gate: "Gate") -> bool:
         """Let the gate decide on the body; False where the request goes no further."""
-        from mcpspy.relay.http.gated_request import collect, decide, too_long
+        from mcpspy.relay.http.gated_request import collect, decide
 
         if self._whole is None:
-            body, whole = await collect(self.request, head)
-            self._undecided = too_long(body)
+            self._begun, whole, self._undecided = await collect(self.request, head)
             if not whole:
-                self._begun = body
                 return True
-            self._whole, self._said = body, body[:_KEPT]
-        if not self._whole or self._undecided:
+            self._whole, self._said, self._begun = self._begun, self._begun[:_KEPT], b""
+        if not self._whole:
             return True
         outcome = await decide(
             self, gate, self._whole, head, chunked=self._chunked, begin=lambda: self._open_request(head.fields())

@@ -16,40 +16,37 @@ from aiohttp import web
 from aiohttp.http import HttpVersion11
 
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body
-from mcpspy.relay.http.encoders import coded, encoder
-from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much
 from mcpspy.relay.http.heads import Head, every
-from mcpspy.relay.http.passage import Passage
 from mcpspy.relay.http.route import Asked, say_once
-from mcpspy.wire.content_coding import Decoder
 
 if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
     from mcpspy.gate.verdicts import Verdict
 
 
-def too_long(body: bytes) -> bool:
-    """Whether a body is too long to decide on."""
-    return len(body) > LIMIT
+async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bool]:
+    """What has come of a body, whether it is whole, and whether it is too long to decide on: then the rest may follow.
 
-
-async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool]:
-    """What has come of a body, up to somewhat more than may be decided on; and whether it is whole."""
+    Nothing is read of a body whose Content-Length says so.
+    """
     content = request.content
+    if announces_too_much(list(request.raw_headers)):
+        return b"", False, True
     if any(name.lower() == b"expect" for name, _ in head.headers):
         if request.version >= HttpVersion11:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")  # RFC 9110, 10.1.1
         head.drop(b"expect", "gate")
-    parts, size = [], 0
+    parts, size, broken = [], 0, False
     try:
         while not content.at_eof() and size <= LIMIT:
             parts.append(await content.readany())
             size += len(parts[-1])
     except (web.RequestPayloadError, ConnectionError):  # who forwards the body meets it again
-        return b"".join(parts), False
-    return b"".join(parts), content.at_eof()
+        broken = True
+    return b"".join(parts), content.at_eof() and not broken, size > LIMIT
 
 
 async def decide(
@@ -59,18 +56,12 @@ async def decide(
 
     `head` is changed where the length may be another; `begin` opens the channel of the request.
     """
-    encoding = every(exchange.headers, b"content-encoding")
-    decoder = Decoder(encoding)
-    plain = b"".join(decoder.feed(body))
-    decoder.end()
-    if decoder.fault or not (decoder.plain or encoder(encoding)):
+    collected = CollectedBody(body, every(exchange.headers, b"content-encoding"))
+    if collected.damaged:
         say_once(exchange, "a request has a content coding that cannot be undone; such requests pass undecided")
-        return PASS
-    if not plain:
-        return PASS
     t = exchange.route.now()
     facts = gate.facts("client", "body", exchange.session)
-    verdict: Verdict = gate.decide(plain, facts, t)
+    verdict: Verdict = collected.decide(gate, facts, t)
     if isinstance(verdict, Pass):
         by = await _cancel(exchange, verdict.cancels) if verdict.cancels else ""
         if not by:
@@ -78,8 +69,6 @@ async def decide(
         verdict = Drop(by)
     if isinstance(verdict, Send | Hold) and not chunked:
         head.chunk(verdict.by)
-    channel = begin()
-    channel.decoded()
     out: list[bytes] = []
     answers: list[Reply] = []
 
@@ -89,27 +78,17 @@ async def decide(
     async def reply(answer: Reply) -> None:
         answers.append(answer)
 
-    passage = Passage(
-        gate,
-        facts,
-        channel,
-        exchange.route.recording,
-        write,
-        exchange.relay.say,
-        render=lambda frame, _: coded(frame, encoding),
-        reply=reply,
-    )
+    channel = begin()
+    passage = collected.passage(gate, facts, channel, exchange.route.recording, write, exchange.relay.say, reply=reply)
     waiting = (exchange.session, passage)
     exchange.route.held.append(waiting)
     try:
-        await passage.take(Piece(body, plain), verdict, t)
-        await passage.drained()
+        await collected.carry_out(passage, verdict, t)
     finally:
         exchange.route.held.remove(waiting)
-        passage.abandon()
     channel.end(exchange.route.now(), "eof")
     if out:
-        return b"".join(out)
+        return out[0]
     if passage.closed:
         exchange.keep_alive = False
         if exchange.request.transport:

@@ -9,18 +9,18 @@ long or broken off, or has a content coding that is unknown, of which the user i
 """
 
 import functools
-from collections.abc import Callable
 
 from aiohttp.http import HttpVersion11
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import Pass
-from mcpspy.relay.http.encoders import Encoder, coded, encoder
-from mcpspy.relay.http.gated_body import EventBlocks, Piece
+from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass
+from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
+from mcpspy.relay.http.encoders import Encoder, encoder
+from mcpspy.relay.http.gated_body import EventBlocks
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every
-from mcpspy.relay.http.passage import Passage, terminated
+from mcpspy.relay.http.passage import Passage
 from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import say_once
 from mcpspy.wire.content_coding import Decoder
@@ -37,7 +37,7 @@ class GatedResponse(Response):
         json = "json" in every(self._headers, b"content-type").lower()
         if gate is None or self._empty or self._metadata or not (json or self._events):
             return await super()._stream(head)
-        if not Decoder(encoding).plain and (Decoder(encoding).fault or encoder(encoding) is None):
+        if not decodable(encoding):
             say_once(self._exchange, _UNDECIDED)
             return await super()._stream(head)
         return await (self._stream_events if self._events else self._stream_json)(head, gate, encoding)
@@ -76,38 +76,36 @@ class GatedResponse(Response):
     async def _stream_json(self, head: Head, gate: Gate, encoding: str) -> bool:
         """Collect the body, then decide on it."""
         parts, size, ended, broken, t = [], 0, False, False, self._t
+        if announces_too_much(self._headers):
+            return await self._go_on(head, b"", t, ended=False, broken=False, undecided=True)
         while not ended and not broken and size <= LIMIT:
             came, t, ended, broken = await self._read()
             parts.append(came)
             size += len(came)
-        body = b"".join(parts)
-        decoder = Decoder(encoding)
-        plain = b"".join(decoder.feed(body))
-        decoder.end()
-        if ended and decoder.fault:
+        body = CollectedBody(b"".join(parts), encoding)
+        if ended and body.damaged:
             say_once(self._exchange, _UNDECIDED)
-        if not ended or decoder.fault or len(plain) > LIMIT or not plain:
-            undecided = max(size, len(plain)) > LIMIT
-            return await self._go_on(head, body, t, ended=ended, broken=broken, undecided=undecided)
         facts = gate.facts("server", "body", self._exchange.session)
-        verdict = gate.decide(plain, facts, t)
+        verdict = body.decide(gate, facts, t) if ended else UNDECIDED if size > LIMIT else PASS
         if isinstance(verdict, Pass):
-            return await self._go_on(head, body, t, ended=True, broken=False, undecided=verdict.undecided)
+            return await self._go_on(head, body.raw, t, ended=ended, broken=broken, undecided=verdict.undecided)
         if not self._chunked:
             self._change_length(head, verdict.by)
-        await self._exchange.request.writer.write(head.encode())
+        exchange = self._exchange
+        await exchange.request.writer.write(head.encode())
         self._open(head)
-        passage = self._passage(gate, facts, None, None, lambda frame, _: coded(frame, encoding))
-        try:
-            await passage.take(Piece(body, plain), verdict, t)
-            await passage.drained()
-            if passage.closed:
-                return False
-            if self._chunked:
-                await self._exchange.request.writer.write(chunk(b"", last=True))
-        finally:
-            passage.abandon()
-        return True
+
+        async def write(forwarded: bytes) -> None:
+            await exchange.request.writer.write(chunk(forwarded, last=False) if self._chunked else forwarded)
+
+        say = functools.partial(say_once, exchange)
+        passage = body.passage(
+            gate, facts, self._channel(), exchange.route.recording, write, say, close=self._break_off
+        )
+        await body.carry_out(passage, verdict, t)
+        if not passage.closed and self._chunked:
+            await exchange.request.writer.write(chunk(b"", last=True))
+        return not passage.closed
 
     def _change_length(self, head: Head, by: str) -> None:
         """Make a head fit a body whose length is not known yet."""
@@ -135,15 +133,8 @@ class GatedResponse(Response):
             await record(self._channel(), came, t)
         return not broken
 
-    def _passage(
-        self,
-        gate: Gate,
-        facts: Facts,
-        own: Gate | None,
-        coder: Encoder | None,
-        render: Callable[[bytes, Piece], bytes] = terminated,
-    ) -> Passage:
-        """What carries out the verdicts; `own` is a gate of the proxy's own, which is asked first."""
+    def _passage(self, gate: Gate, facts: Facts, own: Gate | None, coder: Encoder | None) -> Passage:
+        """What carries out the verdicts on events; `own` is a gate of the proxy's own, which is asked first."""
         exchange = self._exchange
 
         async def write(plain: bytes) -> None:
@@ -157,7 +148,6 @@ class GatedResponse(Response):
             exchange.route.recording,
             write,
             functools.partial(say_once, exchange),
-            render=render,
             first=own,
             close=self._break_off,
         )

@@ -181,19 +181,48 @@ async def test_a_client_that_waits_for_leave_to_send_gets_it_here(tmp_path, vers
 
 
 @scripted
-async def test_a_long_body_that_waited_for_leave_passes(tmp_path):
+async def test_a_long_body_is_not_collected_and_its_leave_comes_from_the_upstream(tmp_path):
+    """Its Content-Length says that it is too long to decide on."""
     async with stage(tmp_path, gates=gate({"drop": True})) as there:
-        client = await there.client()
         large = CALL + b" " * (2 << 20)
-        await client.send(POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(large))
+        fields = b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(large)
+        client, server, head = await there.both(POST + fields)
+        assert b"Expect: 100-continue\r\n" in head
+        await server.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         assert await client.head() == b"HTTP/1.1 100 Continue\r\n\r\n"
         await client.send(large)
-        server = await there.server()
-        await server.head()
         assert await server.read(len(large)) == large
         await server.send(OK)
         assert await client.until(b"{}") == OK
     assert [it.undecided for it in there.records(Frame) if it.ch == 1] == [True]
+
+
+@scripted
+async def test_a_long_body_in_chunks_that_waited_for_leave_passes(tmp_path):
+    async with stage(tmp_path, gates=gate({"drop": True})) as there:
+        client = await there.client()
+        large = CALL + b" " * (2 << 20)
+        await client.send(POST + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert await client.head() == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await client.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(large), large))
+        server = await there.server()
+        await server.head()
+        body = await server.until(b"\r\n0\r\n\r\n")
+        assert body.count(b" ") == 2 << 20
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    assert [it.undecided for it in there.records(Frame) if it.ch == 1] == [True]
+
+
+@scripted
+async def test_a_body_that_expands_passes_and_is_marked_undecided(tmp_path):
+    body = coded(b'{"x":"%b"}' % (b"a" * (18 << 20)), "gzip")
+    async with stage(tmp_path, gates=gate({"drop": True}, method="never")) as there:
+        _, server, _ = await there.both(post(body, Content_Encoding="gzip"))
+        assert await server.read(len(body)) == body
+        await server.send(LAST)
+    assert there.records(Frame)[0].undecided
+    assert there.stderr == b""
 
 
 @scripted

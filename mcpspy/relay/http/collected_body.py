@@ -1,0 +1,106 @@
+"""One decision on a body that was collected: JSON of at most 1 MiB, with its content coding undone.
+
+The rules. Decoding stops as soon as the body is too long to decide on; it passes undecided then. So does a body whose
+coding cannot be undone, or not be applied again. Several frames in the place of one stand in the same body, one after
+the other, coded once. A body that no verdict changes is forwarded with exactly the bytes that came.
+
+Nothing here knows a library of HTTP: whoever relays the body opens its channel and writes what comes out.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
+
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.verdicts import PASS, UNDECIDED, Reply
+from mcpspy.recording.http_body import Body
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.http.encoders import coded, encoder
+from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.heads import RawHeaders, first
+from mcpspy.relay.http.passage import Passage
+from mcpspy.wire.content_coding import Decoder
+
+if TYPE_CHECKING:
+    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.verdicts import Verdict
+
+
+def decodable(encoding: str) -> bool:
+    """Whether the content codings of a Content-Encoding value can be undone, and applied again."""
+    decoder = Decoder(encoding)
+    return decoder.plain or (decoder.fault is None and encoder(encoding) is not None)
+
+
+def announces_too_much(headers: RawHeaders) -> bool:
+    """Whether the Content-Length is that of a body too long to decide on."""
+    length = first(headers, b"content-length") or b""
+    return length.isdigit() and int(length[:20]) > LIMIT
+
+
+class CollectedBody:
+    """A whole body as it came, `raw`, and without its content coding, `plain`."""
+
+    def __init__(self, raw: bytes, encoding: str) -> None:
+        """`encoding` is the value of Content-Encoding."""
+        self.raw = raw
+        self.plain = b""
+        """Nothing where the body cannot be decided on."""
+        self.undecided = len(raw) > LIMIT
+        """Whether it is too long to decide on."""
+        self.damaged = not decodable(encoding)
+        """Whether the content coding cannot be undone."""
+        self._encoding = encoding
+        if not self.damaged and not self.undecided:
+            self._decode()
+
+    def decide(self, gate: Gate, facts: "Facts", t: int) -> "Verdict":
+        """The verdict on the body, whose end came at `t`."""
+        if self.undecided:
+            return UNDECIDED
+        return gate.decide(self.plain, facts, t) if self.plain else PASS
+
+    def forwarded(self, frames: Iterable[bytes]) -> bytes:
+        """The body with these frames in it, coded; as it came if that makes no difference."""
+        plain = b"".join(frames)
+        return self.raw if plain == self.plain else coded(plain, self._encoding)
+
+    def passage(
+        self,
+        gate: Gate,
+        facts: "Facts",
+        channel: Body,
+        recording: Recording,
+        write: Callable[[bytes], Awaitable[None]],
+        say: Callable[[str], None],
+        *,
+        reply: Callable[[Reply], Awaitable[None]] | None = None,
+        close: Callable[[], None] = lambda: None,
+    ) -> Passage:
+        """What carries out the verdict; `write` gets the whole body, at most once. The channel has to be open."""
+
+        async def write_coded(plain: bytes) -> None:
+            await write(self.forwarded([plain]))
+
+        channel.decoded()
+        return Passage(gate, facts, channel, recording, write_coded, say, reply=reply, close=close)
+
+    async def carry_out(self, passage: Passage, verdict: "Verdict", t: int) -> None:
+        """Do as the verdict says, and wait where it says so. Raises ConnectionError where the receiver has left."""
+        try:
+            await passage.take(Piece(self.plain, self.plain), verdict, t)
+            await passage.drained()
+        finally:
+            passage.abandon()
+
+    def _decode(self) -> None:
+        decoder, parts, size = Decoder(self._encoding), [], 0
+        for part in decoder.feed(self.raw):
+            parts.append(part)
+            size += len(part)
+            if size > LIMIT:
+                self.undecided = True
+                return
+        decoder.end()
+        self.damaged = decoder.fault is not None
+        if not self.damaged:
+            self.plain = b"".join(parts)
