@@ -84,7 +84,9 @@ class EventBlocks:
 
     def _skip(self, pieces: list[Piece]) -> None:
         """Let the line ends pass that stand between two events."""
-        blank = len(self._pending) - len(self._pending.lstrip(b"\r\n"))
+        blank = 0
+        while blank < len(self._pending) and self._pending[blank] in b"\r\n":
+            blank += 1
         if blank:
             pieces.append(self._take(blank))
 

@@ -8,6 +8,7 @@ without a length, and the connection ends with it. A body that cannot be decided
 long or broken off, or has a content coding that is unknown, of which the user is told once.
 """
 
+import asyncio
 import functools
 
 from aiohttp.http import HttpVersion11
@@ -58,9 +59,10 @@ class GatedResponse(Response):
         try:
             while not ended and not broken and not passage.closed:
                 came, t, ended, broken = await self._read()
-                plain = b"".join(decoder.feed(came))
+                for part in decoder.feed(came):
+                    await passage.feed(blocks.feed(part), t)
+                    await asyncio.sleep(0)  # a small chunk may decode to many parts, and others have their turn
                 broken = broken or decoder.fault is not None
-                await passage.feed(blocks.feed(plain), t)
                 if broken:
                     await passage.end()
             await passage.feed(blocks.end(), t)

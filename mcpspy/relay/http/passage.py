@@ -80,9 +80,12 @@ class Passage:
 
     async def feed(self, pieces: list[Piece], t: int) -> None:
         """Forward what goes now of the pieces that came at `t`. Raises ConnectionError where the receiver has left."""
-        await self._until(lambda: not self._order.full)
         batch: list[_Frame | Piece] = []
         for piece in pieces:
+            if self._order.full:
+                await self._forward(batch, t)
+                batch = []
+                await self._until(lambda: not self._order.full)
             if piece.frame is not None:
                 batch += self._enqueue(piece, self._decide(piece.frame, t), t)
             elif piece.passes.strip(b"\r\n") and self._order:  # not only line ends between two events

@@ -48,6 +48,29 @@ def test_an_event_that_is_too_long_passes_as_it_comes_and_the_next_one_is_decide
     assert [piece.passes[:4] for piece in pieces if piece.undecided] == [b"data"]
 
 
+def test_no_event_costs_more_for_what_comes_behind_it():
+    """What is looked at and copied is a small multiple of what came."""
+
+    class Counted(bytearray):
+        copied = 0
+
+        def count(self, copy):
+            Counted.copied += len(copy)
+            return copy
+
+        def __getitem__(self, place):
+            found = super().__getitem__(place)
+            return found if isinstance(place, int) else self.count(found)
+
+        def lstrip(self, *what):
+            return self.count(super().lstrip(*what))
+
+    blocks, stream = EventBlocks(1 << 20), b"data: 1\n\n" * 2000
+    blocks._pending = Counted()
+    assert len(blocks.feed(stream)) == 2000
+    assert Counted.copied < 4 * len(stream)
+
+
 class Broken:
     """A gate with a bug."""
 

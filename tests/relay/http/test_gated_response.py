@@ -1,8 +1,11 @@
 """Responses pass a gate: JSON as a whole, event streams event by event."""
 
+import asyncio
+
 import pytest
 
 from mcpspy.capture.records import Frame, Release
+from mcpspy.gate.order import FRAMES
 from mcpspy.relay.http.encoders import coded
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.http.test_forward import CALL, GET, POST, STREAM, chunk
@@ -221,3 +224,19 @@ async def test_json_that_is_too_long_once_it_is_decoded_passes_undecided(tmp_pat
         assert await client.read(len(packed)) == packed
     answer = next(it for it in there.records(Frame) if it.ch == 2)
     assert (answer.raw, answer.undecided, answer.by) == (body, True, None)
+
+
+@scripted
+async def test_no_more_events_wait_than_may_although_a_small_chunk_has_many(tmp_path):
+    hold = gate({"hold": 60_000_000_000}, **NOTES)
+    async with stage(tmp_path, gates=hold) as there:
+        client, server, _ = await there.both(GET)
+        await server.send(STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"))
+        await client.head()
+        await server.send(chunk(b"".join(flushed("gzip", [(NOTE + b"\n") * 10_000]))))
+        while len(there.records(Frame)) < FRAMES:  # noqa: ASYNC110 (the capture is a file)
+            await asyncio.sleep(0)
+        other, _, _ = await there.both(GET)  # which the proxy relays after what it is about
+        other.abort()
+        assert len(there.records(Frame)) == FRAMES
+        client.abort()

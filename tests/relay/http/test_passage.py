@@ -94,6 +94,19 @@ async def test_an_event_that_is_too_long_waits_for_what_is_held(tmp_path):
 
 
 @scripted
+async def test_no_more_waits_than_may_although_it_came_at_once(tmp_path):
+    stream = Stream(tmp_path / "capture.jsonl")
+    feeding = asyncio.create_task(stream.feed(A * (FRAMES + 500)))
+    await asyncio.sleep(0)
+    assert not feeding.done()
+    assert len(stream.passage._order) == FRAMES
+    await stream.passage.end()
+    await feeding
+    assert b"".join(stream.out) == A * (FRAMES + 500)
+    stream.passage.abandon()
+
+
+@scripted
 async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
 
