@@ -73,16 +73,20 @@ class CollectedBody:
         write: Callable[[bytes], Awaitable[None]],
         say: Callable[[str], None],
         *,
+        drain: Callable[[], Awaitable[None]] | None = None,
         reply: Callable[[Reply], Awaitable[None]] | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> Passage:
-        """What carries out the verdict; `write` gets the whole body, at most once. The channel has to be open."""
+        """What carries out the verdict, as of `Passage`; `write` gets the whole body, at most once.
+
+        The channel has to be open.
+        """
 
         async def write_coded(plain: bytes) -> None:
             await write(self.forwarded([plain]))
 
         channel.decoded()
-        return Passage(gate, facts, channel, recording, write_coded, say, reply=reply, close=close)
+        return Passage(gate, facts, channel, recording, write_coded, say, drain=drain, reply=reply, close=close)
 
     async def carry_out(self, passage: Passage, verdict: "Verdict", t: int) -> None:
         """Do as the verdict says, and wait where it says so. Raises ConnectionError where the receiver has left."""

@@ -36,6 +36,8 @@ class Piece(NamedTuple):
     """What kind of WebSocket message the frame is."""
     more: bool = False
     """Whether the frame goes on in the next piece, so that nothing may be forwarded between them."""
+    control: bool = False
+    """Whether the frame is one of the WebSocket's own: no gate decides on it, and it goes before all that waits."""
 
 
 class EventBlocks:

@@ -9,6 +9,8 @@ frame cuts off; and all that follows a close frame, or a control frame that is t
 Nothing here reads, writes or waits.
 """
 
+from collections.abc import Iterator
+
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.wire.websocket import CLOSE, LONGEST_HEAD, FrameHead, op_of, parse_head, unmask
 
@@ -36,13 +38,14 @@ class MessagePieces:
         self.fault: str | None = None
         """Why something passes undecided that is not too long."""
 
-    def feed(self, chunk: bytes) -> list[Piece]:
-        """Take the next bytes and return what they complete."""
+    def feed(self, chunk: bytes) -> Iterator[Piece]:
+        """Take the next bytes and yield what they complete; exhaust it before the next call."""
         self._pending += chunk
-        pieces: list[Piece] = []
-        while self._pending and self._step(pieces):
-            pass
-        return pieces
+        goes_on = True
+        while self._pending and goes_on:
+            pieces: list[Piece] = []
+            goes_on = self._step(pieces)
+            yield from pieces
 
     def end(self) -> list[Piece]:
         """Return what the end of the stream cuts off."""
@@ -109,7 +112,7 @@ class MessagePieces:
         elif self._long:
             pieces.append(Piece(raw, more=True))  # its place is between these fragments
         else:
-            pieces.append(Piece(raw, unmask(raw[head.size :], head.mask, 0), op=op_of(head.opcode)))
+            pieces.append(Piece(raw, unmask(raw[head.size :], head.mask, 0), op=op_of(head.opcode), control=True))
 
     def _fragment(self, head: FrameHead, raw: bytes, pieces: list[Piece]) -> None:
         self._raw.append(raw)

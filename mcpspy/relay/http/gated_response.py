@@ -10,6 +10,7 @@ long or broken off, or has a content coding that is unknown, of which the user i
 
 import asyncio
 import functools
+from typing import Any
 
 from aiohttp.http import HttpVersion11
 
@@ -93,20 +94,26 @@ class GatedResponse(Response):
             return await self._go_on(head, body.raw, t, ended=ended, broken=broken, undecided=verdict.undecided)
         if not self._chunked:
             self._change_length(head, verdict.by)
-        exchange = self._exchange
-        await exchange.request.writer.write(head.encode())
+        writer: Any = self._exchange.request.writer
+        await writer.write(head.encode())
         self._open(head)
 
         async def write(forwarded: bytes) -> None:
-            await exchange.request.writer.write(chunk(forwarded, last=False) if self._chunked else forwarded)
+            await writer.write(chunk(forwarded, last=False) if self._chunked else forwarded, drain=False)
 
-        say = functools.partial(say_once, exchange)
         passage = body.passage(
-            gate, facts, self._channel(), exchange.route.recording, write, say, close=self._break_off
+            gate,
+            facts,
+            self._channel(),
+            self._exchange.route.recording,
+            write,
+            functools.partial(say_once, self._exchange),
+            drain=writer.drain,
+            close=self._break_off,
         )
         await body.carry_out(passage, verdict, t)
         if not passage.closed and self._chunked:
-            await exchange.request.writer.write(chunk(b"", last=True))
+            await writer.write(chunk(b"", last=True))
         return not passage.closed
 
     def _change_length(self, head: Head, by: str) -> None:
@@ -139,9 +146,11 @@ class GatedResponse(Response):
         """What carries out the verdicts on events; `own` is a gate of the proxy's own, which is asked first."""
         exchange = self._exchange
 
+        writer: Any = exchange.request.writer
+
         async def write(plain: bytes) -> None:
             out = coder.encode(plain) if coder else plain
-            await exchange.request.writer.write(chunk(out, last=False) if self._chunked else out)
+            await writer.write(chunk(out, last=False) if self._chunked else out, drain=False)
 
         return Passage(
             gate,
@@ -150,6 +159,7 @@ class GatedResponse(Response):
             exchange.route.recording,
             write,
             functools.partial(say_once, exchange),
+            drain=writer.drain,
             first=own,
             close=self._break_off,
         )

@@ -18,7 +18,7 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_writer import StreamWriter
 
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import Pass, Reply
+from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_messages import CLOSES, MessagePieces
@@ -29,7 +29,7 @@ from mcpspy.wire.websocket import BINARY, CLOSE, TEXT, encode
 
 _GOING_AWAY = (1001).to_bytes(2, "big")  # RFC 6455, 7.4.1
 _OPCODES = {None: TEXT, "binary": BINARY}
-_OVERTAKES = Pass(overtakes=True)
+_BATCH = 64  # messages that are forwarded at once
 
 
 class GatedTunnel:
@@ -70,11 +70,10 @@ class _GatedDirection:
         self._say = functools.partial(say_once, exchange)
         self._masked = sender == "client"
         self._messages = MessagePieces(LIMIT)
-        self._inside = False  # a message is being forwarded in pieces
-        self._closed = False  # a close frame has been forwarded
         self._source: Received | None = None
         self._stopping: asyncio.Task[None] | None = None
-        self._write = StreamWriter(sink, asyncio.get_running_loop()).write
+        writer = StreamWriter(sink, asyncio.get_running_loop())
+        self._write = functools.partial(writer.write, drain=False)
         self._passage = Passage(
             gate,
             gate.facts(sender, "message", session),
@@ -82,8 +81,9 @@ class _GatedDirection:
             exchange.route.recording,
             self._write,
             self._say,
+            drain=writer.drain,
             render=self._render,
-            reply=lambda reply: self.other.add(reply),  # noqa: PLW0108 (`other` is set later)
+            reply=self._reply,
             close=close,
         )
 
@@ -92,10 +92,7 @@ class _GatedDirection:
         self._source = source
         try:
             while not self._stopping and (chunk := await source.read()):
-                t = now()
-                for piece in self._messages.feed(chunk):
-                    if not self._stopping:
-                        await self._forward(piece, t)
+                await self._take(chunk, now())
                 if self._messages.fault:
                     self._say(f"{self._messages.fault}; no gate decides on it, and it passes unchanged")
             await self._passage.end()
@@ -112,12 +109,6 @@ class _GatedDirection:
                 self._stopping.cancel()
         return "eof"
 
-    async def add(self, reply: Reply) -> None:
-        """Send an answer of the gate to the peer that this direction leads to."""
-        if not self._closed:
-            with contextlib.suppress(ConnectionError):  # who reads from that peer finds out, too
-                await self._passage.add(reply)
-
     def stop(self) -> None:
         """Let what is held go, and take nothing more."""
         if not self._stopping:
@@ -129,23 +120,33 @@ class _GatedDirection:
         with contextlib.suppress(ConnectionError):  # who reads finds out, too
             await self._passage.end()
 
-    async def _forward(self, piece: Piece, t: int) -> None:
-        if piece.frame is None:
-            if piece.op == CLOSES:
+    async def _take(self, chunk: bytes, t: int) -> None:
+        """Forward what a chunk completes: few writes, and other connections have their turn between them."""
+        batch: list[Piece] = []
+        for piece in self._messages.feed(chunk):
+            if piece.op == CLOSES or len(batch) == _BATCH:
+                await self._forward(batch, t)
+                batch = []
+                await asyncio.sleep(0)
+            if piece.op == CLOSES and not self._passage.closed:
                 await self._passage.end()
-                self._closed = True
-            self._inside = True
-            await self._passage.feed([piece], t)
-            self._inside = piece.more
-        elif piece.op in _OPCODES:
-            await self._passage.feed([piece], t)
-        else:
-            await self._passage.take(piece, _OVERTAKES, t)
+                self._passage.seal()
+            batch.append(piece)
+        await self._forward(batch, t)
+
+    async def _forward(self, batch: list[Piece], t: int) -> None:
+        await self.other._passage.own_room()  # noqa: SLF001 (one class)
+        await self._passage.feed(batch, t)
+
+    async def _reply(self, reply: Reply) -> None:
+        """Have an answer of the gate sent to the peer that sends here."""
+        self.other._passage.add(reply)  # noqa: SLF001 (one class)
 
     async def _end(self) -> None:
         """Send a close frame, if that is possible now; nobody waits until it has been taken."""
-        if not (self._closed or self._inside):
-            await self._write(self._encoded(_GOING_AWAY, CLOSE), drain=False)
+        if not (self._passage.sealed or self._passage.inside):
+            self._passage.seal()
+            await self._write(self._encoded(_GOING_AWAY, CLOSE))
 
     def _render(self, frame: bytes, piece: Piece) -> bytes:
         return self._encoded(frame, _OPCODES.get(piece.op, BINARY))

@@ -3,7 +3,11 @@
 The rules. A frame is forwarded when it is whole, as the gate's verdict says, and then recorded. Frames that are held
 wait in a `FrameOrder`; a timer forwards them when their time has come, and the other direction goes on meanwhile. While
 much waits, nothing more is read. What passes undecided waits until nothing waits before it. The end of the sender lets
-all go in order; if the receiver has left, what waits is recorded as not sent.
+all go in order; if the receiver has left, what waits is recorded as not sent. What comes behind a verdict that ends the
+stream is recorded as not sent, too. Bytes that were handed to the connection count as sent, whoever takes them.
+
+A frame of our own, such as an answer of the gate to the receiver, is left here by the other direction, which goes on at
+once; the timer forwards it. So no direction waits for two peers.
 """
 
 import asyncio
@@ -13,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
-from mcpspy.gate.order import FRAMES, FrameOrder, GatedFrame
+from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
@@ -22,6 +26,9 @@ from mcpspy.relay.http.gated_body import Piece
 if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
     from mcpspy.gate.verdicts import AtOnce, Verdict
+
+
+_OVERTAKES = Pass(overtakes=True)
 
 
 def terminated(frame: bytes, piece: Piece) -> bytes:
@@ -40,9 +47,10 @@ class _Frame(GatedFrame):
 
 
 class Passage:
-    """`write` forwards bytes; `render` makes of a frame, and the piece that it came as, the bytes to forward.
+    """`write` hands bytes on without waiting, and `drain` waits until the receiver has taken enough of them.
 
-    `reply` sends a frame back to the sender; where it is None, a verdict `Reply` lets the frame pass.
+    `render` makes of a frame, and the piece that it came as, the bytes to forward. `reply` sends a frame back to the
+    sender; where it is None, a verdict `Reply` lets the frame pass.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class Passage:
         write: Callable[[bytes], Awaitable[None]],
         say: Callable[[str], None],
         *,
+        drain: Callable[[], Awaitable[None]] | None = None,
         render: Callable[[bytes, Piece], bytes] = terminated,
         reply: Callable[[Reply], Awaitable[None]] | None = None,
         first: Gate | None = None,
@@ -66,28 +75,39 @@ class Passage:
         self._channel = channel
         self._recording = recording
         self._write = write
+        self._drain = drain
         self._say = say
         self._render = render
         self._reply = reply
         self._own_frames: list[Reply] = []  # to be forwarded as soon as that is possible
-        self._inside = False  # a frame is being forwarded in pieces
+        self._own_size = 0  # of them, in bytes
+        self.sealed = False
+        """Whether no frame of our own may be forwarded any more."""
+        self.inside = False
+        """Whether a frame is being forwarded in pieces."""
         self._writing = asyncio.Lock()
         self._close = close
         self._room, self._wake = asyncio.Event(), asyncio.Event()  # what waits is less, or other, than before
         self._timer: asyncio.Task[None] | None = None
         self.closed = False
         """Whether a verdict has ended the stream."""
+        self._closer = ""  # whose verdict
 
     async def feed(self, pieces: list[Piece], t: int) -> None:
         """Forward what goes now of the pieces that came at `t`. Raises ConnectionError where the receiver has left."""
         batch: list[_Frame | Piece] = []
+        closing = self.closed
         for piece in pieces:
-            if self._order.full:
+            if self._order.full and not piece.control:
                 await self._forward(batch, t)
                 batch = []
-                await self._until(lambda: not self._order.full)
-            if piece.frame is not None:
-                batch += self._enqueue(piece, self._decide(piece.frame, t), t)
+                await self.room()
+            if closing:
+                batch.append(piece if piece.frame is None else _Frame(piece, t, PASS))
+            elif piece.frame is not None:
+                going = self._enqueue(piece, _OVERTAKES if piece.control else self._decide(piece.frame, t), t)
+                closing = any(isinstance(frame.verdict, CloseStream) for frame in going)
+                batch += going
             elif piece.passes.strip(b"\r\n") and self._order:  # not only line ends between two events
                 await self._forward(batch, t)
                 batch = [piece]
@@ -95,6 +115,10 @@ class Passage:
             else:
                 batch.append(piece)
         await self._forward(batch, t)
+
+    async def room(self) -> None:
+        """Wait while so much is held that nothing more should be read."""
+        await self._until(lambda: not self._order.full)
 
     async def end(self) -> None:
         """Let all go that waits: the sender has ended."""
@@ -116,6 +140,7 @@ class Passage:
         """Record that what waits is not forwarded: nobody takes it any more."""
         if self._timer:
             self._timer.cancel()
+        self.seal()
         now = self._recording.clock.now()
         for frame in self._own(self._order.end("closed")):
             self._record(frame, now, written=False)
@@ -124,16 +149,26 @@ class Passage:
         """Forward a frame that was decided on already, as the verdict says."""
         await self._forward(self._enqueue(piece, verdict, t), t)
 
-    async def add(self, reply: Reply) -> None:
-        """Forward a frame of our own, after the frame that is being forwarded in pieces if there is one."""
-        self._own_frames.append(reply)
-        async with self._writing:
-            await self._add_own_frames()
-        await self._until(lambda: len(self._own_frames) < FRAMES)
+    def add(self, reply: Reply) -> None:
+        """Have a frame of our own forwarded, after the frame that is being forwarded in pieces if there is one."""
+        if not self.sealed:
+            self._own_frames.append(reply)
+            self._own_size += len(reply.frame)
+            self._look()
+
+    async def own_room(self) -> None:
+        """Wait while so many frames of our own wait that whoever has them sent should read nothing more."""
+        await self._until(lambda: len(self._own_frames) < FRAMES and self._own_size < BYTES)
+
+    def seal(self) -> None:
+        """Forward no frame of our own any more: the stream is at its end."""
+        self.sealed = True
+        self._own_frames, self._own_size = [], 0
+        self._room.set()
 
     async def drained(self) -> None:
-        """Wait until all has gone that is held."""
-        await self._until(lambda: not self._order)
+        """Wait until all has gone that is held, and of our own frames what can go."""
+        await self._until(lambda: not self._order and not self._adding)
         async with self._writing:
             pass
 
@@ -165,7 +200,7 @@ class Passage:
         """Let those look again who wait for what is held."""
         self._room.set()
         self._wake.set()
-        if self._order and (self._timer is None or self._timer.done()):
+        if (self._order or self._adding) and (self._timer is None or self._timer.done()):
             self._timer = asyncio.create_task(self._keep_time())
 
     async def _until(self, ready: Callable[[], bool]) -> None:
@@ -173,26 +208,34 @@ class Passage:
             self._room.clear()
             await self._room.wait()
 
+    @property
+    def _adding(self) -> bool:
+        """Whether a frame of our own can go now."""
+        return bool(self._own_frames) and not self.inside and not self.closed
+
     async def _keep_time(self) -> None:
-        while self._order:
+        while self._order or self._adding:
             self._wake.clear()
             until, now = self._order.until, self._recording.clock.now()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), None if until is None else max(0, until - now) / 1e9)
+            if not self._adding:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), None if until is None else max(0, until - now) / 1e9)
             now = self._recording.clock.now()
             with contextlib.suppress(ConnectionError):  # who reads finds out, too
                 await self._forward(self._own(self._order.expire(now)), now)
 
     async def _forward(self, batch: Sequence["_Frame | Piece"], t: int) -> None:
         """Write what the verdicts say, all at once, and then record it."""
-        if not batch:
+        if not batch and not self._adding:
             return
+        closes = False
         async with self._writing:
             out: list[bytes] = []  # for the first parts of the batch: none goes behind one that closes
             for part in batch:
                 if not self.closed:
                     out.append(part.passes if isinstance(part, Piece) else self._sent(part))
-                    self.closed = isinstance(part, _Frame) and isinstance(part.verdict, CloseStream)
+                    if isinstance(part, _Frame) and isinstance(part.verdict, CloseStream):
+                        closes, self.closed, self._closer = True, True, part.verdict.by
             written = False
             try:
                 if any(out):
@@ -200,23 +243,26 @@ class Passage:
                 written = True
             finally:
                 for at, part in enumerate(batch):
-                    self._record(part, t, written=written and at < len(out))
-                    self._inside = isinstance(part, Piece) and part.more
+                    self._record(part, t, written=written and at < len(out), behind=at >= len(out))
+                    self.inside = isinstance(part, Piece) and part.more
             await self._add_own_frames()
+            if self._drain:
+                await self._drain()
         for part in batch:
             if isinstance(part, _Frame) and isinstance(part.verdict, Reply) and self._reply:
                 await self._reply(part.verdict)
-        if self.closed:
+        if closes:
             self._room.set()
             self._close()
 
     async def _add_own_frames(self) -> None:
-        while self._own_frames and not self._inside and not self.closed:
+        while self._adding:
             reply = self._own_frames.pop(0)
+            self._own_size -= len(reply.frame)
+            self._room.set()
             await self._write(self._render(reply.frame, Piece(b"")))
             gated: Fields = {"from": "mcpspy", "by": reply.by}
             self._channel.frame(reply.frame, self._recording.clock.now(), gated=gated)
-            self._room.set()
 
     def _sent(self, frame: _Frame) -> bytes:
         """The bytes to forward for a frame."""
@@ -225,22 +271,31 @@ class Passage:
         frames = frame.verdict.frames if isinstance(frame.verdict, Send) else ()
         return b"".join(self._render(sent, frame.piece) for sent in frames)
 
-    def _record(self, part: "_Frame | Piece", t: int, *, written: bool) -> None:
+    def _record(self, part: "_Frame | Piece", t: int, *, written: bool, behind: bool = False) -> None:
+        """`behind` tells that the part came behind a verdict that ended the stream."""
         if isinstance(part, Piece):
-            if part.undecided:
-                self._channel.undecided()
-            self._channel.feed(part.passes, t)
+            self._record_piece(part, t, behind=behind)
             return
         verdict, op = part.verdict, part.piece.op
         frames = verdict.frames if isinstance(verdict, Send) else ()
         rest: Fields = {}
         if not isinstance(verdict, Pass):
-            rest = {"sent": frames[0] if frames else None, "by": verdict.by}
+            rest = {"sent": frames[0] if frames and written else None, "by": verdict.by}
+        elif behind:
+            rest = {"sent": None, "by": self._closer}
         if part.held is None:
             if isinstance(verdict, Pass) and verdict.undecided:
-                rest = {"undecided": True}
+                rest |= {"undecided": True}
             self._channel.frame(part.raw, part.t, op=op, gated=rest)
         else:
             self._recording.release(t, part.held, part.how, rest if written else rest | {"sent": None})
         for extra in frames[1:] if written else ():
             self._channel.frame(extra, t, op=op, gated={"from": "mcpspy", "by": rest["by"]})
+
+    def _record_piece(self, piece: Piece, t: int, *, behind: bool) -> None:
+        if piece.undecided:
+            self._channel.undecided()
+        if not behind or self._facts.framing != "sse":
+            self._channel.feed(piece.passes, t)
+        elif piece.passes.strip(b"\r\n"):
+            self._channel.frame(piece.passes, t, cut=True, gated={"sent": None, "by": self._closer})

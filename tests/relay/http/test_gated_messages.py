@@ -55,7 +55,7 @@ def test_a_message_that_is_too_long_passes_as_it_arrives(mask):
         assert not any(it.frame for it in pieces)
         assert (last.frame, last.more) == (b"next", False)
     pieces = MessagePieces(LIMIT)
-    assert pieces.feed(long[0]) == []
+    assert list(pieces.feed(long[0])) == []
     (begun,) = pieces.feed(long[1][:-1])  # its head
     assert begun.undecided
     assert begun.more
@@ -69,7 +69,7 @@ def test_a_length_announced_as_too_long_is_not_waited_for():
 def test_fragments_without_end_are_not_kept():
     """An empty fragment has a head of two bytes."""
     pieces = MessagePieces(LIMIT)
-    found = pieces.feed(frame(b"", None, False) + frame(b"", "continuation", False) * (2 * LIMIT))
+    found = list(pieces.feed(frame(b"", None, False) + frame(b"", "continuation", False) * (2 * LIMIT)))
     assert sum(len(it.passes) for it in found) >= 2 * LIMIT
     assert found[0].undecided
 
@@ -84,7 +84,7 @@ def test_an_extension_that_was_not_negotiated_is_left_alone():
     coded = bytearray(frame(b"coded", None, False) + frame(b"more", "continuation"))
     coded[0] |= 0x40
     pieces = MessagePieces(LIMIT)
-    found = pieces.feed(bytes(coded) + frame(b"plain"))
+    found = list(pieces.feed(bytes(coded) + frame(b"plain")))
     assert [(it.passes, it.frame, it.undecided) for it in found] == [
         (bytes(coded), None, True),
         (frame(b"plain"), b"plain", False),
@@ -111,7 +111,7 @@ def test_a_control_frame_that_is_none_is_not_collected():
     """RFC 6455, 5.5: at most 125 bytes, and these would be 2 to the power of 62."""
     pieces = MessagePieces(LIMIT)
     bad = b"\x89\x7f\x40" + b"\0" * 7
-    assert [it.passes for it in pieces.feed(bad) + pieces.feed(b"x")] == [bad, b"x"]
+    assert [it.passes for it in [*pieces.feed(bad), *pieces.feed(b"x")]] == [bad, b"x"]
     assert "too long" in pieces.fault
 
 

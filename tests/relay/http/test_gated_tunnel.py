@@ -2,13 +2,21 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
+from aiohttp.base_protocol import BaseProtocol
 
 from mcpspy.capture.records import Close, Frame, Release
-from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.order import FRAMES
+from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.http.gated_tunnel import GatedTunnel
 from tests.relay.http.test_tunnel import MASK, opened
 from tests.relay.stage import scripted, stage
+from tests.transcript import begin
 from tests.wire.test_websocket import frame
 
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search"}}'
@@ -139,6 +147,95 @@ async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_p
     assert (answer.raw, answer.sender) == (RESULT, "mcpspy")
 
 
+@scripted
+async def test_no_message_of_ours_follows_a_close_frame(tmp_path):
+    """Even if it has waited for the end of a long message, which the close frame cuts off (RFC 6455, 5.5.1)."""
+    async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:
+        client, server, _ = await opened(there)
+        begun, close = frame(b"a" * (LIMIT + 1), None, False), frame(b"\x03\xe8", "close")
+        await server.send(begun)
+        assert await client.read(len(begun)) == begun
+        await client.send(masked(CALL), frame(b"!", "ping", mask=MASK))
+        assert await arrives(server, b"!", "ping")
+        await server.send(close)
+        assert await client.read(4) == close
+        server.close()
+        assert await client.rest() == b""
+    assert RESULT not in [it.raw for it in frames(there)]
+
+
+class Sink(BaseProtocol):
+    """A connection that keeps what is written to it."""
+
+    def __init__(self):
+        super().__init__(asyncio.get_running_loop())
+        self.written = []
+        self.transport = SimpleNamespace(write=self.written.append, is_closing=lambda: False)
+
+
+def directions(path, gates):
+    """What leads to the client and to the server, and these two."""
+    recording = Recording(print, sink=begin(path))
+    recorded = HttpExchange(recording)
+    recorded.open_request(0, {"method": "GET", "target": "/", "version": "1.1", "headers": []})
+    recorded.open_socket(0)
+    exchange = SimpleNamespace(recorded=recorded, route=SimpleNamespace(recording=recording))
+    client, server = Sink(), Sink()
+    tunnel = GatedTunnel(exchange, Gate([CompiledGate(it) for it in gates], print), client, server)
+    return tunnel._by_sink[client], tunnel._by_sink[server], client, server
+
+
+@scripted
+async def test_small_messages_go_on_in_few_writes_and_others_have_their_turn(tmp_path):
+    to_client, _, client, _ = directions(tmp_path / "capture.jsonl", gate({"drop": True}, method="never"))
+    stream, turns = (frame(b"") + frame(b"", "ping")) * 1000, []
+
+    async def count():
+        while True:
+            turns.append(len(client.written))
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    await to_client._take(stream, 1)
+    counting.cancel()
+    assert b"".join(client.written) == stream
+    assert len(client.written) < 100
+    assert len(turns) > 10
+
+
+@scripted
+async def test_an_answer_does_not_wait_for_the_peer_that_it_goes_to(tmp_path):
+    """A server that floods a client which reads nothing."""
+    gates = gate({"answer": '{"result":{}}'})
+    to_client, to_server, client, server = directions(tmp_path / "capture.jsonl", gates)
+    client.pause_writing()
+    flooding = asyncio.create_task(to_client._take(frame(b"x" * 100_000), 1))
+    await asyncio.sleep(0)
+    await to_server._take(masked(CALL) + masked(OTHER), 1)
+    assert server.written == [masked(OTHER)]
+    assert not flooding.done()
+    client.resume_writing()
+    await flooding
+    assert b"".join(client.written) == frame(b"x" * 100_000) + frame(RESULT)
+
+
+@scripted
+async def test_only_so_many_answers_wait_and_then_who_asks_is_not_read(tmp_path):
+    to_client, to_server, client, _ = directions(tmp_path / "capture.jsonl", gate({"answer": '{"result":{}}'}))
+    client.pause_writing()
+    flooding = asyncio.create_task(to_client._take(frame(b"x"), 1))
+    asking = asyncio.create_task(to_server._take(masked(CALL) * 3 * FRAMES, 1))
+    for _ in range(3 * FRAMES):
+        await asyncio.sleep(0)
+    assert not asking.done()
+    assert len(to_client._passage._own_frames) < FRAMES + 100
+    client.resume_writing()
+    await asking
+    await flooding
+    await to_client._passage.drained()
+    assert b"".join(client.written) == frame(b"x") + frame(RESULT) * 3 * FRAMES
+
+
 @pytest.mark.parametrize("who", ["client", "server"])
 @scripted
 async def test_a_held_message_keeps_its_order_and_holds_up_nothing_else(tmp_path, who):
@@ -230,7 +327,11 @@ async def test_a_closing_gate_ends_both_sides_with_a_close_frame(tmp_path, who):
         assert bool(await arrives(peer, GOING_AWAY, "close")) is (who == "server")
         assert [await peer.gone(), await other.gone()] == ["eof", "eof"]
     ch = 3 if who == "client" else 4
-    assert [(it.raw, it.dropped, it.by) for it in frames(there, ch)] == [(OTHER, False, None), (CALL, True, "gate g")]
+    assert [(it.raw, it.dropped, it.by) for it in frames(there, ch)] == [
+        (OTHER, False, None),
+        (CALL, True, "gate g"),
+        (NOTE, True, "gate g"),
+    ]
     (release,) = there.records(Release)
     assert (release.how, release.dropped) == ("closed", False)
     assert {there.how()[3], there.how()[4]} == {"shutdown"}

@@ -9,7 +9,7 @@ from mcpspy.capture.records import Frame, Release
 from mcpspy.gate.compiled import CompiledGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.messages import read
-from mcpspy.gate.order import FRAMES
+from mcpspy.gate.order import BYTES, FRAMES
 from mcpspy.gate.verdicts import Drop, Reply, Send
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
@@ -125,9 +125,10 @@ async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
 @scripted
 async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
-    await stream.passage.add(Reply(b"1\n", "gate g"))
+    stream.passage.add(Reply(b"1\n", "gate g"))
+    await stream.passage.drained()
     await stream.passage.feed([Piece(b"data: ", more=True)], 1)
-    await stream.passage.add(Reply(b"2\n", "gate g"))
+    stream.passage.add(Reply(b"2\n", "gate g"))
     await stream.passage.feed([Piece(b"x\n", more=True)], 1)
     assert stream.out == [b"1\n", b"data: ", b"x\n"]
     await stream.passage.feed([Piece(b"\n")], 1)
@@ -139,19 +140,69 @@ async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces
     ]
 
 
+@pytest.mark.parametrize(("count", "size"), [(FRAMES, 1), (2, BYTES // 2)])
 @scripted
-async def test_only_so_many_frames_of_ours_wait(tmp_path):
-    """Who has them sent waits then, and reads no more."""
+async def test_only_so_much_of_ours_waits(tmp_path, count, size):
+    """Who has it sent waits then, and reads no more."""
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.passage.feed([Piece(b"data: ", more=True)], 1)
-    for _ in range(FRAMES - 1):
-        await stream.passage.add(Reply(b"1", "gate g"))
-    adding = asyncio.create_task(stream.passage.add(Reply(b"1", "gate g")))
+    for _ in range(count - 1):
+        stream.passage.add(Reply(b"1" * size, "gate g"))
+    await stream.passage.own_room()
+    stream.passage.add(Reply(b"1" * size, "gate g"))
+    waiting = asyncio.create_task(stream.passage.own_room())
     await asyncio.sleep(0)
-    assert not adding.done()
+    assert not waiting.done()
     await stream.passage.feed([Piece(b"x\n\n")], 1)
-    await adding
-    assert len(stream.out) == FRAMES + 2
+    await waiting
+    assert len(stream.out) == count + 2
+
+
+@scripted
+async def test_what_was_handed_on_counts_as_sent_although_nobody_may_take_it(tmp_path):
+    stream = Stream(tmp_path / "capture.jsonl", HOLD | {"action": {"delay": 1}})
+    written = asyncio.Event()
+
+    async def never():
+        written.set()
+        await asyncio.Event().wait()
+
+    stream.passage._drain = never
+    await stream.feed(A)
+    await written.wait()
+    stream.passage.abandon()  # the timer waits for the receiver, and is cancelled
+    assert stream.out == [A]
+    assert [(it.how, it.dropped) for it in stream.records(Release)] == [("delayed", False)]
+
+
+@scripted
+async def test_what_comes_behind_a_verdict_that_closes_is_recorded_as_not_sent(tmp_path):
+    close = {"name": "g", "when": {"method": "b"}, "action": {"close": True}}
+    stream = Stream(tmp_path / "capture.jsonl", close)
+    await stream.feed(A + B + C + b"\n")
+    await stream.feed(C + b"data: cut")
+    await stream.passage.feed(stream.blocks.end(), 1)
+    stream.passage.abandon()
+    assert stream.out == [A]
+    a, *others = stream.records(Frame)
+    assert (a.dropped, a.by) == (False, None)
+    assert [it.raw for it in others] == [B[:-1], C[:-1], C[:-1], b"data: cut"]
+    assert [(it.dropped, it.by, it.cut) for it in others] == [(True, "gate g", False)] * 3 + [(True, "gate g", True)]
+
+
+@scripted
+async def test_what_a_gate_has_changed_and_nobody_takes_is_recorded_as_not_sent(tmp_path):
+    stream = Stream(tmp_path / "capture.jsonl", HOLD | {"action": {"send": ["1", "2"]}})
+
+    async def broken(raw):
+        raise ConnectionResetError
+
+    stream.passage._write = broken
+    with pytest.raises(ConnectionResetError):
+        await stream.feed(A + B)
+    changed, passed = stream.records(Frame)
+    assert (changed.raw, changed.sent, changed.dropped, changed.by) == (A[:-1], None, True, "gate g")
+    assert (passed.raw, passed.dropped) == (B[:-1], False)
 
 
 @scripted
