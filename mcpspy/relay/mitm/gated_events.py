@@ -2,7 +2,8 @@
 
 mitmproxy asks for what goes on of a chunk when it comes, and never later. So a frame that a gate would hold passes at
 once as the verdict says for afterwards, and the user is told. An event that is too long passes undecided. A coded
-stream is decoded, and encoded again with a flush after each chunk.
+stream is decoded part by part, for a small chunk may decode to megabytes, and encoded again with a flush after each
+part. Events behind one that ends the stream are not forwarded, and recorded as dropped by the same gate.
 """
 
 from collections.abc import Callable
@@ -31,19 +32,21 @@ class GatedEvents:
         self._decoder = Decoder(encoding)
         self._encoder = None if self._decoder.plain else encoder(encoding)
         self._blocks = EventBlocks(LIMIT)
+        self._closed_by: Drop | None = None  # for what has come behind the event that ended the stream
         self.closed = False
         """Whether a verdict has ended the stream, or a content coding that cannot be undone any more."""
         turns.add(lambda flow, _: flow.response.decoded() if flow.response else None)
 
     def __call__(self, chunk: bytes) -> list[bytes]:
         """What goes on now."""
-        plain = b"".join(self._decoder.feed(chunk))
-        out = self._take(self._blocks.feed(plain) if chunk else self._blocks.end())
+        out = [self._take(self._blocks.feed(plain)) for plain in self._decoder.feed(chunk)]
         if self._decoder.fault:
             self.closed = True
-        if not chunk and self._encoder and not self.closed:
-            out += self._encoder.finish()
-        return [out] if out else []
+        if not chunk:
+            out.append(self._take(self._blocks.end()))
+            if self._encoder and not self.closed:
+                out.append(self._encoder.finish())
+        return [part for part in out if part]
 
     def rest(self) -> list[bytes]:
         """What goes on of an event that has not ended: the server has broken off."""
@@ -61,20 +64,20 @@ class GatedEvents:
         """Decide on the pieces, have them recorded after the forward, and return what is forwarded."""
         t = self._turns.flow.origin.now()
         decided: list[Decided] = []
-        out = b""
+        out: list[bytes] = []
         for piece in pieces:
-            if self.closed:
-                break
-            verdict = PASS if piece.frame is None else self._decide(piece.frame, t)
+            verdict = PASS if piece.frame is None else self._closed_by or self._decide(piece.frame, t)
             decided.append((piece, verdict))
-            if isinstance(verdict, Pass):
-                out += piece.passes
+            if isinstance(verdict, Pass) and not self._closed_by:
+                out.append(piece.passes)
             elif isinstance(verdict, Send):
-                out += b"".join(frame + piece.delimiter for frame in verdict.frames)
-            self.closed = isinstance(verdict, CloseStream)
+                out += [frame + piece.delimiter for frame in verdict.frames]
+            elif isinstance(verdict, CloseStream):
+                self.closed, self._closed_by = True, Drop(verdict.by)
         if decided:
             self._turns.add(lambda flow, t: _record(flow, decided, t))
-        return self._encoder.encode(out) if self._encoder and out else out
+        plain = b"".join(out)
+        return self._encoder.encode(plain) if self._encoder and plain else plain
 
     def _decide(self, frame: bytes, t: int) -> Pass | Send | Drop | CloseStream:
         verdict = self._gate.decide(frame, self._facts, t)

@@ -5,7 +5,12 @@ import zlib
 import pytest
 
 from mcpspy.capture.records import Frame, Release
+from mcpspy.gate.gate import Gate
+from mcpspy.relay.mitm import gated_events
+from mcpspy.relay.mitm.queue import Turns
+from mcpspy.wire.lines import PIECE
 from tests.relay.interception import certificate, gated, needs_mitmproxy
+from tests.relay.mitm.kept import EVENTS as EVENT_STREAM
 from tests.relay.mitm.test_addon import EVENTS, asked, chunk
 from tests.relay.stage import scripted
 
@@ -62,6 +67,25 @@ async def test_a_closing_gate_breaks_the_stream_off(tmp_path, certificate):
         await there.captured()
     assert [it.dropped for it in there.records(Frame)] == [False, False, True]
     assert there.how() == {1: "eof", 2: "abort"}
+
+
+@scripted
+async def test_events_behind_the_one_that_ends_the_stream_are_recorded_as_dropped(tmp_path, certificate):
+    """They came in one chunk: none of what a server has sent is missing in the capture."""
+    async with gated(tmp_path, certificate, gate({"close": True})) as there:
+        client, server, _ = await asked(there)
+        await server.send(EVENTS % b"", chunk(A + B + C + A + b"data: 1"))
+        await client.head()
+        assert await client.rest() == chunk(A)
+        await there.captured()
+    frames = there.records(Frame)[1:]
+    assert [(it.raw, it.dropped, it.by, it.cut) for it in frames] == [
+        (A[:-1], False, None, False),
+        (B[:-1], True, "gate g", False),
+        (C[:-1], True, "gate g", False),
+        (A[:-1], True, "gate g", False),
+        (b"data: 1", False, None, True),
+    ]
 
 
 @pytest.mark.parametrize("action", [{"hold": 60 * SECOND}, {"delay": 60 * SECOND}])
@@ -123,6 +147,35 @@ async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_pat
         await there.captured()
     frames = there.records(Frame)[1:]
     assert [(it.raw, it.sent) for it in frames] == [(A[:-1], None), (B[:-1], b"data: x")]
+
+
+def test_a_chunk_that_decodes_to_megabytes_is_decoded_part_by_part(kept, monkeypatch):
+    """Three kilobytes may decode to thousands of times their size (A-12)."""
+    sizes = []
+
+    class Watched(gated_events.EventBlocks):
+        def feed(self, plain):
+            sizes.append(len(plain))
+            return super().feed(plain)
+
+    monkeypatch.setattr(gated_events, "EventBlocks", Watched)
+    flow = kept.flow((b"Accept", b"text/event-stream"))
+    later = []
+    turns = Turns(flow, later.append)
+    turns.add(lambda flow, t: flow.respond(t, 200, "OK", [*EVENT_STREAM, (b"Content-Encoding", b"gzip")]))
+    checked = Gate([], kept.said.append)
+    events = gated_events.GatedEvents(checked, checked.facts("server", "sse"), turns, "gzip", kept.said.append)
+    long = A + b"data: " + b"x" * (4 << 20) + b"\n\n" + C
+    coder = zlib.compressobj(wbits=31)
+    decoder = zlib.decompressobj(31)
+    passed = b"".join(events(coder.compress(long) + coder.flush())) + b"".join(events(b""))
+    assert decoder.decompress(passed) == long
+    assert max(sizes) <= PIECE
+    assert sum(sizes) == len(long)
+    turns.finish()
+    flow.end(flow.origin.now(), "eof", "eof")
+    kept.origin.end()
+    assert [it.undecided for it in kept.records(Frame)] == [False, True, False]
 
 
 @scripted
