@@ -12,7 +12,7 @@ import asyncio
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated import GatedFlow
+from mcpspy.relay.mitm.gated_socket import GatedSocket
 from mcpspy.relay.mitm.notices import Bugs, Notices, no_listening, no_tls
 from mcpspy.relay.mitm.origins import MOST, Origin, Origins
 from mcpspy.relay.mitm.queue import Turns
@@ -179,7 +180,7 @@ class Interceptor:
         self._afterwards(flow, lambda recording, t: recording.response_ended(t, switch=switch))
         if gated and switch and self._turns(flow):
             wake = functools.partial(ctx.master.commands.call, "inject.websocket", flow, True, b"")
-            gated.open_socket(wake)
+            _read_with_room(flow, gated.open_socket(wake))
 
     def error(self, flow: Any) -> None:
         """The flow broke off: the client has left, the server has, or it could not be reached."""
@@ -317,3 +318,22 @@ def _tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
         return chunk
 
     return pass_on
+
+
+def _read_with_room(flow: Any, socket: GatedSocket) -> None:
+    """Have mitmproxy read from a peer of a WebSocket only while the gate does not hold too much of it.
+
+    mitmproxy has no setting for that, and no buffer of its own that is limited. The peer itself waits in the end: the
+    stream of asyncio has a limit. A client of the mode `local` has a stream of mitmproxy's, which is always read.
+    """
+    handler = ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)
+    for sender, connection in (("client", flow.client_conn), ("server", flow.server_conn)):
+        stream = handler.transports.get(connection) if handler else None
+        if stream and isinstance(stream.reader, asyncio.StreamReader):
+            room = functools.partial(socket.room, sender)
+            stream.reader.read = functools.partial(_read, stream.reader.read, room)  # type: ignore[method-assign]
+
+
+async def _read(read: Callable[[int], Awaitable[bytes]], room: Callable[[], Awaitable[None]], size: int) -> bytes:
+    await room()
+    return await read(size)

@@ -173,9 +173,10 @@ class GatedFlow:
         if flow.killable:
             flow.kill()
 
-    def open_socket(self, wake: Callable[[], None]) -> None:
+    def open_socket(self, wake: Callable[[], None]) -> GatedSocket:
         """The flow has become a WebSocket; `wake` as of `GatedSocket`."""
-        self.socket = GatedSocket(self._gate, self._turns, self._session, self._say, wake)
+        self.socket = GatedSocket(self._gate, self._turns, self._say, wake)
+        return self.socket
 
     def left(self) -> None:
         """The client has left while a body was held."""

@@ -3,7 +3,9 @@
 mitmproxy handles both directions of a WebSocket one event after the other, so no message may wait where mitmproxy asks
 about it. A message that goes at once, unchanged and with nothing before it, passes as it came. Any other is taken out;
 what is to be sent in its place stands in `out`, which the layer of mitmproxy sends in its order: at once, or when
-`wake` has asked it to.
+`wake` has asked it to. While more is held of one peer than `FrameOrder` allows, nothing more is read from it: the read
+waits for `room`, outside of mitmproxy's events, so that the other direction goes on. To release the oldest message
+instead would break delays, and take messages out of a person's hands, whenever a peer sends much.
 
 Nothing here imports mitmproxy.
 """
@@ -28,32 +30,39 @@ Message = tuple[bool, int, bytes]
 class GatedSocket:
     """Both directions; `wake` has mitmproxy send what stands in `out`."""
 
-    def __init__(
-        self, gate: Gate, turns: Turns, session: str, say: Callable[[str], None], wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, gate: Gate, turns: Turns, say: Callable[[str], None], wake: Callable[[], None]) -> None:
         self.out: list[Message] = []
         """What is to be sent now."""
         self.closed = False
         """Whether a verdict has ended the connection."""
         self._asked = False  # mitmproxy waits, and sends what is in `out` afterwards
+        self._gate = gate
         self._wake = wake
         self._turns = turns
         turns.finish()  # so that the channels are open
-        self._passages = {sender: self._passage(gate, session, sender, say) for sender in ("client", "server")}
+        session = object()  # what tells this connection apart for the gate
+        self._facts = {sender: gate.facts(sender, "message", session) for sender in ("client", "server")}
+        self._passages = {sender: self._passage(sender, say) for sender in self._facts}
 
     async def message(self, opcode: int, payload: bytes, *, from_client: bool) -> bool:
         """Take a message that has come; True if it goes on as it came, and is not to be taken out."""
         sender = "client" if from_client else "server"
         piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
+        t = self._turns.flow.origin.now()
+        verdict = self._gate.decide(payload, self._facts[sender], t)
         self._asked = True
         try:
-            await self._passages[sender].feed([piece], self._turns.flow.origin.now())
+            await self._passages[sender].take(piece, verdict, t)
         finally:
             self._asked = False
         passes = self.out == [(not from_client, opcode, payload)]
         if passes:
             self.out.clear()
         return passes
+
+    async def room(self, sender: str) -> None:
+        """Wait while so much of a peer's is held that nothing more should be read from it."""
+        await self._passages[sender].room()
 
     async def closing(self, *, by_client: bool) -> None:
         """One side closes the connection, or has broken off: what it has sent goes on, and it gets nothing more."""
@@ -70,7 +79,7 @@ class GatedSocket:
         for passage in self._passages.values():
             passage.abandon()
 
-    def _passage(self, gate: Gate, session: str, sender: str, say: Callable[[str], None]) -> Passage:
+    def _passage(self, sender: str, say: Callable[[str], None]) -> Passage:
         channels, recording = self._turns.flow.sockets, self._turns.flow.recording
         other = "server" if sender == "client" else "client"
 
@@ -84,8 +93,8 @@ class GatedSocket:
             self._waken()
 
         return Passage(
-            gate,
-            gate.facts(sender, "message", session),
+            self._gate,
+            self._facts[sender],
             channels[sender],
             recording,
             write,

@@ -44,6 +44,8 @@ from mcpspy.relay.mitm.gated import GatedFlow
 GATED = "mcpspy gated"
 """In a flow's metadata: what the gate does with it, a `GatedFlow`."""
 
+_GOING_AWAY = 1001  # RFC 6455, 7.4.1
+
 Commands = Iterator[Any]
 
 
@@ -173,7 +175,7 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
                     yield sink.send2(part)
         if socket and socket.closed and self.flow.live:
             self.flow.websocket.close_code = None
-            yield from self._end()
+            yield from self._end(wsproto.events.CloseConnection(_GOING_AWAY))
 
     def _closing(self, gated: GatedFlow, closing: Any, *, by_client: bool) -> Commands:
         """One side closes the connection, or breaks off."""
@@ -182,12 +184,12 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
         state.closed_by_client, state.close_code, state.close_reason = by_client, closing.code, closing.reason
         yield WebsocketClosingHook(self.flow)
         yield from self._send(gated)
+        yield from self._end(closing)
+
+    def _end(self, closing: Any) -> Commands:
         for socket in (self.server_ws, self.client_ws):
             if socket.state in (ConnectionState.OPEN, ConnectionState.REMOTE_CLOSING):
                 yield socket.send2(closing)
-        yield from self._end()
-
-    def _end(self) -> Commands:
         for socket in (self.server_ws, self.client_ws):
             yield commands.CloseConnection(socket.conn)
         yield WebsocketEndHook(self.flow)

@@ -1,5 +1,7 @@
 """Messages of a WebSocket pass the gate of `mitm`, each direction for itself (DESIGN, section 6)."""
 
+import asyncio
+import contextlib
 import json
 
 import pytest
@@ -123,8 +125,9 @@ async def test_a_closing_gate_closes_both_connections(tmp_path, certificate):
         await socket.say(PING)
         assert await socket.at_server() == PING
         await socket.say(CALL)
-        assert await socket.client.rest() == b""
-        assert await socket.server.rest() == b""
+        for peer in (socket.client, socket.server):
+            assert await socket.heard(peer) == (0x88, (1001).to_bytes(2))  # RFC 6455, 7.4.1
+            assert await peer.rest() == b""
         await there.captured()
     assert [it.dropped for it in there.records(Frame)] == [False, True]
     assert [it.how for it in there.records(Close)][2:] == ["abort", "abort"]
@@ -156,6 +159,77 @@ async def test_one_direction_is_held_while_the_other_goes_on(tmp_path, certifica
     passed = [it.t for it in there.records(Frame) if it.ch == 4]
     assert len(passed) == 3
     assert max(passed) < releases[0].t
+
+
+@pytest.mark.parametrize("sender", ["client", "server"])
+@scripted
+async def test_a_peer_of_whom_much_is_held_is_not_read_while_the_other_goes_on(tmp_path, certificate, sender):
+    """And the other may leave; not all that the peer has sent was read by then."""
+    note = NOTE % 1 + b" " * 600_000
+    async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="tools/*")) as there:
+        socket = await opened(there)
+        if sender == "client":
+            say, tell, told, other = socket.say, socket.tell, socket.at_client, socket.server
+        else:
+            say, tell, told, other = socket.tell, socket.say, socket.at_server, socket.client
+        await say(CALL)
+        flood = asyncio.create_task(_flood(say, note, 50))
+        await there.recorded(lambda it: isinstance(it, Frame) and it.raw == note and it.held == 3)
+        for number in range(3):
+            await tell(NOTE % number)
+            assert await told() == NOTE % number
+        other.abort()
+        peer = socket.client if sender == "client" else socket.server
+        assert await peer.gone() in ("eof", "reset")
+        await flood
+        await there.captured()
+    held = [it.held for it in there.records(Frame) if it.held]
+    assert 3 <= len(held) <= 6
+    assert {(it.how, it.dropped) for it in there.records(Release)} == {("closed", True)}
+
+
+async def _flood(say, payload, times):
+    with contextlib.suppress(ConnectionError):
+        for _ in range(times):
+            await say(payload)
+
+
+@scripted
+async def test_what_was_held_up_is_read_when_there_is_room_again(tmp_path, certificate):
+    note = NOTE % 1 + b" " * 600_000
+    async with gated(tmp_path, certificate, gate({"delay": SECOND // 2}, method="tools/*")) as there:
+        socket = await opened(there)
+        await socket.say(CALL)
+        flood = asyncio.create_task(_flood(socket.say, note, 6))
+        assert await socket.at_server() == CALL
+        heard = b""
+        while len(heard) < 6 * len(note):
+            heard += await socket.at_server()
+        assert heard == note * 6
+        await flood
+        await there.captured()
+    assert [it.raw == note for it in there.records(Frame)] == [False] + [True] * 6
+
+
+@scripted
+async def test_two_sockets_of_one_session_do_not_mix_their_ids(tmp_path, certificate):
+    """Each connection is a session of its own for the gate: the ids of its requests are its own."""
+    ask = ASK.replace(b"\r\n\r\n", b"\r\nMcp-Session-Id: s\r\n\r\n")
+    async with gated(tmp_path, certificate, gate({"drop": True}, method="tools/*", kind="response")) as there:
+        sockets = []
+        for _ in range(2):
+            client, server, _ = await asked(there, ask)
+            await server.send(GRANT)
+            await client.head()
+            sockets.append(Socket(client, server))
+        one, other = sockets
+        await one.say(CALL)
+        assert await one.at_server() == CALL
+        await other.tell(RESULT)
+        assert await other.at_client() == RESULT  # it answers no request of this connection
+        await one.tell(RESULT)
+        await one.tell(NOTE % 1)
+        assert await one.at_client() == NOTE % 1
 
 
 @scripted
