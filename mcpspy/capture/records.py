@@ -109,7 +109,7 @@ class Frame:
     held: int | None = None
     """The number of a frame that was held; its `Release` says what became of it."""
     undecided: bool = False
-    """It was too long for the gate and passed as it came."""
+    """No gate decided on it, as for one that is too long, and it passed as it came."""
     omitted: Omitted | None = None
     """Set where `raw` is only the beginning of a frame that is too large to be decoded."""
 

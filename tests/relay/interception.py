@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpspy.errors import NotACapture
 from tests import limits
 from tests.peers import prepare
 from tests.relay import warm
@@ -125,7 +126,10 @@ class Interception(Stage):
             if not self.mitm.captures():
                 return False
             (self.path,) = self.mitm.captures()
-            return any(wanted(record) for record in self.records())
+            try:
+                return any(wanted(record) for record in self.records())
+            except NotACapture:  # its header is not written yet
+                return False
 
         await asyncio.to_thread(until, there, f"a record; there are {self.mitm.captures()}, {self.mitm.said()!r}")
 

@@ -20,10 +20,10 @@ from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much
 from mcpspy.relay.http.heads import Head, every
+from mcpspy.relay.http.passage import cancel
 from mcpspy.relay.http.route import Asked, say_once
 
 if TYPE_CHECKING:
-    from mcpspy.gate.messages import Key
     from mcpspy.gate.verdicts import Verdict
 
 
@@ -63,7 +63,7 @@ async def decide(
     facts = gate.facts("client", "body", exchange.session)
     verdict: Verdict = collected.decide(gate, facts, t)
     if isinstance(verdict, Pass):
-        by = await _cancel(exchange, verdict.cancels) if verdict.cancels else ""
+        by = await cancel(exchange.route.held, exchange.session, verdict.cancels) if verdict.cancels else ""
         if not by:
             return verdict
         verdict = Drop(by)
@@ -96,16 +96,6 @@ async def decide(
     else:
         await _answer(exchange, answers[0] if answers else None)
     return None
-
-
-async def _cancel(exchange: Asked, key: "Key") -> str:
-    """Drop the request of that id if it is held in this session; returns who held it, else nothing."""
-    for session, passage in list(exchange.route.held):
-        if session == exchange.session:
-            by = await passage.cancel(key)
-            if by:
-                return by
-    return ""
 
 
 async def _answer(exchange: Asked, reply: Reply | None) -> None:

@@ -299,3 +299,11 @@ class Passage:
             self._channel.feed(piece.passes, t)
         elif piece.passes.strip(b"\r\n"):
             self._channel.frame(piece.passes, t, cut=True, gated={"sent": None, "by": self._closer})
+
+
+async def cancel(held: list[tuple[str, Passage]], session: str, key: "Key") -> str:
+    """Drop the request of that id if it is held in that session; returns who held it, else nothing."""
+    for holder, passage in list(held):
+        if holder == session and (by := await passage.cancel(key)):
+            return by
+    return ""

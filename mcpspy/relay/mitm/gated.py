@@ -1,28 +1,31 @@
 """What the gate of `mitm` does with one flow: bodies of JSON, and whatever else of it passes the gate.
 
 The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON.
-A body over 1 MiB, and one whose content coding cannot be undone, passes undecided. A request that is dropped or
-answered never reaches the server: the client gets status 202, or the answer with status 200. Several frames in the
-place of one stand in the same body, one after the other. A body keeps its content coding, and its length is corrected.
+A body that is too long passes undecided; so does one whose content coding cannot be undone, of which the user is told.
+A request that is dropped or answered never reaches the server: the client gets status 202, or the answer with status
+200. A body keeps its content coding, and its length is corrected. A cancellation drops a request of its session that is
+held in another flow, and is dropped itself.
 
 Nothing here imports mitmproxy: its flows and messages are used by their attributes alone.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, Drop, Pass, Reply, Send
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.gate import Gate
+from mcpspy.gate.verdicts import Drop, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
-from mcpspy.relay.http.encoders import coded, encoder
-from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.heads import RawHeaders, every, first
-from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.passage import Passage, cancel
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated_events import GatedEvents
 from mcpspy.relay.mitm.gated_socket import GatedSocket
 from mcpspy.relay.mitm.queue import Turns
-from mcpspy.wire.content_coding import Decoder
+
+if TYPE_CHECKING:
+    from mcpspy.gate.verdicts import Verdict
 
 Answer = tuple[int, bytes, RawHeaders]
 """Status, body and headers of a response that is made on this side."""
@@ -87,7 +90,10 @@ class GatedFlow:
         if "text/event-stream" not in every(headers, b"content-type").lower():
             return self._collect(response, begin, by_client=False)
         encoding = every(headers, b"content-encoding")
-        if not _decodable(encoding) or (request.http_version == "HTTP/1.0" and first(headers, b"content-length")):
+        if not decodable(encoding):
+            self._say(_undecidable("server"))
+            return None
+        if request.http_version == "HTTP/1.0" and first(headers, b"content-length"):
             return None
         changes = _without_length(response) if first(headers, b"content-length") else None
         self._turns.add(lambda _flow, _t: begin(changes))
@@ -98,18 +104,20 @@ class GatedFlow:
     def _collect(
         self, message: Any, begin: Callable[[Fields | None], object], *, by_client: bool
     ) -> bool | Callable[[bytes], list[bytes]] | None:
-        """False to collect a body of JSON, a function to stream one that is too long, None for one of another kind."""
+        """False to collect a body of JSON, a function to stream one that passes undecided, None for another body."""
         headers = list(message.headers.fields)
-        if "json" not in every(headers, b"content-type").lower() or not _decodable(every(headers, b"content-encoding")):
+        if "json" not in every(headers, b"content-type").lower():
             return None
         self._begin, self._by_client = begin, by_client
-        length = first(headers, b"content-length") or b"0"
-        return self.let_pass(undecided=True) if length.isdigit() and int(length) > LIMIT else False
+        if not decodable(every(headers, b"content-encoding")):
+            self._say(_undecidable("client" if by_client else "server"))
+            return self.let_pass(undecided=True)
+        return self.let_pass(undecided=True) if announces_too_much(headers) else False
 
     def let_pass(self, *, undecided: bool) -> Callable[[bytes], list[bytes]]:
         """Begin the body that is collected after all, and return what passes its chunks on and has them recorded.
 
-        `undecided` tells whether it is too long to decide on.
+        `undecided` tells whether it cannot be decided on.
         """
         begin, self._begin, by_client = self._begin, None, self._by_client
 
@@ -197,81 +205,70 @@ class GatedFlow:
 
         False where nothing of it is to be forwarded.
         """
-        headers, body = list(message.headers.fields), message.raw_content or b""
-        encoding = every(headers, b"content-encoding")
-        plain = _plain(body, encoding)
+        headers = list(message.headers.fields)
+        body = CollectedBody(message.raw_content or b"", every(headers, b"content-encoding"))
         flow = self._turns.flow
         t = flow.origin.now()
         facts = self._gate.facts(sender, "body", self._session)
-        verdict = self._gate.decide(plain, facts, t) if plain else PASS
+        verdict = body.decide(self._gate, facts, t)
+        if isinstance(verdict, Pass) and verdict.cancels and sender == "client":
+            by = await cancel(flow.origin.held, self._session, verdict.cancels)
+            verdict = Drop(by) if by else verdict
         if isinstance(verdict, Pass):
-            self.let_pass(undecided=verdict.undecided)(body)
+            if body.damaged:
+                self._say(_undecidable(sender))
+            self.let_pass(undecided=verdict.undecided or body.damaged)(body.raw)
             return True
         begin, self._begin = self._begin, None
         self._turns.finish()  # so that the channel is the next that is recorded
         sent = verdict.frames if isinstance(verdict, Send) else () if isinstance(verdict, Drop) else None
         changes = None
         if sent is not None and (sent or sender == "server"):
-            size = b"%d" % sum(len(coded(frame, encoding)) for frame in sent)
+            size = b"%d" % (len(body.forwarded(sent)) if sent else 0)
             if first(headers, b"content-length") not in (None, size):
                 changes = {"sent": {"headers": [["content-length", size.decode()]]}, "by": verdict.by}
         if begin:
             begin(changes)
         channel = flow.request if sender == "client" else flow.response
-        return channel is None or await self._wait(message, Piece(body, plain), channel, facts, verdict, reply, t)
+        return channel is None or await self._wait(message, body, channel, facts, verdict, reply, t)
 
     async def _wait(
         self,
         message: Any,
-        piece: Piece,
+        body: CollectedBody,
         channel: Body,
-        facts: Any,
-        verdict: Any,
+        facts: Facts,
+        verdict: "Verdict",
         reply: Callable[[Reply], Any] | None,
         t: int,
     ) -> bool:
         out: list[bytes] = []
-        encoding = every(list(message.headers.fields), b"content-encoding")
 
         async def write(forwarded: bytes) -> None:
             out.append(forwarded)
 
-        passage = self._passage = Passage(
-            self._gate,
-            facts,
-            channel,
-            self._turns.flow.recording,
-            write,
-            self._say,
-            render=lambda frame, _: coded(frame, encoding),
-            reply=reply,
-        )
-        channel.decoded()
+        flow = self._turns.flow
+        passage = body.passage(self._gate, facts, channel, flow.recording, write, self._say, reply=reply)
+        self._passage, waiting = passage, (self._session, passage)
+        if facts.sender == "client":
+            flow.origin.held.append(waiting)
         try:
-            await passage.take(piece, verdict, t)
-            await passage.drained()
+            await body.carry_out(passage, verdict, t)
         finally:
-            passage.abandon()
             self._passage = None
+            if waiting in flow.origin.held:
+                flow.origin.held.remove(waiting)
         self._closed = passage.closed
         if out:
-            message.raw_content = b"".join(out)
-            _set_length(message, len(message.raw_content))
+            message.raw_content = out[0]
+            _set_length(message, len(out[0]))
         return bool(out)
 
 
-def _decodable(encoding: str) -> bool:
-    """Whether a content coding can be undone, and applied again."""
-    decoder = Decoder(encoding)
-    return decoder.plain or (decoder.fault is None and encoder(encoding) is not None)
-
-
-def _plain(body: bytes, encoding: str) -> bytes | None:
-    """A body with its content coding undone; None where it is damaged, or decodes to too much."""
-    decoder = Decoder(encoding)
-    plain = b"".join(decoder.feed(body))
-    decoder.end()
-    return None if decoder.fault else plain
+def _undecidable(sender: str) -> str:
+    """What the user is told of a content coding."""
+    what = "request" if sender == "client" else "response"
+    return f"a {what} has a content coding that cannot be undone; such {what}s pass undecided"
 
 
 def _set_length(message: Any, size: int) -> None:

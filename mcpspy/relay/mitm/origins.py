@@ -1,8 +1,12 @@
 """The servers that clients dial through `mitm`, and the capture of each."""
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from mcpspy.recording.recording import Clock, Recording
+
+if TYPE_CHECKING:
+    from mcpspy.relay.http.passage import Passage
 
 MOST = 64
 """Origins that are kept at a time: a process may have open no more than 256 files on some systems."""
@@ -19,6 +23,8 @@ class Origin:
         self.clock = Clock()
         self._begin = begin
         self._recording: Recording | None = None
+        self.held: list[tuple[str, Passage]] = []
+        """The sessions and bodies of requests that wait for a gate."""
 
     def now(self) -> int:
         """Nanoseconds since the origin was first seen."""

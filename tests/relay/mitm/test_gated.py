@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 
 import pytest
 
@@ -101,6 +102,64 @@ async def test_a_coded_body_stays_coded(tmp_path, certificate):
 
 
 @scripted
+async def test_several_frames_are_coded_as_one_body(tmp_path, certificate):
+    """A second stream of `deflate` behind the first would not be decoded (RFC 1950)."""
+    packed = zlib.compress(ANSWER)
+    async with gated(tmp_path, certificate, gate({"repeat": 2}, **SERVER)) as there:
+        client, server, _ = await asked(there)
+        _, body = await answered(client, server, packed, b"Content-Encoding: deflate\r\n")
+        decoder = zlib.decompressobj()
+        assert (decoder.decompress(body), decoder.unused_data) == (ANSWER * 2, b"")
+        await there.captured()
+    assert [(it.raw, it.sender) for it in there.records(Frame)][1:] == [(ANSWER, None), (ANSWER, "mcpspy")]
+
+
+@pytest.mark.parametrize("sender", ["client", "server"])
+@pytest.mark.parametrize(
+    ("coding", "packed"),
+    [(b"gzip", gzip.compress(ANSWER)[:-4]), (b"unknown", ANSWER)],
+    ids=["damaged", "unknown"],
+)
+@scripted
+async def test_a_coding_that_cannot_be_undone_passes_and_is_said_once(tmp_path, certificate, sender, coding, packed):
+    head = REQUEST.replace(b"Content-Type", b"Content-Encoding: %b\r\nContent-Type" % coding)
+    request = head + b"Content-Length: %d\r\n\r\n" % len(packed) + packed
+    async with gated(tmp_path, certificate, gate({"drop": True}, **{"from": sender})) as there:
+        for _ in range(2):
+            client, server, _ = await asked(there, request if sender == "client" else POST + CALL)
+            assert await server.read(len(packed if sender == "client" else CALL)) in (packed, CALL)
+            if sender == "server":
+                _, body = await answered(client, server, packed, b"Content-Encoding: %b\r\n" % coding)
+                assert body == packed
+        await there.captured()
+    what = "request" if sender == "client" else "response"
+    assert there.mitm.said().count(f"a {what} has a content coding that cannot be undone; such {what}s pass") == 1
+    channels = {it.ch for it in there.opens() if it.role == what}
+    frames = [it for it in there.records(Frame) if it.ch in channels]
+    assert [it.undecided for it in frames if it.raw in (packed, ANSWER)] == [True, True]
+    assert not any(it.dropped for it in frames)
+
+
+@pytest.mark.parametrize("sender", ["client", "server"])
+@scripted
+async def test_a_body_that_decodes_to_too_much_passes_undecided(tmp_path, certificate, sender):
+    """What is over 1 MiB only when it is decoded."""
+    long = b'{"jsonrpc":"2.0","id":1,"result":"%b"}' % (b"x" * (1 << 20))
+    packed = gzip.compress(long)
+    coding = b"Content-Encoding: gzip\r\n"
+    request = REQUEST + coding + b"Content-Length: %d\r\n\r\n" % len(packed) + packed
+    async with gated(tmp_path, certificate, gate({"drop": True}, **{"from": sender})) as there:
+        client, server, _ = await asked(there, request if sender == "client" else POST + CALL)
+        if sender == "client":
+            assert await server.read(len(packed)) == packed
+        else:
+            assert (await answered(client, server, packed, coding))[1] == packed
+        await there.captured()
+    (frame,) = [it for it in there.records(Frame) if it.raw != CALL]
+    assert (frame.raw, frame.undecided, frame.dropped) == (long, True, False)
+
+
+@scripted
 async def test_a_dropped_request_is_accepted_and_goes_no_further(tmp_path, certificate):
     async with gated(tmp_path, certificate, gate({"drop": True}, method="ping")) as there:
         client = await there.client()
@@ -185,6 +244,36 @@ async def test_a_held_request_holds_up_no_other(tmp_path, certificate):
         await there.captured()
         assert await unasked.rest() == b""
     assert [(it.how, it.dropped) for it in there.records(Release)] == [("closed", True)]
+
+
+def posted(body, session=b"s"):
+    return REQUEST + b"Mcp-Session-Id: %b\r\nContent-Length: %d\r\n\r\n" % (session, len(body)) + body
+
+
+@scripted
+async def test_a_cancellation_in_another_request_drops_the_held_one_and_itself(tmp_path, certificate):
+    """That of another session passes, and drops nothing."""
+    params = {"requestId": json.loads(CALL)["id"]}
+    cancelled = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode()
+    async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="ping")) as there:
+        holder, *others = [await there.client() for _ in range(3)]
+        await holder.send(posted(CALL))
+        await there.recorded(lambda it: isinstance(it, Frame) and it.held)
+        await others[0].send(posted(cancelled, b"another"))
+        _, server, _ = [await there.server() for _ in range(3)]  # dialled before there are requests
+        await server.head()
+        assert await server.read(len(cancelled)) == cancelled
+        await others[1].send(posted(cancelled))
+        for client in (holder, others[1]):
+            assert (await client.head()).startswith(b"HTTP/1.1 202 Accepted\r\n")
+        await there.captured()
+    frames = there.records(Frame)
+    assert [(it.raw, it.dropped, it.by) for it in frames] == [
+        (CALL, False, "gate g"),
+        (cancelled, False, None),
+        (cancelled, True, "gate g"),
+    ]
+    assert [(it.how, it.dropped) for it in there.records(Release)] == [("cancelled", True)]
 
 
 @scripted
