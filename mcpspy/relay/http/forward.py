@@ -30,6 +30,7 @@ from mcpspy.relay.http.heads import (
     RawHeaders,
     every,
     first,
+    is_json,
     mapped_reference,
     recorded,
     request_head,
@@ -140,7 +141,7 @@ class ForwardedRequest:
             keep=UPGRADE if self._upgrade else CHUNKED,
             plain=self.legacy or (self.metadata and self.relay.rewrite_oauth),
         )
-        if self.relay.gate is not None and self._asks_json() and not await self._pass_gate(head, self.relay.gate):
+        if self.relay.gate is not None and not await self._pass_gate(head, self.relay.gate):
             return
         for attempt in range(2):
             try:
@@ -202,6 +203,8 @@ class ForwardedRequest:
         """Let the gate decide on the body; False where the request goes no further."""
         from mcpspy.relay.http.gated_request import collect, decide
 
+        if self.request.method != "POST" or not is_json(self.headers):
+            return True
         if self._whole is None:
             self._begun, whole, self._undecided = await collect(self.request, head)
             if not whole:

@@ -21,7 +21,7 @@ from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, 
 from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.relay.http.gated_body import EventBlocks
 from mcpspy.relay.http.gates.endpoint import EndpointGate
-from mcpspy.relay.http.heads import Head, every
+from mcpspy.relay.http.heads import Head, every, is_json
 from mcpspy.relay.http.passage import Passage
 from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import say_once
@@ -36,7 +36,7 @@ class GatedResponse(Response):
     async def _stream(self, head: Head) -> bool:
         gate = self._exchange.relay.gate
         encoding = every(self._headers, b"content-encoding")
-        json = "json" in every(self._headers, b"content-type").lower()
+        json = is_json(self._headers)
         if gate is None or self._empty or self._metadata or not (json or self._events):
             return await super()._stream(head)
         if not decodable(encoding):

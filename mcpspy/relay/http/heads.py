@@ -24,6 +24,7 @@ CHUNKED = (b"transfer-encoding",)
 UPGRADE = (b"connection", b"upgrade")
 """Those that ask for a WebSocket, or grant one."""
 _REFERENCE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#\\]*)(.*)", re.DOTALL)
+_STREAMS = ("stream", "seq", "ndjson", "jsonl")  # before +json: several texts, each sent when there is one
 
 Origin = tuple[str, str, int]
 """Scheme, host and port; two URLs are same-origin when these are equal (RFC 6454)."""
@@ -227,6 +228,15 @@ def every(headers: RawHeaders, name: bytes) -> str:
     """The values of all fields of a name, joined as one list."""
     size = len(name)
     return ", ".join([text(value) for key, value in headers if len(key) == size and key.lower() == name])
+
+
+def is_json(headers: RawHeaders) -> bool:
+    """Whether the body is one JSON text (RFC 8259), which may be collected; not a stream of several, as NDJSON is."""
+    kind = every(headers, b"content-type").partition(";")[0].strip().lower()
+    subtype = kind.partition("/")[2]
+    if subtype.endswith("+json"):
+        return subtype.removesuffix("+json").rpartition(".")[2] not in _STREAMS
+    return kind == "application/json"
 
 
 def request_line(method: str, target: str) -> bytes:

@@ -240,3 +240,16 @@ async def test_no_more_events_wait_than_may_although_a_small_chunk_has_many(tmp_
         other.abort()
         assert len(there.records(Frame)) == FRAMES
         client.abort()
+
+
+@scripted
+async def test_a_stream_of_json_texts_is_not_collected(tmp_path):
+    """In neither direction."""
+    async with stage(tmp_path, gates=gate({"drop": True}, **{"from": "server"})) as there:
+        kind = b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+        client, server, _ = await there.both(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + kind + chunk(b"{}\n"))
+        assert await server.until(b"{}\n\r\n") == chunk(b"{}\n")
+        await server.send(b"HTTP/1.1 200 OK\r\n" + kind, chunk(b"[]\n"))
+        await client.head()
+        assert await client.until(b"[]\n\r\n") == chunk(b"[]\n")
+        client.abort()

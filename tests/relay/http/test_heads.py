@@ -12,6 +12,7 @@ from mcpspy.relay.http.heads import (
     end_to_end,
     every,
     first,
+    is_json,
     mapped_reference,
     origin_of,
     recorded,
@@ -158,3 +159,26 @@ def test_fields_are_found_by_name_whatever_the_case():
 def test_no_url_raises(url):
     origin_of(url)
     mapped_reference(url, HOST, UP)
+
+
+@pytest.mark.parametrize(
+    ("kind", "json"),
+    [
+        ("application/json", True),
+        ("Application/JSON; charset=utf-8", True),
+        ("application/vnd.api+json", True),
+        ("application/problem+json;x=1", True),
+        ("application/x-ndjson", False),
+        ("application/json-seq", False),
+        ("application/geo+json-seq", False),
+        ("application/stream+json", False),
+        ("application/vnd.acme.stream+json", False),
+        ("application/jsonl", False),
+        ("text/event-stream", False),
+        ("text/plain; name=json", False),
+        ("", False),
+    ],
+)
+def test_only_a_body_of_one_json_text_may_be_collected(kind, json):
+    """RFC 7464 and NDJSON are streams: each text has to go on when it comes."""
+    assert is_json([(b"Content-Type", kind.encode())]) == json
