@@ -22,14 +22,13 @@ from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_messages import CLOSES, MessagePieces
-from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.passage import AT_ONCE, Passage
 from mcpspy.relay.http.route import Asked, say_once
 from mcpspy.relay.http.tunnel import Received
 from mcpspy.wire.websocket import BINARY, CLOSE, TEXT, encode
 
 _GOING_AWAY = (1001).to_bytes(2, "big")  # RFC 6455, 7.4.1
 _OPCODES = {None: TEXT, "binary": BINARY}
-_BATCH = 64  # messages that are forwarded at once
 
 
 class GatedTunnel:
@@ -124,7 +123,7 @@ class _GatedDirection:
         """Forward what a chunk completes: few writes, and other connections have their turn between them."""
         batch: list[Piece] = []
         for piece in self._messages.feed(chunk):
-            if piece.op == CLOSES or len(batch) == _BATCH:
+            if piece.op == CLOSES or len(batch) == AT_ONCE:
                 await self._forward(batch, t)
                 batch = []
                 await asyncio.sleep(0)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import AtOnce, Verdict
 
 
+AT_ONCE = 64
+"""Frames that are decided on and forwarded at once; then others have their turn."""
 _OVERTAKES = Pass(overtakes=True)
 
 
@@ -102,6 +104,10 @@ class Passage:
                 await self._forward(batch, t)
                 batch = []
                 await self.room()
+            if len(batch) >= AT_ONCE:
+                await self._forward(batch, t)
+                batch = []
+                await asyncio.sleep(0)
             if closing:
                 batch.append(piece if piece.frame is None else _Frame(piece, t, PASS))
             elif piece.frame is not None:

@@ -97,13 +97,27 @@ async def test_an_event_that_is_too_long_waits_for_what_is_held(tmp_path):
 async def test_no_more_waits_than_may_although_it_came_at_once(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
     feeding = asyncio.create_task(stream.feed(A * (FRAMES + 500)))
-    await asyncio.sleep(0)
+    for _ in range(FRAMES):
+        await asyncio.sleep(0)
     assert not feeding.done()
     assert len(stream.passage._order) == FRAMES
     await stream.passage.end()
     await feeding
     assert b"".join(stream.out) == A * (FRAMES + 500)
     stream.passage.abandon()
+
+
+@scripted
+async def test_many_frames_of_one_chunk_let_others_have_their_turn(tmp_path):
+    stream = Stream(tmp_path / "capture.jsonl")
+    feeding = asyncio.create_task(stream.feed(B * 1000))
+    turns = 0
+    while not feeding.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert b"".join(stream.out) == B * 1000
+    assert 10 < len(stream.out) < 100
+    assert turns > 10
 
 
 @scripted
