@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, UNDECIDED, Reply
+from mcpspy.gate.verdicts import PASS, UNDECIDED, Hold, Pass, Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.encoders import coded, encoder
@@ -35,6 +35,13 @@ def announces_too_much(headers: RawHeaders) -> bool:
     """Whether the Content-Length is that of a body too long to decide on."""
     length = first(headers, b"content-length") or b""
     return length.isdigit() and int(length[:20]) > LIMIT
+
+
+def keeps_body(verdict: "Verdict") -> bool:
+    """Whether a body goes on as it came, if nobody says otherwise meanwhile: it is let pass, or only delayed."""
+    if isinstance(verdict, Hold):
+        return verdict.how == "delayed" and isinstance(verdict.then, Pass)
+    return isinstance(verdict, Pass)
 
 
 class CollectedBody:

@@ -216,7 +216,8 @@ class ForwardedRequest:
             self, gate, self._whole, head, chunked=self._chunked, begin=lambda: self._open_request(head.fields())
         )
         if isinstance(outcome, bytes):
-            self._whole, self._gated, self._chunked = outcome, True, True
+            self._whole, self._gated = outcome, True
+            self._chunked = first(head.headers, b"transfer-encoding") is not None
         elif outcome is not None:
             self._undecided = outcome.undecided
         return outcome is not None

@@ -45,6 +45,10 @@ class EventBlocks:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._begin()
+
+    def _begin(self) -> None:
+        """The next byte is the first of a stream."""
         self._events = Events()
         self._pending = bytearray()
         self._size = 0  # of the event under way, as far as `Events` has given it out
@@ -68,7 +72,7 @@ class EventBlocks:
     def end(self) -> list[Piece]:
         """Return the event that has no blank line, and forget it: the next byte begins a stream."""
         pieces = [self._take(len(self._pending))] if self._pending else []
-        self.__init__(self._limit)  # type: ignore[misc]
+        self._begin()
         return pieces
 
     def _complete(self, pieces: list[Piece]) -> None:

@@ -18,7 +18,7 @@ from aiohttp.http import HttpVersion11
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body
-from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much
+from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
 from mcpspy.relay.http.heads import Head, every
 from mcpspy.relay.http.passage import cancel
 from mcpspy.relay.http.route import Asked, say_once
@@ -67,8 +67,9 @@ async def decide(
         if not by:
             return verdict
         verdict = Drop(by)
-    if isinstance(verdict, Send | Hold) and not chunked:
+    if isinstance(verdict, Send | Hold) and not (chunked or keeps_body(verdict)):
         head.chunk(verdict.by)
+        chunked = True
     out: list[bytes] = []
     answers: list[Reply] = []
 
@@ -88,6 +89,8 @@ async def decide(
         exchange.route.held.remove(waiting)
     channel.end(exchange.route.now(), "eof")
     if out:
+        if out[0] is not body and not chunked:  # it was changed while it was delayed
+            head.chunk("gate")
         return out[0]
     if passage.closed:
         exchange.keep_alive = False

@@ -130,9 +130,9 @@ class Passage:
         """Let all go that waits: the sender has ended."""
         await self._forward(self._own(self._order.end("closed")), self._recording.clock.now())
 
-    def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> Awaitable[None]:
+    async def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> None:
         """Let the held frame with that number go, with another verdict if one is given."""
-        return self._forward(self._own(self._order.release(held, how, verdict)), self._recording.clock.now())
+        await self._forward(self._own(self._order.release(held, how, verdict)), self._recording.clock.now())
 
     async def cancel(self, key: "Key") -> str:
         """Drop the request of that id if it is held, and no other in its frame; returns who held it, else nothing."""
@@ -234,32 +234,45 @@ class Passage:
         """Write what the verdicts say, all at once, and then record it."""
         if not batch and not self._adding:
             return
-        closes = False
-        async with self._writing:
-            out: list[bytes] = []  # for the first parts of the batch: none goes behind one that closes
+        try:
+            await self._writing.acquire()
+        except asyncio.CancelledError:  # nothing else knows of these any more
             for part in batch:
-                if not self.closed:
-                    out.append(part.passes if isinstance(part, Piece) else self._sent(part))
-                    if isinstance(part, _Frame) and isinstance(part.verdict, CloseStream):
-                        closes, self.closed, self._closer = True, True, part.verdict.by
-            written = False
-            try:
-                if any(out):
-                    await self._write(b"".join(out))
-                written = True
-            finally:
-                for at, part in enumerate(batch):
-                    self._record(part, t, written=written and at < len(out), behind=at >= len(out))
-                    self.inside = isinstance(part, Piece) and part.more
-            await self._add_own_frames()
-            if self._drain:
-                await self._drain()
+                self._record(part, t, written=False)
+            raise
+        try:
+            closes = await self._write_out(batch, t)
+        finally:
+            self._writing.release()
         for part in batch:
             if isinstance(part, _Frame) and isinstance(part.verdict, Reply) and self._reply:
                 await self._reply(part.verdict)
         if closes:
             self._room.set()
             self._close()
+
+    async def _write_out(self, batch: Sequence["_Frame | Piece"], t: int) -> bool:
+        """Write and record while nobody else writes; True if a verdict closes the stream."""
+        closes = False
+        out: list[bytes] = []  # for the first parts of the batch: none goes behind one that closes
+        for part in batch:
+            if not self.closed:
+                out.append(part.passes if isinstance(part, Piece) else self._sent(part))
+                if isinstance(part, _Frame) and isinstance(part.verdict, CloseStream):
+                    closes, self.closed, self._closer = True, True, part.verdict.by
+        written = False
+        try:
+            if any(out):
+                await self._write(b"".join(out))
+            written = True
+        finally:
+            for at, part in enumerate(batch):
+                self._record(part, t, written=written and at < len(out), behind=at >= len(out))
+                self.inside = isinstance(part, Piece) and part.more
+        await self._add_own_frames()
+        if self._drain:
+            await self._drain()
+        return closes
 
     async def _add_own_frames(self) -> None:
         while self._adding:

@@ -190,6 +190,30 @@ async def test_what_was_handed_on_counts_as_sent_although_nobody_may_take_it(tmp
 
 
 @scripted
+async def test_a_release_that_is_given_up_is_recorded(tmp_path):
+    """While it waits for another write to end."""
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.feed(A)
+    async with stream.passage._writing:
+        releasing = asyncio.create_task(stream.passage.release(1, "continued"))
+        await asyncio.sleep(0)
+        releasing.cancel()
+        await asyncio.wait([releasing])
+    stream.passage.abandon()
+    assert stream.out == []
+    assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "continued", True)]
+
+
+@scripted
+async def test_a_release_that_is_never_awaited_takes_nothing_out(tmp_path):
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.feed(A)
+    stream.passage.release(1, "continued").close()
+    stream.passage.abandon()
+    assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "closed", True)]
+
+
+@scripted
 async def test_what_comes_behind_a_verdict_that_closes_is_recorded_as_not_sent(tmp_path):
     close = {"name": "g", "when": {"method": "b"}, "action": {"close": True}}
     stream = Stream(tmp_path / "capture.jsonl", close)
