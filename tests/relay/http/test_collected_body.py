@@ -56,7 +56,11 @@ def test_several_frames_in_the_place_of_one_are_coded_once(coding, code, decode)
     assert body.forwarded([CALL]) is body.raw
 
 
-@pytest.mark.parametrize(("raw", "coding"), [(b"no", "gzip"), (gzip.compress(CALL)[:-3], "gzip"), (CALL, "exi")])
+@pytest.mark.parametrize(
+    ("raw", "coding"),
+    [(b"no", "gzip"), (gzip.compress(CALL)[:-3], "gzip"), (CALL, "exi")],
+    ids=["damaged", "cut", "unknown"],
+)
 def test_a_coding_that_cannot_be_undone_passes(raw, coding):
     body = CollectedBody(raw, coding)
     assert (body.damaged, body.plain) == (True, b"")
@@ -64,7 +68,9 @@ def test_a_coding_that_cannot_be_undone_passes(raw, coding):
 
 
 @pytest.mark.parametrize(
-    ("length", "long"), [(b"%d" % LIMIT, False), (b"%d" % (LIMIT + 1), True), (b"9" * 5000, True), (b"x", False)]
+    ("length", "long"),
+    [(b"%d" % LIMIT, False), (b"%d" % (LIMIT + 1), True), (b"9" * 5000, True), (b"x", False)],
+    ids=["limit", "more", "digits", "none"],
 )
 def test_a_length_tells_what_need_not_be_collected(length, long):
     assert announces_too_much([(b"Content-Length", length)]) == long
