@@ -17,7 +17,7 @@ from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import Drop, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
-from mcpspy.relay.http.heads import RawHeaders, every, first
+from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
 from mcpspy.relay.http.passage import Passage, cancel
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated_events import GatedEvents
@@ -106,7 +106,7 @@ class GatedFlow:
     ) -> bool | Callable[[bytes], list[bytes]] | None:
         """False to collect a body of JSON, a function to stream one that passes undecided, None for another body."""
         headers = list(message.headers.fields)
-        if "json" not in every(headers, b"content-type").lower():
+        if not is_json(headers):
             return None
         self._begin, self._by_client = begin, by_client
         if not decodable(every(headers, b"content-encoding")):

@@ -159,6 +159,23 @@ async def test_a_body_that_decodes_to_too_much_passes_undecided(tmp_path, certif
     assert (frame.raw, frame.undecided, frame.dropped) == (long, True, False)
 
 
+@pytest.mark.parametrize("kind", [b"application/x-ndjson", b"application/json-seq", b"application/stream+json"])
+@scripted
+async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate, kind):
+    """It may have no end."""
+    async with gated(tmp_path, certificate, gate({"drop": True}, **SERVER)) as there:
+        client, server, _ = await asked(there)
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % kind)
+        await client.head()
+        for line in (ANSWER + b"\n", CALL + b"\n"):
+            await server.send(chunk(line))
+            assert await client.read(len(chunk(line))) == chunk(line)
+        await server.send(b"0\r\n\r\n")
+        await client.until(b"0\r\n\r\n")
+        await there.captured()
+    assert not any(it.undecided or it.dropped for it in there.records(Frame))
+
+
 @scripted
 async def test_a_dropped_request_is_accepted_and_goes_no_further(tmp_path, certificate):
     async with gated(tmp_path, certificate, gate({"drop": True}, method="ping")) as there:
