@@ -58,7 +58,7 @@ class GatedEvents:
         body, now = self._turns.flow.response, self._turns.flow.origin.now()
         for piece in self._blocks.end():
             if body:
-                body.feed(piece.passes, now)
+                _record_piece(body, piece, self._closed_by or PASS, now)
 
     def _take(self, pieces: list[Piece]) -> bytes:
         """Decide on the pieces, have them recorded after the forward, and return what is forwarded."""
@@ -66,9 +66,9 @@ class GatedEvents:
         decided: list[Decided] = []
         out: list[bytes] = []
         for piece in pieces:
-            verdict = PASS if piece.frame is None else self._closed_by or self._decide(piece.frame, t)
+            verdict = self._closed_by or (PASS if piece.frame is None else self._decide(piece.frame, t))
             decided.append((piece, verdict))
-            if isinstance(verdict, Pass) and not self._closed_by:
+            if isinstance(verdict, Pass):
                 out.append(piece.passes)
             elif isinstance(verdict, Send):
                 out += [frame + piece.delimiter for frame in verdict.frames]
@@ -101,7 +101,10 @@ def _record_piece(channel: Body, piece: Piece, verdict: Pass | Send | Drop | Clo
     if piece.frame is None:
         if piece.undecided:
             channel.undecided()
-        channel.feed(piece.passes, t)
+        if not isinstance(verdict, Drop):
+            channel.feed(piece.passes, t)
+        elif piece.passes.strip(b"\r\n"):
+            channel.frame(piece.passes, t, cut=True, gated={"sent": None, "by": verdict.by})
         return
     frames = verdict.frames if isinstance(verdict, Send) else ()
     gated: Fields = {}

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterator
 
 from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import Reply
+from mcpspy.gate.verdicts import PASS, Reply
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.passage import Passage
 from mcpspy.relay.mitm.queue import Turns
@@ -49,10 +49,11 @@ class GatedSocket:
         sender = "client" if from_client else "server"
         piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
         t = self._turns.flow.origin.now()
-        verdict = self._gate.decide(payload, self._facts[sender], t)
+        passage = self._passages[sender]
+        verdict = PASS if passage.closed else self._gate.decide(payload, self._facts[sender], t)
         self._asked = True
         try:
-            await self._passages[sender].take(piece, verdict, t)
+            await passage.take(piece, verdict, t)
         finally:
             self._asked = False
         passes = self.out == [(not from_client, opcode, payload)]

@@ -145,6 +145,9 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
                     yield from self._closing(gated, received, by_client=by_client)
         if self.flow.live:
             yield from self._send(gated)
+            if gated.socket and gated.socket.closed:  # what came behind that verdict has been recorded
+                self.flow.websocket.close_code = None
+                yield from self._end(wsproto.events.CloseConnection(_GOING_AWAY))
 
     def _message(self, part: Any, source: Any, sink: Any, *, by_client: bool) -> Commands:
         """A message, or a part of one."""
@@ -173,9 +176,6 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
             if sink.state is ConnectionState.OPEN:
                 for part in Fragmentizer([payload], text)(payload):
                     yield sink.send2(part)
-        if socket and socket.closed and self.flow.live:
-            self.flow.websocket.close_code = None
-            yield from self._end(wsproto.events.CloseConnection(_GOING_AWAY))
 
     def _closing(self, gated: GatedFlow, closing: Any, *, by_client: bool) -> Commands:
         """One side closes the connection, or breaks off."""

@@ -84,7 +84,7 @@ async def test_events_behind_the_one_that_ends_the_stream_are_recorded_as_droppe
         (B[:-1], True, "gate g", False),
         (C[:-1], True, "gate g", False),
         (A[:-1], True, "gate g", False),
-        (b"data: 1", False, None, True),
+        (b"data: 1", True, "gate g", True),
     ]
 
 

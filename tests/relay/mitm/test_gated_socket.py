@@ -124,12 +124,13 @@ async def test_a_closing_gate_closes_both_connections(tmp_path, certificate):
         socket = await opened(there)
         await socket.say(PING)
         assert await socket.at_server() == PING
-        await socket.say(CALL)
+        await socket.client.send(frame(CALL, mask=MASK), frame(NOTE % 1, mask=MASK))
         for peer in (socket.client, socket.server):
             assert await socket.heard(peer) == (0x88, (1001).to_bytes(2))  # RFC 6455, 7.4.1
             assert await peer.rest() == b""
         await there.captured()
-    assert [it.dropped for it in there.records(Frame)] == [False, True]
+    frames = [(it.raw, it.dropped, it.by) for it in there.records(Frame)]
+    assert frames == [(PING, False, None), (CALL, True, "gate g"), (NOTE % 1, True, "gate g")]
     assert [it.how for it in there.records(Close)][2:] == ["abort", "abort"]
 
 
