@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Pass, Reply, Send
+from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import Piece
@@ -111,7 +111,11 @@ class Passage:
             if closing:
                 batch.append(piece if piece.frame is None else _Frame(piece, t, PASS))
             elif piece.frame is not None:
-                going = self._enqueue(piece, _OVERTAKES if piece.control else self._decide(piece.frame, t), t)
+                verdict = _OVERTAKES if piece.control else self._decide(piece.frame, t)
+                if batch and (self._order or isinstance(verdict, Hold)):  # what is held is recorded when it comes
+                    await self._forward(batch, t)
+                    batch = []
+                going = self._enqueue(piece, verdict, t)
                 closing = any(isinstance(frame.verdict, CloseStream) for frame in going)
                 batch += going
             elif piece.passes.strip(b"\r\n") and self._order:  # not only line ends between two events

@@ -190,6 +190,16 @@ async def test_what_was_handed_on_counts_as_sent_although_nobody_may_take_it(tmp
 
 
 @scripted
+async def test_frames_of_one_chunk_are_recorded_in_their_order(tmp_path):
+    """Also if a later one is held."""
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.feed(B + C + A + B)
+    stream.passage.abandon()
+    assert [it.raw for it in stream.records(Frame)] == [B[:-1], C[:-1], A[:-1], B[:-1]]
+    assert b"".join(stream.out) == B + C
+
+
+@scripted
 async def test_a_release_that_is_given_up_is_recorded(tmp_path):
     """While it waits for another write to end."""
     stream = Stream(tmp_path / "capture.jsonl")
