@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.capture.records import End, Frame, Gap, Open, Signal
-from mcpspy.json_values import member
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
+from mcpspy.wire.subject import subject
 
 HOLD = 1_000_000_000
 """Nanoseconds for which a rule waits for what another connection may have brought meanwhile."""
@@ -272,17 +272,3 @@ class HttpUnit:
 
 Event = Message | HttpUnit | Frame | Gap | Signal | End
 """What comes out of a conversation: messages, what HTTP has besides, lines of stderr, gaps, signals and the end."""
-
-
-def subject(method: str, params: Any) -> str | None:
-    """The tool, prompt or resource that a request or notification is about."""
-    if method == "completion/complete":
-        params = member(params, "ref")
-        found = member(params, "name") or member(params, "uri")
-    elif method in ("tools/call", "prompts/get"):
-        found = member(params, "name")
-    elif method.startswith(("resources/", "notifications/resources/")):
-        found = member(params, "uri")
-    else:
-        return None
-    return found if isinstance(found, str) else None

@@ -12,11 +12,12 @@ else what the transport tells, else unknown.
 from collections.abc import Iterable, Sequence
 
 from mcpspy.conversation.links import enter, follow, follow_task
-from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session, subject
+from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session
 from mcpspy.conversation.recent import FORGOTTEN, forget
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, TASKS, Revision
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded
+from mcpspy.wire.subject import subject
 
 _PROBE = "server/discover"
 

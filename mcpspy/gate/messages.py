@@ -6,7 +6,7 @@ messages and on ids (a test compares them): the kind is told by which keys are t
 
 from _json import encode_basestring_ascii, make_scanner  # `json` imports `re`: 5 ms
 
-from mcpspy.json_values import member
+from mcpspy.wire.subject import subject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _envelope(value: "dict[str, Any]") -> Envelope | None:
         if type(method) is not str:
             return None
         kind = "request" if "id" in value else "notification"
-        envelope = Envelope(kind, method, _subject(method, params), key_of(value.get("id")) if "id" in value else None)
+        envelope = Envelope(kind, method, subject(method, params), key_of(value.get("id")) if "id" in value else None)
         if method == CANCELLED and kind == "notification" and type(params) is dict and "requestId" in params:
             envelope.cancels = key_of(params["requestId"])
         return envelope
@@ -122,17 +122,3 @@ def json_of(key: "Key") -> bytes:
     if key[0] != "string":
         return key[1].encode()
     return encode_basestring_ascii(key[1]).encode()
-
-
-def _subject(method: str, params: "Any") -> str | None:
-    """The name in the params of a request or notification."""
-    if method == "completion/complete":
-        params = member(params, "ref")
-        found = member(params, "name") or member(params, "uri")
-    elif method in ("tools/call", "prompts/get"):
-        found = member(params, "name")
-    elif method.startswith(("resources/", "notifications/resources/")):
-        found = member(params, "uri")
-    else:
-        return None
-    return found if type(found) is str else None

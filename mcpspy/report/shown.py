@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.conversation.model import Exchange, HttpUnit, Message, subject
+from mcpspy.conversation.model import Exchange, HttpUnit, Message
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.lines import line
 from mcpspy.rules import Finding
 from mcpspy.text import printable
 from mcpspy.timeline import Row, row_of
 from mcpspy.wire.jsonrpc import Error, Request, Result
+from mcpspy.wire.subject import subject
 
 _VALUE = 160  # characters
 

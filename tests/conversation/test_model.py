@@ -1,8 +1,5 @@
 """What can be read off an exchange and a session by itself; how they come to be is in `test_pairing.py`."""
 
-import pytest
-
-from mcpspy.conversation.model import subject
 from tests.transcript import events
 
 ASKED = """
@@ -34,25 +31,3 @@ def test_an_exchange_is_known_by_the_sender_and_the_id_of_its_request():
     """)["roots/list"]
     assert (exchange.key[0], str(exchange.key[1])) == ("server", '"a"')
     assert exchange.request.session.with_id_of(exchange) == (exchange,)
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "expected"),
-    [
-        ("tools/call", {"name": "query"}, "query"),
-        ("prompts/get", {"name": "p"}, "p"),
-        ("resources/read", {"uri": "file:///x"}, "file:///x"),
-        ("resources/subscribe", {"uri": "file:///x"}, "file:///x"),
-        ("notifications/resources/updated", {"uri": "file:///x"}, "file:///x"),
-        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}, "p"),
-        ("completion/complete", {"ref": {"type": "ref/resource", "uri": "u"}}, "u"),
-        ("completion/complete", {"ref": "p"}, None),
-        ("tools/call", {"name": 5}, None),
-        ("tools/call", ["query"], None),
-        ("tools/call", None, None),
-        ("tools/list", {"name": "x"}, None),
-        ("resources/list", None, None),
-    ],
-)
-def test_an_exchange_is_about_a_tool_a_prompt_or_a_resource(method, params, expected):
-    assert subject(method, params) == expected

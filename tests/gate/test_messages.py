@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.conversation.model import subject
 from mcpspy.gate.messages import decode, json_of, read
 from mcpspy.wire import jsonrpc
+from mcpspy.wire.subject import subject
 
 FRAMES = [
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search"}}',

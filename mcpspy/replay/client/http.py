@@ -22,7 +22,6 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from mcpspy.conversation.model import subject
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
@@ -32,6 +31,7 @@ from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
+from mcpspy.wire.subject import subject
 
 if sys.platform == "win32":
     from mcpspy.process.child_windows import environment, spawn

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from mcpspy.conversation.model import Message, subject
+from mcpspy.conversation.model import Message
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Path, pointer, steps_of
 from mcpspy.replay.compare.values import ABSENT, Difference, answer_differences, differences
@@ -25,6 +25,7 @@ from mcpspy.replay.match.strategies import key
 from mcpspy.replay.script.issued_values import GIVEN_BACK, begins
 from mcpspy.replay.script.turns import LOG, Script, Turn, answer
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+from mcpspy.wire.subject import subject
 
 T = TypeVar("T")
 Outcome = Literal["same", "changed", "error-changed", "missing", "extra", "skipped"]

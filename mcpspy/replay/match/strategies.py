@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.conversation.model import subject
 from mcpspy.replay.compare.values import Difference, differences, excerpt
 from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import Turn
 from mcpspy.wire.jsonrpc import Request
+from mcpspy.wire.subject import subject
 
 _OF_THE_MOMENT = frozenset(
     "progressToken io.modelcontextprotocol/clientInfo io.modelcontextprotocol/clientCapabilities"

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.model import subject
 from mcpspy.json_values import Path
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.wire.subject import subject
 
 _META = ("params", "_meta")
 _RELATED = ("_meta", "io.modelcontextprotocol/related-task", "taskId")  # 2025-11-25, tasks

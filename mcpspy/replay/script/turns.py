@@ -18,9 +18,10 @@ from typing import Any
 
 from mcpspy.capture.records import End, Gap, Header, Open, Record
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import ENDLESS, Exchange, Message, subject
+from mcpspy.conversation.model import ENDLESS, Exchange, Message
 from mcpspy.json_values import member
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
+from mcpspy.wire.subject import subject
 
 LOG = "notifications/message"
 CANCELLED = "notifications/cancelled"
