@@ -157,6 +157,9 @@ KINDS = (
     Kind("Buildkite token", "bkua_", "[0-9a-f]{40}", 8),
 )  # fmt: skip
 
+SCHEMES = ("bearer", "basic")
+"""The authentication schemes (RFC 9110, section 11.1) before which the credentials are a secret, in lower case."""
+
 # Names. The value of a name that ends so is a secret: `GITHUB_TOKEN`, `githubToken`, `githubtoken`.
 _ENDINGS = tuple(
     "token secret secrets password passwords passwd pwd passphrase passcode apikey apikeys apitokens accesstokens"

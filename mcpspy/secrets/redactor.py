@@ -8,7 +8,7 @@ Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold
 """
 
 from mcpspy.secrets.key import user_key
-from mcpspy.secrets.patterns import KINDS, is_secret_name
+from mcpspy.secrets.patterns import KINDS, SCHEMES, is_secret_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _FORMS = ("x-www-form-urlencoded", "multipart/form-data", "html")
 _SUBPROTOCOLS = frozenset("mcp bearer json jsonrpc graphql-ws graphql-transport-ws".split())
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
 _USER_OPTIONS = frozenset(("-u", "-U", "--user", "--proxy-user"))
-_SCHEMES = frozenset(("bearer", "basic"))
 _LITERALS = [literal for kind in KINDS for literal in kind.literals]
 _REMEMBERED = 4096  # header values and targets, which repeat from request to request
 _LONGEST_REMEMBERED = 1024  # characters
@@ -88,7 +87,7 @@ class Redactor:
         secret_next = False
         option = ""
         for word in words:
-            if secret_next and word.lower() in _SCHEMES:  # `--header Authorization: Bearer x`, without quotes
+            if secret_next and word.lower() in SCHEMES:  # `--header Authorization: Bearer x`, without quotes
                 clean.append(word)
                 continue
             if secret_next and not (word.startswith("--") and word[2:3] != "-"):
@@ -96,7 +95,7 @@ class Redactor:
                 secret_next = False
                 continue
             clean.append(self._user(word) if option in _USER_OPTIONS else self._text(word))
-            secret_next = is_secret_name(_name(word)) or word.lower() in _SCHEMES
+            secret_next = is_secret_name(_name(word)) or word.lower() in SCHEMES
             option = word
         return clean
 
@@ -173,7 +172,7 @@ class Redactor:
         if not is_secret_name(name):
             return self.url(value)
         scheme, _, credentials = value.partition(" ")
-        if credentials and (scheme.lower() in _SCHEMES or lower.rstrip().endswith("authorization")):
+        if credentials and (scheme.lower() in SCHEMES or lower.rstrip().endswith("authorization")):
             return f"{scheme} {self.mark(credentials)}"
         return self.mark(value)
 

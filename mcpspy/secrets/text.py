@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
-from mcpspy.secrets.patterns import is_oauth_secret, is_secret_name
+from mcpspy.secrets.patterns import SCHEMES, is_oauth_secret, is_secret_name
 from mcpspy.secrets.tokens import replaced
 
 Mark = Callable[[str], str]
@@ -116,7 +116,7 @@ def _userinfo(found: re.Match[str], mark: Mark) -> str:
 
 _SHORTEST = 4  # characters of a text that holds a secret: `a=b:`
 _NO_PASSWORDS = ("", "x-oauth-basic")  # the token is the user
-_SCHEME = r"(?i:bearer|basic)"
+_SCHEME = f"(?i:{'|'.join(SCHEMES)})"
 _NEW = r"(?!«redacted:)"
 
 # Up to the last @ of the authority, for passwords that hold one.
