@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
+_BEGINNING = b'{"jsonrpc":"2.0"'  # of most messages
 _KEPT = 1 << 18  # bytes after which every coding has put out its first decoded bytes
 
 
@@ -81,11 +82,13 @@ class Body:
 
     def _open(self, sink: "Sink", t: int, sender: str, role: str, fields: Fields) -> None:
         redact = self._recording.redactor.head
-        heads = {key: redact(fields[key]) for key in ("head", "sent") if key in fields}
+        for key in ("head", "sent"):
+            if key in fields:
+                fields = fields | {key: redact(fields[key])}
         self._decoder = Decoder(self._encoding) if self._encoding else None
         self.coded = self._decoder is not None and not self._decoder.plain
         self._frames = _Guarded(self._recording, withheld=self._framing != "body") if self._secret else self._splitter()
-        sink.open(self.number, t, sender, role, "body" if self._secret else self._framing, fields | heads)
+        sink.open(self.number, t, sender, role, "body" if self._secret else self._framing, fields)
 
     def _splitter(self) -> Any:
         return Events() if self._framing == "sse" else Messages() if self._framing == "message" else Whole()
@@ -163,6 +166,8 @@ class Body:
 
 def _is_message(raw: bytes) -> bool:
     """Whether a body is a JSON-RPC message: a quick test, and a body that fails it is searched for secrets."""
+    if raw.startswith(_BEGINNING):
+        return True
     try:
         value = orjson.loads(raw) if b'"jsonrpc"' in raw else None
         return isinstance(value, dict) and isinstance(value.get("jsonrpc"), str)

@@ -13,7 +13,6 @@ from mcpspy.secrets.patterns import KINDS, SCHEMES, is_secret_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
 __all__ = [
     "LARGEST_BODY",
     "Redactor",
@@ -35,8 +34,8 @@ _SUBPROTOCOLS = frozenset("mcp bearer json jsonrpc graphql-ws graphql-transport-
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
 _USER_OPTIONS = frozenset(("-u", "-U", "--user", "--proxy-user"))
 _LITERALS = [literal for kind in KINDS for literal in kind.literals]
-_REMEMBERED = 4096  # header values and targets, which repeat from request to request
-_LONGEST_REMEMBERED = 1024  # characters
+_REMEMBERED = 4096  # fields and targets, which repeat from request to request
+_LONGEST_REMEMBERED = 1024  # characters of a name and a value
 _FIELD = 32  # what a field of a head costs besides its characters
 LARGEST_BODY = 65536
 """Bytes of a body that is parsed; a larger one is withheld whole."""
@@ -71,7 +70,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._key: bytes | None = None
-        self._headers: dict[tuple[str, str], str] = {}
+        self._fields: dict[tuple[str, str], tuple[str, str]] = {}
 
     def mark(self, secret: str) -> str:
         """What stands in for `secret`."""
@@ -115,31 +114,40 @@ class Redactor:
         for key in ("reason", "target"):
             if key in head:
                 left -= len(head[key])
-                clean[key] = self.header(key, head[key]) if left >= 0 else withheld(len(head[key])).decode()
+                clean[key] = self._field(key, head[key])[1] if left >= 0 else withheld(len(head[key])).decode()
         if "headers" in head:
-            clean["headers"] = fields = []
-            for name, value in head["headers"]:
-                if value is None:  # in `sent`: a field that was left out
-                    fields.append([name, None])
-                    continue
-                cost = len(name) + len(value) + _FIELD
-                if cost <= left or (len(name) < 20 and name.lower() in _SESSION_HEADERS):
-                    left -= cost
-                    fields.append([name, self.header(name, value)])
-                else:
-                    fields.append([name, f"«withheld: {len(value)} bytes»"])
+            clean["headers"] = self._headers(head["headers"], left)
         return clean
 
-    def header(self, name: str, value: str) -> str:
-        """The value of a header; of an Authorization the scheme stays."""
-        if len(value) > _LONGEST_REMEMBERED:
-            return self._header(name, value)
-        known = self._headers.get((name, value))
-        if known is None:
-            if len(self._headers) >= _REMEMBERED:
-                self._headers.clear()
-            known = self._headers[name, value] = self._header(name, value)
-        return known
+    def _headers(self, headers: "list[Any]", left: int) -> "list[Any]":
+        """Fields of a head, of which `left` characters are searched."""
+        if left >= len(headers) * (_LONGEST_REMEMBERED + _FIELD):  # all of them, if all are remembered
+            fields: list[Any] = list(map(self._fields.get, map(tuple, headers)))
+            if None not in fields:
+                return fields
+        fields = []
+        for name, value in headers:
+            if value is None:  # in `sent`: a field that was left out
+                fields.append((name, None))
+                continue
+            cost = len(name) + len(value) + _FIELD
+            if cost <= left or (len(name) < 20 and name.lower() in _SESSION_HEADERS):
+                left -= cost
+                fields.append(self._field(name, value))
+            else:
+                fields.append((name, f"«withheld: {len(value)} bytes»"))
+        return fields
+
+    def _field(self, name: str, value: str) -> tuple[str, str]:
+        """A field of a head as it is recorded; of an Authorization the scheme stays."""
+        field = self._fields.get((name, value))
+        if field is None:
+            field = name, self._header(name, value)
+            if len(name) + len(value) <= _LONGEST_REMEMBERED:
+                if len(self._fields) >= _REMEMBERED:
+                    self._fields.clear()
+                self._fields[name, value] = field
+        return field
 
     def body(self, raw: bytes) -> bytes:
         """A whole body of an OAuth endpoint, a form or a page: an object of JSON, or fields; else its size alone."""

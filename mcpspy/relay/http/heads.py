@@ -23,7 +23,9 @@ CHUNKED = (b"transfer-encoding",)
 """The fields of the hop that stay where the next hop is chunked as well."""
 UPGRADE = (b"connection", b"upgrade")
 """Those that ask for a WebSocket, or grant one."""
+_REWRITTEN = frozenset(b"host origin sec-websocket-extensions accept-encoding".split())
 _REFERENCE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#\\]*)(.*)", re.DOTALL)
+_LONG = 1024  # bytes of a value that is not remembered
 _STREAMS = ("stream", "seq", "ndjson", "jsonl")  # before +json: several texts, each sent when there is one
 
 Origin = tuple[str, str, int]
@@ -120,14 +122,18 @@ def request_head(
         head.retarget(method, target.removeprefix(address.prefix) or "/", "host")
         if head.sent["target"].startswith("?"):
             head.retarget(method, "/" + head.sent["target"], "host")
-    own = own_origin(headers)
+    named = False
     for name, value in end_to_end(headers, keep):
         lower = name.lower()
+        if lower not in _REWRITTEN:
+            head.headers.append((name, value))
+            continue
+        named = named or lower == b"host"
         if lower == b"host" and not address.preserve_host:
             if value != address.authority.encode():
                 head.change(name, address.authority.encode(), "host")
                 continue
-        elif lower == b"origin" and own is not None and origin_of(text(value)) == own and not address.preserve_host:
+        elif lower == b"origin" and not address.preserve_host and _is_own(value, headers):
             head.change(name, f"{address.origin[0]}://{address.authority}".encode(), "origin")
             continue
         elif lower == b"sec-websocket-extensions" and keep == UPGRADE:
@@ -138,7 +144,7 @@ def request_head(
             head.change(name, b"identity", "encoding")
             continue
         head.headers.append((name, value))
-    if first(headers, b"host") is None:
+    if not named:
         head.change(b"Host", address.authority.encode(), "host")
     return head
 
@@ -190,10 +196,15 @@ def mapped_reference(reference: str, request_headers: RawHeaders, address: Addre
 
 def end_to_end(headers: RawHeaders, keep: tuple[bytes, ...] = ()) -> RawHeaders:
     """The fields that are not for the next hop alone (RFC 9110, 7.6.1), and those of the hop that are to be kept."""
-    options = every(headers, b"connection")
-    named = {option.strip().lower().encode() for option in options.split(",")} - _KEPT if options else set()
-    dropped = (_HOP_BY_HOP | named).difference(keep)
+    dropped = _for_one_hop(every(headers, b"connection"), keep)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+@lru_cache(maxsize=32)
+def _for_one_hop(options: str, keep: tuple[bytes, ...]) -> frozenset[bytes]:
+    """The names of fields that go no further; `options` is what the Connection fields say."""
+    named = {option.strip().lower().encode() for option in options.split(",")} - _KEPT if options else set()
+    return (_HOP_BY_HOP | named).difference(keep)
 
 
 @lru_cache(maxsize=256)
@@ -207,6 +218,12 @@ def origin_of(url: str) -> Origin | None:
         return scheme, parts.hostname.lower(), parts.port or PORTS[scheme]
     except ValueError:
         return None
+
+
+def _is_own(origin: bytes, headers: RawHeaders) -> bool:
+    """Whether an Origin is where we listen."""
+    own = own_origin(headers)
+    return own is not None and origin_of(text(origin)) == own
 
 
 def own_origin(headers: RawHeaders) -> Origin | None:
@@ -244,9 +261,15 @@ def request_line(method: str, target: str) -> bytes:
     return f"{method} {target} HTTP/1.1".encode("utf-8", "surrogateescape")
 
 
-def recorded(headers: RawHeaders) -> list[list[str]]:
+def recorded(headers: RawHeaders) -> list[tuple[str, str]]:
     """Headers as the capture has them."""
-    return [[text(name), text(value)] for name, value in headers]
+    return [_repeated(name, value) if len(value) < _LONG else (text(name), text(value)) for name, value in headers]
+
+
+@lru_cache(maxsize=1024)
+def _repeated(name: bytes, value: bytes) -> tuple[str, str]:
+    """A field as the capture has it; most come again with the next request."""
+    return text(name), text(value)
 
 
 def text(raw: bytes) -> str:

@@ -88,7 +88,9 @@ class ClientConnection(web.RequestHandler):
         super().data_received(data)
         new = self._request_count - count
         if new:
-            self._body = self._messages[-1][1]
+            last, self._body = self._messages[-1]
+            if new == 1 and not self._silent and self._body.is_eof() and _is_one(last, data, self._body.total_bytes):
+                return  # what almost every read is
             self._judge(new, len(data))
         grown = self._body.total_bytes - (0 if new else size)
         progress = bool(new or grown or body.is_eof() is not self._body.is_eof())
@@ -234,15 +236,10 @@ class ServerConnection(ResponseHandler):
             super().data_received(data)
             return
         if self._payload is None or self._payload.is_eof():
-            end = _after_blank_line(self._last, data)
-            head, data = data[:end], data[end:]
-            self._last = (self._last + head[-3:])[-3:]
-            self._silent += len(head)
+            head, data = self._head_and_rest(data)
             if self._silent > LARGEST:
                 self._give_up(HeadTooLarge(message=f"a head of more than {LARGEST} bytes"))
                 return
-            if self._last.endswith(b"\n\r\n"):
-                self._silent, self._last = 0, b""
             self._received(head)
             if not data:
                 return
@@ -257,6 +254,20 @@ class ServerConnection(ResponseHandler):
             fault = HttpProcessingError(message=f"chunk extensions or trailers of more than {LARGEST} bytes")
             self._give_up(fault)
             payload.set_exception(fault)
+
+    def _head_and_rest(self, data: bytes) -> tuple[bytes, bytes]:
+        """What of `data` belongs to a head, and what follows its end; notes how large the head is so far."""
+        if not self._silent:  # as almost always
+            end = data.find(_BLANK_LINE) + len(_BLANK_LINE)
+            if len(_BLANK_LINE) <= end <= LARGEST:
+                return data[:end], data[end:]
+        end = _after_blank_line(self._last, data)
+        head = data[:end]
+        self._last = (self._last + head[-3:])[-3:]
+        self._silent += len(head)
+        if self._last.endswith(b"\n\r\n") and self._silent <= LARGEST:
+            self._silent, self._last = 0, b""
+        return head, data[end:]
 
     def _received(self, data: bytes) -> None:
         super().data_received(data)
@@ -320,6 +331,13 @@ def unread(body: StreamReader) -> bytes:
 def _refusal(status: int, why: str) -> tuple[_ErrInfo, StreamReader]:
     """What aiohttp has in place of a request that it answers itself."""
     return _ErrInfo(status, HttpProcessingError(code=status, message=why), f"mcpspy: {why}\n"), EMPTY_PAYLOAD
+
+
+def _is_one(message: Any, data: bytes, size: int) -> bool:
+    """Whether a read holds one whole request, with a body of `size` bytes, and nothing besides."""
+    if len(data) > LARGEST or isinstance(message, _ErrInfo):
+        return False
+    return data.find(_BLANK_LINE) + len(_BLANK_LINE) + size == len(data)
 
 
 def _head_size(message: Any) -> int:

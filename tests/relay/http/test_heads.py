@@ -146,7 +146,7 @@ def test_a_length_does_not_contradict_chunks():
 
 
 def test_headers_are_recorded_as_text():
-    assert recorded([(b"A", "é".encode()), (b"B", b"\xe9")]) == [["A", "é"], ["B", "é"]]
+    assert recorded([(b"A", "é".encode()), (b"B", b"\xe9")]) == [("A", "é"), ("B", "é")]
     assert text(b"\xff") == "ÿ"
 
 
