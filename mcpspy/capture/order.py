@@ -42,34 +42,35 @@ class Window:
         """Take the next record; returns those before which no other is waited for."""
         waiting, t = self._waiting, record.t
         if type(record) is Frame:
-            ch, newest = record.ch, self._newest
-            if t < newest.get(ch, 0):
-                t = newest[ch]
-            else:
-                newest[ch] = t
             self._bytes += len(record.raw)
-        elif type(record) is Open:
-            t = self._in_channel(record.ch, t)
-        elif type(record) is Close:
-            t = self._in_channel(record.ch, t)
-            del self._newest[record.ch]
-        elif type(record) is End and waiting:
-            t = max(t, waiting[-1][0])  # whatever else it says, it is the last
         if t >= self._latest:  # as nearly always
             self._latest = t
+            if type(record) is Frame or type(record) is Open:
+                self._newest[record.ch] = t
+            elif type(record) is Close:
+                self._newest.pop(record.ch, None)
             waiting.append((t, record))
-        elif not waiting or t < waiting[0][0]:
-            waiting.appendleft((t, record))
         else:
-            waiting.insert(bisect_right(waiting, t, key=_time), (t, record))
+            self._put(record, t)
         if self._latest - waiting[0][0] <= SPAN and len(waiting) <= RECORDS and self._bytes <= BYTES:
             return ()
         return self._ready()
 
-    def _in_channel(self, ch: int, t: int) -> int:
-        """The time of a record, or of the one before it in its channel, if that is later."""
-        t = self._newest[ch] = max(t, self._newest.get(ch, 0))
-        return t
+    def _put(self, record: Record, t: int) -> None:
+        """Put a record of an earlier time where it belongs, but not before what precedes it in its channel."""
+        waiting = self._waiting
+        if isinstance(record, Frame | Open | Close):
+            t = self._newest[record.ch] = max(t, self._newest.get(record.ch, 0))
+            if isinstance(record, Close):
+                del self._newest[record.ch]
+        elif isinstance(record, End) and waiting:
+            t = max(t, waiting[-1][0])  # whatever else it says, it is the last
+        if not waiting or t >= waiting[-1][0]:
+            waiting.append((t, record))
+        elif t < waiting[0][0]:
+            waiting.appendleft((t, record))
+        else:
+            waiting.insert(bisect_right(waiting, t, key=_time), (t, record))
 
     def flush(self) -> Iterable[Record]:
         """Return all that waits."""

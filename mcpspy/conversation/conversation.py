@@ -28,11 +28,13 @@ class Conversation:
         """The time of the newest record so far; one that is older comes out of its order."""
 
     def feed(self, record: Record) -> Iterator[Event]:
-        """Take the next record and yield what it completes."""
+        """Take the next record; iterate over what it completes before feeding another."""
         self.newest = max(self.newest, record.t)
-        if isinstance(record, Frame):
-            yield from self._frame(record)
-        elif isinstance(record, Open):
+        return self._frame(record) if isinstance(record, Frame) else self._other(record)
+
+    def _other(self, record: Record) -> Iterator[Event]:
+        """What is no frame."""
+        if isinstance(record, Open):
             if record.role in ("stdin", "stdout", "stderr"):
                 self._channels[record.ch] = record
             else:
@@ -60,8 +62,8 @@ class Conversation:
 
     def _frame(self, frame: Frame) -> Iterator[Message | HttpUnit | Frame]:
         """What a frame is: messages, or what is none."""
-        http = self._http.channel(frame.ch)
-        channel = http.opened if http else self._channels.get(frame.ch)
+        channel = self._channels.get(frame.ch)
+        http = None if channel else self._http.channel(frame.ch)
         if channel and channel.role == "stderr":
             yield frame
             return

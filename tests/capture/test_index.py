@@ -62,7 +62,7 @@ def damaged(path, n):
     with open(path, "rb") as lines:
         text = lines.read().split(b"\n")[n - 1]
     try:
-        return json.loads(text)["kind"] != "gap"
+        return json.loads(text.decode())["kind"] != "gap"  # of bytes it would take a BOM, which no reader does
     except (ValueError, TypeError, KeyError):
         return True
 
