@@ -17,7 +17,7 @@ from operator import itemgetter
 from mcpspy.capture.records import Close, End, Frame, Open, Record
 
 SPAN = 1_000_000_000
-"""Nanoseconds from the first to the last record that wait."""
+"""Nanoseconds from the first to the last record that wait, at most."""
 
 RECORDS = 1024
 """The most records that wait: with more of them the garbage collector takes longer than all the rest."""
@@ -26,6 +26,7 @@ BYTES = 16 << 20
 """The most bytes of frames that wait."""
 
 _AT_ONCE = 256  # records that are let through when there are too many: one at a time takes longer
+_SLACK = SPAN // 8  # nanoseconds; the same of the time
 _time = itemgetter(0)
 
 
@@ -81,7 +82,7 @@ class Window:
 
     def _ready(self) -> list[Record]:
         waiting, found = self._waiting, []
-        oldest = waiting[-1][0] - SPAN
+        oldest = waiting[-1][0] - SPAN + _SLACK
         most = RECORDS if len(waiting) <= RECORDS else RECORDS - _AT_ONCE
         while waiting and (waiting[0][0] < oldest or len(waiting) > most or self._bytes > BYTES):
             record = waiting.popleft()[1]
