@@ -15,12 +15,13 @@ import orjson
 from mcpspy.capture.format import FORMAT
 from mcpspy.capture.order import Window, ordered
 from mcpspy.capture.parts import JoinedFiles
-from mcpspy.capture.records import Frame, Header, Imported, Record
+from mcpspy.capture.records import Close, Frame, Header, Imported, Open, Record
 from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 
 _CHUNK = 1 << 20  # bytes read at once
 _IDLE = 5  # looks at a live capture that found nothing, after which what waits for its order waits no longer
+_ALONE = (Frame, Open, Close)  # records that tell nothing of those before them
 _HEADER_LIMIT = 1 << 20  # bytes; a longer first line is no header
 
 
@@ -49,7 +50,7 @@ class Records:
         for line in lines:
             self._n += 1
             record, more = parse_line(self._n, line)
-            if type(record) is Frame and not more and scan.between:  # as nearly always
+            if isinstance(record, _ALONE) and not more and scan.between:  # as nearly always
                 scan.t = record.t
                 yield record
             else:

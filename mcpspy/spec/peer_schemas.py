@@ -145,11 +145,14 @@ _FAILED = Judgement(Outcome.NOT_JUDGED, "", "the process that evaluates schemas 
 
 def _raw(schema: Any) -> bytes | None:
     """The schema as JSON; None where it is too large or too deep."""
-    if _depth(schema) > LEVELS:
-        return None
     try:
         raw = orjson.dumps(schema)
-    except orjson.JSONEncodeError:  # a lone surrogate, a long integer
+    except orjson.JSONEncodeError:  # a lone surrogate, a long integer, a depth of hundreds
+        raw = None
+    brackets = LEVELS + 1 if raw is None else raw.count(b"{") + raw.count(b"[")
+    if brackets > LEVELS and _depth(schema) > LEVELS:
+        return None
+    if raw is None:
         raw = json.dumps(plain(schema)).encode()
     return raw if len(raw) <= SIZE else None
 
