@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.jsonrpc import Id, Notification
 

@@ -7,8 +7,8 @@ it over, some wait for ever, some die (the explanations say which).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import HttpUnit, Message
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Invalid, parse
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import orjson
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.framing import is_spread
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Gap, Record
 from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
-from mcpspy.rules.history import SessionHistory
-from mcpspy.rules.learning import learn
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault
 from mcpspy.spec.methods import revisions_with_method

@@ -7,9 +7,9 @@ answer may be recorded a moment later, so every question about a retry is asked 
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import ASKED, Round, SessionHistory, capabilities, mark, round_key
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import ASKED, Round, SessionHistory, capabilities, mark, round_key
 from mcpspy.rules.lifecycle.capabilities import undeclared
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
+from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import SessionHistory, keep
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Request, Result
 

@@ -7,9 +7,9 @@ was still being heard, nothing is called missing.
 from collections.abc import Iterator
 from itertools import product
 
+from mcpspy.conversation.history import SessionHistory, other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
-from mcpspy.rules.history import SessionHistory, other
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.jsonrpc import LONG_NUMBER
 from mcpspy.rules.rule import Aspect
 from mcpspy.rules.schema import fits

@@ -6,9 +6,9 @@ a gap nothing is called missing.
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import Progress, SessionHistory, is_about, is_in_answer, other
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import Progress, SessionHistory, is_about, is_in_answer, other
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.wire.jsonrpc import Id, Notification, Request
 

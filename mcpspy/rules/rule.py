@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
+from mcpspy.conversation.history import SessionHistory, SessionMemory
 from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.json_values import nearest
-from mcpspy.rules.history import SessionHistory, SessionMemory
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 

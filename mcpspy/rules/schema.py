@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message
-from mcpspy.rules.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated

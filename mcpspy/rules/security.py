@@ -4,9 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import pointer, walk
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result

@@ -7,8 +7,8 @@ clients with equal ids are told apart.
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import Listen, SessionHistory, is_about, subscription
 from mcpspy.conversation.model import Message
-from mcpspy.rules.history import Listen, SessionHistory, is_about, subscription
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import SUBSCRIPTIONS
 from mcpspy.wire.jsonrpc import Id, Notification

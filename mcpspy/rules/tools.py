@@ -7,9 +7,9 @@ measured once, when they are listed; one that was too costly once is not tried a
 from collections.abc import Iterator
 from typing import Any
 
+from mcpspy.conversation.history import SessionHistory, SessionMemory, Tool, annotated
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import SessionHistory, SessionMemory, Tool, annotated
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import DEFAULT_DIALECT, OUTPUT_SCHEMAS, Revision, since

@@ -12,9 +12,9 @@ from mcpspy.capture.order import ordered
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
 from mcpspy.conversation import recent
+from mcpspy.conversation.history import REMEMBERED
 from mcpspy.conversation.model import Message
 from mcpspy.rules import RULES, Finding
-from mcpspy.rules.history import REMEMBERED
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.lifecycle.handshake import BeforeInitialize
 from mcpspy.rules.paging import UnknownCursor

@@ -6,8 +6,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.rules import RULES, Finding
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.plain import ASPECTS
 from tests import NIGHTLY

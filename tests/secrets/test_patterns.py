@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.rules import Finding, plain
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.judge import Judge
 from mcpspy.secrets.patterns import KINDS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.redactor import Withheld

@@ -10,10 +10,10 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
+from mcpspy.conversation.history import SessionHistory, Tool, annotated
+from mcpspy.conversation.http_requests import posted
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import SessionHistory, Tool, annotated
-from mcpspy.rules.http.posting import posted
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header

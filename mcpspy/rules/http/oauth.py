@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import orjson
 
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Error

@@ -8,9 +8,10 @@ itself is nobody's fault. An answer is judged once, by the first that comes out 
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.http_requests import asked, asks, posted
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import SessionHistory
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
 from mcpspy.wire.http_head import authority, header, media_type, status
@@ -23,29 +24,6 @@ _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
-
-
-def posted(message: Message) -> HttpChannel | None:
-    """The POST of Streamable HTTP that a message of the client's came by; None for any other message."""
-    place = message.http
-    if place is None or place.opened.role != "request" or place.legacy or place.summary["method"] != "POST":
-        return None
-    return place
-
-
-def asked(event: Message | HttpUnit) -> HttpChannel | None:
-    """The request whose answer an event is the first of; None for anything else, and for answers of the relay's own."""
-    place = event.http
-    if place is None or place.request is None or place.legacy or place.opened.role != "response":
-        return None
-    return place.request if (event.n, event.part, place.opened.sender) == (place.first, 0, "server") else None
-
-
-def asks(remark: HttpUnit) -> HttpChannel | None:
-    """The request, naming a session of Streamable HTTP, that a remark is the head of; None for any other remark."""
-    place = remark.http
-    is_head = place.opened.role == "request" and place.first == remark.n and remark.frame is None
-    return place if is_head and place.named and not place.legacy else None
 
 
 @rule(

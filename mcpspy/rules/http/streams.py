@@ -9,11 +9,11 @@ Requests of one client may cross an answer on its way, so nothing is said of wha
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.http_requests import asked, asks, posted
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message
+from mcpspy.conversation.model import HOLD, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import Given, Over, SessionHistory
-from mcpspy.rules.http.posting import asked, asks, posted
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import header, status
@@ -22,26 +22,6 @@ from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 _SESSIONS = "basic/transports#session-management"
 _RESUMING = "basic/transports#resumability-and-redelivery"
 _MESSAGES = (Request, Notification, Result, Error)
-
-
-def learn(event: Message | HttpUnit, place: HttpChannel, history: SessionHistory) -> None:
-    """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
-    agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
-    if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
-        history.given = Given(event.n, event.t, place.request.opened.peer)
-    request, code = asked(event), status(place.opened.head)
-    if request is None or not request.named:
-        return
-    if request.summary["method"] == "DELETE" and code in (200, 204):
-        history.over = Over(event.n, event.t, by_client=True)
-    elif code == 404 and member(_value(event), "error", "code") != -32601:
-        history.over = history.over or Over(event.n, event.t, by_client=False)
-    elif 200 <= code < 300 and history.over and not history.over.by_client:
-        history.over = None  # it was something else that was not found
-
-
-def _value(event: Message | HttpUnit) -> object:
-    return event.body.value if isinstance(event, Message) else None
 
 
 @rule(

@@ -7,9 +7,9 @@ its answer to `server/discover`, the client in the `_meta` of each request.
 from collections.abc import Iterator
 from typing import Any
 
+from mcpspy.conversation.history import ASKED, SessionHistory, capabilities
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import ASKED, SessionHistory, capabilities
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import Revision, until
 from mcpspy.wire.jsonrpc import Notification, Request

@@ -6,9 +6,9 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.history import SessionHistory, becomes_round, stated_revision
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
-from mcpspy.rules.history import SessionHistory, becomes_round, stated_revision
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision

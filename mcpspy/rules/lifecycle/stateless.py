@@ -6,9 +6,9 @@ What servers ask in turn: `mcpspy.rules.mrtr`; what they tell unasked: `mcpspy.r
 from collections.abc import Iterator
 from typing import ClassVar
 
+from mcpspy.conversation.history import SessionHistory, dialect, missing_meta, stated_revision
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.rules.history import SessionHistory, dialect, missing_meta, stated_revision
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS

@@ -1,6 +1,15 @@
 """What is remembered of a session is bounded; what a message and that state tell together."""
 
-from mcpspy.rules.history import REMEMBERED, SessionHistory, becomes_round, dialect, keep, mark, missing_meta, round_key
+from mcpspy.conversation.history import (
+    REMEMBERED,
+    SessionHistory,
+    becomes_round,
+    dialect,
+    keep,
+    mark,
+    missing_meta,
+    round_key,
+)
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
 from tests.rules.examples import messages

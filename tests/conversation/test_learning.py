@@ -2,8 +2,8 @@
 
 from collections import deque
 
-from mcpspy.rules.history import SessionHistory, mark
-from mcpspy.rules.learning import learn
+from mcpspy.conversation.history import SessionHistory, mark
+from mcpspy.conversation.learning import learn
 from mcpspy.wire.jsonrpc import Id
 from tests.rules.examples import messages
 

@@ -1,19 +1,18 @@
-"""How the rules come to know a session: each message, once it was judged, is added to its `SessionHistory`.
+"""How a session's history grows: each message is added to it, once it has been looked at.
 
-This is the only place that changes what is known of requests, listings, progress, rounds and subscriptions; what
-channels of HTTP tell is added by `mcpspy.rules.http.streams`. Nothing is judged here.
+This is the only place that changes what is known of requests, listings, progress, rounds and subscriptions, and over
+HTTP of how the session got its id and ended. Nothing is judged here.
 """
 
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.conversation.model import Exchange, HttpUnit, Message
-from mcpspy.conversation.offers import page
-from mcpspy.json_values import member
-from mcpspy.rules.history import (
+from mcpspy.conversation.history import (
     REMEMBERED,
+    Given,
     Listen,
+    Over,
     Progress,
     Round,
     SessionHistory,
@@ -25,8 +24,12 @@ from mcpspy.rules.history import (
     round_key,
     subscription,
 )
-from mcpspy.rules.http import streams
+from mcpspy.conversation.http_requests import asked
+from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Message
+from mcpspy.conversation.offers import page
+from mcpspy.json_values import member
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS, Revision
+from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Id, Notification, Request, Result
 
 _FORGOTTEN = 256  # reports of progress, at once
@@ -38,7 +41,7 @@ _SAME = 16  # answers to the same request that are remembered
 def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
     """Add a message, or what came over HTTP without one, to what is known."""
     if event.http:
-        streams.learn(event, event.http, history)
+        _learn_http(event, event.http, history)
     if not isinstance(event, Message):
         return
     body = event.body
@@ -58,6 +61,26 @@ def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
                 answer(event, body.result, history)
             if member(body.result, "resultType") == "input_required":
                 _learn_round(event, body.result, history)
+
+
+def _learn_http(event: Message | HttpUnit, place: HttpChannel, history: SessionHistory) -> None:
+    """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
+    agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
+    if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
+        history.given = Given(event.n, event.t, place.request.opened.peer)
+    request, code = asked(event), status(place.opened.head)
+    if request is None or not request.named:
+        return
+    if request.summary["method"] == "DELETE" and code in (200, 204):
+        history.over = Over(event.n, event.t, by_client=True)
+    elif code == 404 and member(_value(event), "error", "code") != -32601:
+        history.over = history.over or Over(event.n, event.t, by_client=False)
+    elif 200 <= code < 300 and history.over and not history.over.by_client:
+        history.over = None  # it was something else that was not found
+
+
+def _value(event: Message | HttpUnit) -> object:
+    return event.body.value if isinstance(event, Message) else None
 
 
 def _learn_undecoded(message: Message, history: SessionHistory) -> None:
@@ -115,7 +138,7 @@ def _learn_listen(message: Message, body: Request, history: SessionHistory) -> N
     keep(history.listens, body.id, Listen(message.n, asked, acknowledged))
 
 
-def _end_listen(message: Message, result: Any, history: SessionHistory) -> None:
+def _end_listen(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
     request = message.exchange.request if message.exchange else message
     listen = history.listens.get(request.body.id) if isinstance(request.body, Request) else None
     if listen and listen.request == request.n:
@@ -128,18 +151,18 @@ def _learn_initialize(message: Message, result: Any, history: SessionHistory) ->
     history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_discover(message: Message, result: Any, history: SessionHistory) -> None:
+def _learn_discover(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
     versions = member(result, "supportedVersions")
     history.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
     history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_initialized(message: Message, history: SessionHistory) -> None:
+def _learn_initialized(message: Message, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
     history.initialized = True
 
 
-def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:
+def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
     listing, found = history.listing, page(message)
     assert found
     for tool in found.entries or ():

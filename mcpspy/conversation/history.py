@@ -1,8 +1,8 @@
-"""What several rules need to know of a session: what was agreed on, announced and begun.
+"""What is known of a session before a message: what was agreed on, announced and begun.
 
 The theory. A rule sees a message together with the history of its session before the message; then the message is added
-to that (`mcpspy.rules.learning`). What a peer announced counts until it says otherwise. What one rule alone remembers
-is an object of its own class (`SessionHistory.of`). After a gap nothing is called missing.
+to that (`mcpspy.conversation.learning`). What a peer announced counts until it says otherwise. What one rule alone
+remembers is an object of its own class (`SessionHistory.of`). After a gap nothing is called missing.
 
 Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
 were not, no more is kept than what late frames need (`SessionHistory.rest`).
