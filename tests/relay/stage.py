@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open
+from tests.relay import warm
 
 LIMIT = 20  # seconds that a test here may take
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -148,14 +149,16 @@ async def stage(
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     capture = tmp_path / "capture.jsonl"
-    program = ["mcpspy"] if gates is None else ["tests.relay.gated_proxy", json.dumps(gates)]
-    command = [sys.executable, "-m", *program, "proxy", "--listen", "127.0.0.1:0", *options]
+    module, *first = ["mcpspy"] if gates is None else ["tests.relay.gated_proxy", json.dumps(gates)]
+    arguments = ["proxy", "--listen", "127.0.0.1:0", *options]
     if "--route" not in options:
-        command += ["-o", str(capture), (url or "http://127.0.0.1:{port}" + path).format(port=port)]
-    command = [word if word.startswith("[") else word.format(port=port) for word in command]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
+        arguments += ["-o", str(capture), (url or "http://127.0.0.1:{port}" + path).format(port=port)]
+    arguments = [*first, *(word.format(port=port) for word in arguments)]
+    if warm.CAN:
+        process = await warm.proxy(arguments, module)
+    else:
+        pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+        process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, **pipes)
     there = None
     try:
         urls = [(await process.stdout.readline()).decode().strip() for _ in range(max(1, options.count("--route")))]

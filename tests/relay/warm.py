@@ -1,9 +1,10 @@
-"""`mcpspy mitm` as the child of a process that has imported mitmproxy before: each start takes 50 ms instead of 700.
+"""Commands as children of a process that has imported what they need before: each start takes 50 ms, not 300 to 700.
 
-A worker has one such parent. Tests of the start itself give `Mitm` a program of their own, and get a process from
-nothing; so does every system but Linux.
+A worker has one such parent for `mcpspy mitm` and one for `mcpspy proxy`. Tests of the start itself start a program of
+their own from nothing; so does every system but Linux.
 """
 
+import asyncio
 import functools
 import json
 import os
@@ -19,15 +20,19 @@ from tests.peers import prepare
 CAN = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and sys.version_info < (3, 14)
 """Whether a process can be watched that is not our child."""
 
+_IMPORTS = {
+    "mitm": "mcpspy.relay.mitm.addon",
+    "proxy": "mcpspy.cli.proxy, mcpspy.relay.http.listener, mcpspy.relay.http.tunnel, mcpspy.relay.http.gated_response"
+    ", mcpspy.capture.writer, mcpspy.secrets.body, mcpspy.secrets.text",
+}
 PARENT = """
-import json, os, signal, socket, sys, traceback
-import mcpspy.relay.mitm.addon
-from mcpspy.cli import main
+import json, os, runpy, signal, socket, sys, traceback
+import {imports}
 
 control = socket.socket(fileno=os.dup(0))
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 while True:
-    message, fds, _, _ = socket.recv_fds(control, 1 << 16, 2)
+    message, fds, _, _ = socket.recv_fds(control, 1 << 20, 2)
     if not message:
         os._exit(0)
     asked = json.loads(message)
@@ -47,10 +52,14 @@ while True:
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", 1, errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(asked["environ"])
+    os.chdir(asked["folder"])
     sys.argv[1:] = asked["arguments"]
     status = 1
     try:
-        status = main()
+        runpy.run_module(asked["module"], run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
     except BaseException:
         traceback.print_exc()
     sys.stdout.flush()
@@ -60,49 +69,87 @@ while True:
 
 
 @functools.cache
-def _parent():
-    """The process that has imported mitmproxy, and the socket on which it is asked; it ends with us."""
+def _parent(command):
+    """The process that has imported what a command needs, and the socket on which it is asked; it ends with us."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [prepare.python("mitm"), "-c", PARENT]
-    process = limits.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
+    python = prepare.python("mitm") if command == "mitm" else sys.executable
+    program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[command])]
+    process = limits.Popen(program, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
     ours.settimeout(limits.LIMIT)
     return process, ours
 
 
-def _ask(fds=(), **question):
-    _, control = _parent()
+def _ask(command, fds=(), **question):
+    _, control = _parent(command)
     socket.send_fds(control, [json.dumps(question).encode()], fds)
     answer = control.recv(100)
-    assert answer, "the process that has imported mitmproxy has ended"
+    assert answer, "the process that has imported the modules has ended"
     return int(answer)
 
 
 class Child:
-    """A running `mcpspy mitm`; what of `subprocess.Popen` its tests use."""
+    """A running `mcpspy mitm`, or `mcpspy proxy`; what of `subprocess.Popen` its tests use."""
 
-    def __init__(self, arguments, environ, stderr):
+    def __init__(self, arguments, environ, stderr, *, command="mitm", module="mcpspy"):
         read, write = os.pipe()
-        self.pid = _ask((write, stderr.fileno()), arguments=arguments, environ=environ)
+        self._command = command
+        question = {"module": module, "arguments": arguments, "environ": environ, "folder": os.getcwd()}
+        self.pid = _ask(command, (write, stderr.fileno()), **question)
         os.close(write)
-        self._handle = os.pidfd_open(self.pid)
+        self.handle = os.pidfd_open(self.pid)
         self.stdout = limits.Pipe(os.fdopen(read))
         self.returncode = None
 
     def poll(self, seconds=0):
-        if self.returncode is None and select.select([self._handle], [], [], seconds)[0]:
-            self.returncode = _ask(pid=self.pid)
-            os.close(self._handle)
+        if self.returncode is None and select.select([self.handle], [], [], seconds)[0]:
+            self.returncode = _ask(self._command, pid=self.pid)
+            os.close(self.handle)
         return self.returncode
 
     def wait(self, timeout=limits.LIMIT):
         if self.poll(timeout) is None:
-            raise subprocess.TimeoutExpired("mcpspy mitm", timeout)
+            raise subprocess.TimeoutExpired("mcpspy", timeout)
         return self.returncode
 
     def send_signal(self, number):
         if self.poll() is None:
-            signal.pidfd_send_signal(self._handle, number)
+            signal.pidfd_send_signal(self.handle, number)
 
     def kill(self):
         self.send_signal(signal.SIGKILL)
+
+
+class AsyncChild:
+    """The same for tests that are coroutines; what of `asyncio.subprocess.Process` they use."""
+
+    def __init__(self, child, stdout, stderr):
+        self._child = child
+        self.stdout, self.stderr = stdout, stderr
+        self.pid, self.send_signal, self.kill = child.pid, child.send_signal, child.kill
+
+    @property
+    def returncode(self):
+        return self._child.poll()
+
+    async def wait(self):
+        if self._child.poll() is None:
+            loop, ended = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(self._child.handle, ended.set)
+            await ended.wait()
+            loop.remove_reader(self._child.handle)
+        return self._child.wait()
+
+
+async def proxy(arguments, module="mcpspy"):
+    """A running `mcpspy proxy`, whose stdout and stderr are read by the loop."""
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as told:
+        child = Child(arguments, dict(os.environ), told, command="proxy", module=module)
+    return AsyncChild(child, await _reader(child.stdout), await _reader(os.fdopen(read, "rb")))
+
+
+async def _reader(pipe):
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return reader
