@@ -16,6 +16,7 @@ from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
+_ABSENT = Id("absent", "")
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that others have overtaken
 
 
@@ -23,7 +24,8 @@ _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that
     "pairing/orphan-response",
     "error",
     """The response answers no request: nobody has sent one with this id, or it was answered so long ago that it is
-    forgotten (then it is perhaps a duplicate).""",
+    forgotten (then it is perhaps a duplicate). Over HTTP a body with a status of failure need not answer a request;
+    where the POST carried one, the client knows by the status that it has failed, so a wrong id is a warning.""",
     spec=_RESPONSES,
     about="pairing",
     fails="""
@@ -39,9 +41,14 @@ _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that
     on=(Result, Error),
 )
 def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Responses to nothing at all."""
-    if _unpaired(message, history) and not _why_unpaired(message):
-        yield Fault(f"no request has the id {_id_text(message)}", "/id")
+    """Responses to nothing at all; over HTTP to something else than the request that they come in answer to."""
+    refused, wrong = _refused_by(message), _id_text(message)
+    if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
+        asked = str(refused.key[1])[:60]
+        yield Fault(f"the request has the id {asked}, and its answer the id {wrong}", "/id", (refused.request.n,),
+                    severity="warning")  # fmt: skip
+    elif _unpaired(message, history) and not _why_unpaired(message):
+        yield Fault(f"no request has the id {wrong}", "/id")
 
 
 @rule(
@@ -93,8 +100,13 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
 )
 def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Ids of another type, or of other digits."""
-    if _unpaired(message, history) and _why_unpaired(message) == "loose":
-        exchange = next(_loose_matches(message))
+    refused = _refused_by(message)
+    if refused:
+        exchange = refused if _loosely(refused.key[1]) == _loosely(_id(message)) else None
+    else:
+        loose = _unpaired(message, history) and _why_unpaired(message) == "loose"
+        exchange = next(_loose_matches(message)) if loose else None
+    if exchange:
         asked = getattr(exchange.request.body, "id", "")
         yield Fault(f"the id {_id_text(message)} is not {asked}, which #{exchange.request.n} asked with", "/id",
                     (exchange.request.n,))  # fmt: skip
@@ -124,10 +136,28 @@ def response_by_wrong_side(message: Message, history: SessionHistory) -> Iterato
         yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
 
 
+def answers_by_id(message: Message) -> bool:
+    """Whether a response that belongs to a request has its id; an error whose request could not be read has none."""
+    return message.exchange is None or _id(message) in (message.exchange.key[1], Id("null", "null"), _ABSENT)
+
+
+def _refused_by(message: Message) -> Exchange | None:
+    """The request that a response refuses under another id, as only the status of an HTTP response can."""
+    return None if answers_by_id(message) else message.exchange
+
+
 def _unpaired(message: Message, history: SessionHistory) -> bool:
-    if message.http and is_resumed(message.http):
+    if message.exchange is not None or _id(message).kind in ("null", "absent"):
+        return False
+    place = message.http
+    if place is None or place.request is None:
+        return not history.lossy
+    if is_resumed(place):
         return False  # what is sent again may have been recorded when it was sent first
-    return message.exchange is None and not history.lossy and _id(message).kind not in ("null", "absent")
+    asks = any(isinstance(it.body, Request) for it in place.request.carried)
+    if place.opened.framing == "body" and (asks or place.failed):
+        return asks  # the answer to one POST: whatever is missing of the session, nothing else is answered here
+    return not history.lossy
 
 
 def _why_unpaired(message: Message) -> str:
@@ -262,7 +292,7 @@ def late_after_cancel(message: Message, history: SessionHistory) -> Iterator[Fau
 def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, _WITH_ID) else None
-    return found or Id("absent", "")
+    return found or _ABSENT
 
 
 def _id_text(message: Message) -> str:

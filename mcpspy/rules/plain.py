@@ -13,6 +13,7 @@ import orjson
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
 from mcpspy.rules.jsonrpc import LONG_NUMBER
+from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
 from mcpspy.rules.schema import fits
 from mcpspy.rules.security import ESCAPED
@@ -72,10 +73,13 @@ def in_meta(message: Message, history: SessionHistory) -> bool:
 
 
 def in_pairing(message: Message, history: SessionHistory) -> bool:
-    """No response, or one to a request that waits for it."""
+    """No response, or one to a request that waits for it, under its id."""
     if not isinstance(message.body, _RESPONSES):
         return True
-    return message.exchange is not None and not message.exchange.cancelled
+    exchange = message.exchange
+    if exchange is None or exchange.cancelled:
+        return False
+    return message.http is None or answers_by_id(message)
 
 
 def in_handshake(message: Message, history: SessionHistory) -> bool:

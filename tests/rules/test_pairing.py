@@ -92,3 +92,37 @@ def test_the_id_of_a_request_that_is_cancelled_only_afterwards_is_an_error():
 def test_the_id_of_a_cancelled_request_that_was_answered_late_is_free():
     late = '< 2 = {"content":[]}\n    > 2 tools/list'
     assert told(CANCELLED.replace("> 2 tools/list", late), "pairing/id") == []
+
+
+@pytest.mark.parametrize("asked", ["DELETE", "GET", '| {"jsonrpc"', "notifications/roots/list_changed"])
+@pytest.mark.parametrize("number", ['"server-error"', "null", "7"])
+def test_an_http_error_that_answers_no_request_is_no_orphan(asked, number):
+    """R-02."""
+    body = f'{{"jsonrpc":"2.0","id":{number},"error":{{"code":-32600,"message":"Session not found"}}}}'
+    assert told(f"= 2025-06-18 http\n>> {asked}\n<< 404 | {body}", "pairing/") == []
+
+
+@pytest.mark.parametrize("session", ["= 2025-06-18 http", "", "= 2025-11-25 http"])
+@pytest.mark.parametrize(
+    ("answer", "rule", "severity"),
+    [
+        ("200 9 = {}", "pairing/orphan-response", "error"),
+        ('200 9 ! {"code":-32600,"message":"no"}', "pairing/orphan-response", "error"),
+        ('400 9 ! {"code":-32600,"message":"no"}', "pairing/orphan-response", "warning"),
+        (
+            '200 | {"jsonrpc":"2.0","id":"server-error","error":{"code":1,"message":""}}',
+            "pairing/orphan-response",
+            "error",
+        ),
+        ('400 | {"jsonrpc":"2.0","id":"2","error":{"code":1,"message":""}}', "pairing/id-loose-match", "error"),
+        ('400 | {"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}', None, None),
+        ('400 | {"jsonrpc":"2.0","error":{"code":1,"message":""}}', None, None),
+        ('400 2 ! {"code":-32600,"message":"no"}', None, None),
+    ],
+)
+def test_a_post_with_a_request_is_answered_under_its_id(session, answer, rule, severity):
+    """R-02: also where nothing tells the client from others."""
+    found = [it for it in findings(f"{session}\n>> 2 ping\n<< {answer}") if it.rule.startswith("pairing/")]
+    assert [(it.rule, it.severity, it.blame) for it in found if it.severity != "info"] == (
+        [(rule, severity, "server")] if rule else []
+    )

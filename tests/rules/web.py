@@ -85,7 +85,12 @@ def headers(rest):
 
 def repeated(message):
     """The headers that repeat what a request of 2026-07-28 says."""
-    value = json.loads(message)
+    try:
+        value = json.loads(message)
+    except ValueError:
+        return {}
+    if not isinstance(value, dict):
+        return {}
     params = value.get("params", {})
     stated = params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion")
     if stated is None:
