@@ -111,6 +111,8 @@ class SessionHistory:
     client: dict[str, Any] | None = None
     """The capabilities that the client declared for the session."""
     server: dict[str, Any] | None = None
+    malformed: dict[tuple[str, Id], int] = field(default_factory=dict)
+    """By sender and id: the line number of what has an id and is no message. An answer under that id may be to it."""
     said: set[str] = field(default_factory=set)
     """What is to be said once a session, and was."""
     listing: ToolListing = field(default_factory=ToolListing)
@@ -161,7 +163,16 @@ class SessionHistory:
     def rest(self) -> None:
         """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
         self.listing = ToolListing()
-        for table in (self.called, self.progress, self.rounds, self.listens, self.acknowledged, self.memories):
+        tables = (
+            self.called,
+            self.progress,
+            self.rounds,
+            self.listens,
+            self.acknowledged,
+            self.malformed,
+            self.memories,
+        )
+        for table in tables:
             table.clear()
 
 

@@ -30,7 +30,7 @@ from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS, Revision
 from mcpspy.wire.http_head import header, status
-from mcpspy.wire.jsonrpc import Id, Notification, Request, Result
+from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 
 _FORGOTTEN = 256  # reports of progress, at once
 _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
@@ -61,6 +61,11 @@ def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
                 answer(event, body.result, history)
             if member(body.result, "resultType") == "input_required":
                 _learn_round(event, body.result, history)
+    elif isinstance(body, Invalid):
+        if isinstance(body.value, dict) and "id" in body.value:
+            keep(history.malformed, (event.sender, Id.of(body.value["id"])), event.n)
+    elif history.malformed and event.id:
+        history.malformed.pop((other(event.sender), event.id), None)
 
 
 def _learn_http(event: Message | HttpUnit, place: HttpChannel, history: SessionHistory) -> None:

@@ -149,6 +149,8 @@ def _refused_by(message: Message) -> Exchange | None:
 def _unpaired(message: Message, history: SessionHistory) -> bool:
     if message.exchange is not None or _id(message).kind in ("null", "absent"):
         return False
+    if (other(message.sender), _id(message)) in history.malformed:
+        return False  # what has that id is no message, and was answered all the same
     place = message.http
     if place is None or place.request is None:
         return not history.lossy

@@ -126,3 +126,28 @@ def test_a_post_with_a_request_is_answered_under_its_id(session, answer, rule, s
     assert [(it.rule, it.severity, it.blame) for it in found if it.severity != "info"] == (
         [(rule, severity, "server")] if rule else []
     )
+
+
+MALFORMED = '> | {"jsonrpc":"2.0","id":2,"method":5}'
+REFUSED = '< 2 ! {"code":-32600,"message":"Invalid Request"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> 2 ping\n< 2 = {}\n> 2 ping\n< 2 = {}",
+        "> 2 ping\n> 2 ping\n< 2 = {}\n< 2 = {}",
+        f"> 2 ping\n< 2 = {{}}\n{MALFORMED}\n{REFUSED}",
+        f"{MALFORMED}\n> 2 ping\n{REFUSED}\n< 2 = {{}}",
+        f"{MALFORMED}\n{REFUSED}",
+    ],
+)
+def test_an_answer_that_a_replayed_request_provoked_is_no_duplicate(text):
+    """R-03."""
+    assert [it for it in findings(f"= 2025-06-18\n{text}") if it.blame == "server"] == []
+
+
+def test_one_malformed_request_is_answered_once():
+    """R-03."""
+    found = told(f"= 2025-06-18\n> 2 ping\n< 2 = {{}}\n{MALFORMED}\n{REFUSED}\n{REFUSED}", "pairing/")
+    assert found == ["#8 pairing/duplicate-response"]
