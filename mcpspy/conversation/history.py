@@ -113,6 +113,8 @@ class SessionHistory:
     server: dict[str, Any] | None = None
     malformed: dict[tuple[str, Id], int] = field(default_factory=dict)
     """By sender and id: the line number of what has an id and is no message. An answer under that id may be to it."""
+    explained: dict[int, None] = field(default_factory=dict)
+    """The line numbers of requests of which a finding tells already why they have no answer."""
     said: set[str] = field(default_factory=set)
     """What is to be said once a session, and was."""
     listing: ToolListing = field(default_factory=ToolListing)

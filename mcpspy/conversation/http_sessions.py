@@ -99,6 +99,7 @@ class HttpSessions:
         if channel is None:
             return
         if closed.undecoded:
+            channel.damaged = True
             text = f"not decoded: {closed.reason}"
             yield replace(_unit(closed, channel, channel.sender, "http", text), damage=closed.reason)
         request = channel.request

@@ -212,6 +212,8 @@ class HttpChannel:
     """It belongs to the HTTP+SSE of 2024-11-05, whatever revision is spoken over it."""
     carried: list[Message] = field(default_factory=list)
     """The messages that came over a request."""
+    damaged: bool = False
+    """Its content coding could not be undone."""
     first: int | None = None
     """The line number of the first event that came out of it: a message or an `HttpUnit`."""
     resumes: Delivery | None = None

@@ -7,10 +7,10 @@ it over, some wait for ever, some die (the explanations say which).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.history import SessionHistory, other
 from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.wire.jsonrpc import Invalid, parse
+from mcpspy.wire.jsonrpc import Error, Invalid, Result, parse
 
 _STDIO = "basic/transports#stdio"
 _OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
@@ -82,12 +82,15 @@ class MultilineJson(StatefulCheck):
             return
         del self._spreads[message.ch]
         first, *rest = spread.lines
-        if any(isinstance(body, Invalid) for body in parse(b"\n".join(line.frame.raw for line in spread.lines))):
+        bodies = parse(b"\n".join(line.frame.raw for line in spread.lines))
+        if any(isinstance(body, Invalid) for body in bodies):
             spread.lines.pop()  # which is judged by itself now
             return
         spread.whole = True
         self._spreads[message.ch] = Spread([message], 0, 0, whole=True)
-        related = tuple(line.n for line in rest)
+        ids = [body.id for body in bodies if isinstance(body, Result | Error) and body.id]
+        waiting = (first.session.pending.get((other(first.sender), number), ()) for number in ids)
+        related = (*(exchange.request.n for found in waiting for exchange in found), *(line.n for line in rest))
         yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=related)
 
     def holding(self, message: Message) -> Spread | None:

@@ -97,7 +97,7 @@ def neither_result_nor_error(message: Message, history: SessionHistory) -> Itera
 )
 def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Null where an id belongs."""
-    if _id(message).kind == "null":
+    if _id(message).kind == "null" and not _is_echo(message):
         yield Fault("the id is null; it has to be a string or an integer", "/id")
 
 
@@ -113,7 +113,7 @@ def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
 )
 def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Booleans, arrays and objects as ids."""
-    if _id(message).kind == "other":
+    if _id(message).kind == "other" and not _is_echo(message):
         yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; it has to be a string or an integer", "/id")
 
 
@@ -131,7 +131,7 @@ def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
 def id_fraction(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Numbers that are not written as integers."""
     number = _id(message)
-    if number.kind == "number" and not number.token.lstrip("-").isdigit():
+    if number.kind == "number" and not number.token.lstrip("-").isdigit() and not _is_echo(message):
         yield Fault(f"the id {number.token[:40]} is not an integer", "/id")
 
 
@@ -323,6 +323,12 @@ def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, Request | Result | Error) else None
     return found or Id("absent", "")
+
+
+def _is_echo(message: Message) -> bool:
+    """Whether a response has the id that its request has, whatever that is."""
+    exchange = message.exchange
+    return exchange is not None and exchange.request is not message and exchange.key[1] == _id(message)
 
 
 def _is_batch(raw: bytes) -> bool:

@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Gap, Record
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
+from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault
 from mcpspy.spec.methods import revisions_with_method
@@ -118,7 +119,7 @@ class Judge:
             known = self._sessions.get(request.session)
             history = known.history if known else SessionHistory()
             for rule in RULES.values():
-                yield from self._findings(rule, request, rule.end(request, history))
+                yield from self._findings(rule, request, rule.end(request, history), history)
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first."""
@@ -144,17 +145,20 @@ class Judge:
             found += self._late(session, message.t)
         late = message.t < self._conversation.newest
         looking, learning = self._rules(message, history)
+        faults: list[tuple[Rule, Fault]] = []
         for rule in looking:
             if late and rule.id.startswith(_ON_ORDER):
                 continue
             try:
                 for fault in rule.ask(message, history):
                     if isinstance(fault, Fault):
-                        found.append(self._finding(rule, fault, message))
+                        faults.append((rule, fault))
                     else:
                         session.later.append((message.t + HOLD, rule, message, fault.faults))
             except Exception as error:
                 self._failed(f"the rule {rule.id}", message, error)
+        if faults:
+            found += [self._finding(rule, fault, message, history) for rule, fault in specific(faults)]
         for rule in learning:
             try:
                 rule.learn(message, history)
@@ -168,15 +172,19 @@ class Judge:
             self._sessions.finish(message.session)
         return found
 
-    def _findings(self, rule: Rule, message: Message | HttpUnit, faults: Iterator[Fault]) -> Iterator[Finding]:
+    def _findings(
+        self, rule: Rule, message: Message | HttpUnit, faults: Iterator[Fault], history: SessionHistory
+    ) -> Iterator[Finding]:
         try:
             for fault in faults:
-                yield self._finding(rule, fault, message)
+                yield self._finding(rule, fault, message, history)
         except Exception as error:
             self._failed(f"the rule {rule.id}", message, error)
 
-    def _finding(self, rule: Rule, fault: Fault, message: Message | HttpUnit) -> Finding:
+    def _finding(self, rule: Rule, fault: Fault, message: Message | HttpUnit, history: SessionHistory) -> Finding:
         finding = rule.finding(fault, message)
+        for request in explained(finding, fault.at or message):
+            keep(history.explained, request, None)
         if self._noted:
             self._noted(finding, fault.at or message)
         return finding
@@ -222,7 +230,7 @@ class Judge:
         later = session.later
         while later and (t is None or later[0][0] < t):
             _, rule, message, faults = later.popleft()
-            yield from self._findings(rule, message, faults)
+            yield from self._findings(rule, message, faults, session.history)
 
     def _rest(self, session: Session, idle: _Session) -> None:
         """Look for what is due of a session that was idle for long; it keeps all it has while something is not due."""

@@ -5,7 +5,7 @@ was still being heard, nothing is called missing.
 """
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 
 from mcpspy.conversation.history import SessionHistory, other
 from mcpspy.conversation.http_sessions import is_resumed
@@ -17,6 +17,7 @@ _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
+_FEW = 8  # exchanges without an answer that are looked through
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that others have overtaken
 
 
@@ -48,7 +49,14 @@ def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault
         yield Fault(f"the request has the id {asked}, and its answer the id {wrong}", "/id", (refused.request.n,),
                     severity="warning")  # fmt: skip
     elif _unpaired(message, history) and not _why_unpaired(message):
-        yield Fault(f"no request has the id {wrong}", "/id")
+        yield Fault(f"no request has the id {wrong}", "/id", _only_one_waiting(message))
+
+
+def _only_one_waiting(message: Message) -> tuple[int, ...]:
+    """The request that a response to nothing was meant for, where no more than one was waiting; over HTTP see there."""
+    exchanges = list(islice(message.session.exchanges(), _FEW + 1)) if message.http is None else []
+    waiting = [it.request.n for it in exchanges if it.request.sender != message.sender and not it.cancelled]
+    return tuple(waiting) if len(waiting) == 1 and len(exchanges) <= _FEW else ()
 
 
 @rule(
@@ -255,6 +263,8 @@ class Unanswered(StatefulCheck):
         """What the missing answer means."""
         exchange = request.exchange
         if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
+            return
+        if request.n in self.history.explained:
             return
         blame, method = other(request.sender), exchange.method
         if exchange.cancelled:

@@ -20,7 +20,7 @@ SPREAD = """
 
 def test_a_message_over_several_lines_is_one_finding_with_its_lines():
     (finding,) = [it for it in findings(SPREAD) if it.rule.startswith(("framing/", "jsonrpc/"))]
-    assert (finding.rule, finding.frame, finding.related) == ("framing/multiline-json", 5, (6, 7, 8))
+    assert (finding.rule, finding.frame, finding.related) == ("framing/multiline-json", 5, (4, 6, 7, 8))
 
 
 def test_what_else_is_written_between_the_lines_of_the_other_side_does_not_matter():

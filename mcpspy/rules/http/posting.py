@@ -12,7 +12,7 @@ from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.http_requests import asked, asks, posted
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.rules.rule import EVERY, Fault, rule
+from mcpspy.rules.rule import EVERY, Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
 from mcpspy.wire.http_head import authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -283,12 +283,24 @@ def _dialled(request: HttpChannel) -> str:
     """,
     on=(Invalid,),
 )
-def not_json(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """What nobody can decode, unless the stream broke off in it."""
+def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+    """What nobody can decode, unless the stream broke off in it, or its coding could not be undone."""
+    place = message.http
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
-    if message.http and not message.frame.cut and (reason.startswith("not JSON") or reason == "a blank line"):
-        what = {"sse": "event", "message": "message"}.get(message.http.opened.framing, "body")
-        yield Fault(f"this {what} is {'blank' if reason == 'a blank line' else reason}")
+    if place is None or message.frame.cut or not (reason.startswith("not JSON") or reason == "a blank line"):
+        return
+    what = {"sse": "event", "message": "message"}.get(place.opened.framing, "body")
+    fault = Fault(f"this {what} is {'blank' if reason == 'a blank line' else reason}")
+    if header(place.opened.head, "content-encoding"):
+        yield Later(_unless_damaged(place, fault))
+    else:
+        yield fault
+
+
+def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
+    """The fault, unless the content coding turned out to be damaged: `framing/undecodable` says that."""
+    if not place.damaged:
+        yield fault
 
 
 @rule(

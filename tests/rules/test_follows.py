@@ -1,0 +1,109 @@
+"""One fault, one finding: the rule that says it best stands, and what follows from it is left out."""
+
+import pytest
+
+from mcpspy.rules import RULES
+from mcpspy.rules.follows import FOLLOWS, LOST_ANSWER, UNFIT
+from tests.rules.examples import findings, told
+
+LISTED = "= 2025-06-18\n> 2 tools/list\n"
+LATER = "\n@65 > 20 ping\n@66 < 20 = {}"
+
+
+def test_the_tables_name_rules():
+    assert {*FOLLOWS, *UNFIT, *LOST_ANSWER, *(name for names in FOLLOWS.values() for name in names)} <= {*RULES}
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (LISTED + '< 2 = {"tools":[{"name":"f"}]}', "tools/schema-not-object"),
+        (LISTED + '< 2 = {"tools":[{"name":"f","inputSchema":{"type":"string"}}]}', "tools/schema-not-object"),
+        (LISTED + '< | {"jsonrpc":"2.0","id":2,"result":{"tools":[]},"error":{}}', "jsonrpc/result-and-error"),
+        ('= 2025-11-25\n> notifications/cancelled {"requestId":[1]}', "schema/invalid"),
+    ],
+)
+def test_of_two_rules_about_one_part_the_more_specific_stands(text, rule):
+    """R-07."""
+    assert [it.rule for it in findings(text) if it.severity != "info"] == [rule]
+
+
+def test_two_faults_of_one_message_are_two_findings():
+    """R-07: they are about different parts."""
+    tools = '{"tools":[{"name":"f"}],"nextCursor":5}'
+    found = {it.rule for it in findings(f"{LISTED}< 2 = {tools}")}
+    assert "tools/schema-not-object" in found
+
+
+@pytest.mark.parametrize("number", ["null", "true", "1.5"])
+def test_an_answer_that_repeats_the_id_of_its_request_is_not_to_blame_for_it(number):
+    """R-04, R-07."""
+    asked = f'= 2025-06-18\n> | {{"jsonrpc":"2.0","id":{number},"method":"ping"}}'
+    found = findings(f'{asked}\n< | {{"jsonrpc":"2.0","id":{number},"result":{{}}}}')
+    assert [(it.frame, it.blame) for it in found] == [(4, "client")]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        '{"jsonrpc":"2.0","id":null,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":true,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":2.5,"method":"ping"}',
+        '{"id":2,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":2,"method":"tools/list","params":[1]}',
+        '{"jsonrpc":"2.0","id":2,"method":"ping","extra":1}',
+        '{"jsonrpc":"2.0","id":2,"id":3,"method":"ping"}',
+        r'{"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":"\ud800"}}',
+        '[{"jsonrpc":"2.0","id":2,"method":"ping"}]',
+    ],
+)
+def test_a_malformed_request_is_not_unanswered_by_the_other_side(asked):
+    """R-04."""
+    found = findings(f"= 2025-06-18\n> | {asked}{LATER}")
+    assert {it.blame for it in found} == {"client"}
+
+
+def test_a_request_that_lacks_its_meta_is_not_unanswered_by_the_other_side():
+    """R-04."""
+    text = '> 1 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}'
+    assert told(text) == ["#1 lifecycle/meta-missing"]
+
+
+def test_of_two_requests_with_one_id_the_one_without_an_answer_is_the_clients_fault():
+    """R-04."""
+    assert told(f"= 2025-06-18\n> 2 ping\n> 2 ping\n< 2 = {{}}{LATER}") == ["#5 pairing/id-in-flight"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ("< 9 = {}", "pairing/orphan-response"),
+        ('< | {"jsonrpc":"2.0","id":"2","result":{}}', "pairing/id-loose-match"),
+        ('< | {\n< | "jsonrpc":"2.0","id":2,"result":{}\n< | }', "framing/multiline-json"),
+    ],
+)
+def test_a_request_whose_answer_nobody_can_take_is_not_unanswered_as_well(answer, rule):
+    """R-07."""
+    assert [it.rule for it in findings(f"= 2025-06-18\n> 2 ping\n{answer}{LATER}")] == [rule]
+
+
+def test_an_answer_under_another_id_leaves_two_requests_unanswered_where_nothing_tells_which_it_was_for():
+    found = told("= 2025-06-18\n> 2 ping\n> 3 ping\n< 9 = {}")
+    assert found == ["#4 pairing/unanswered", "#5 pairing/unanswered", "#6 pairing/orphan-response"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ("<< 200 9 = {}", "pairing/orphan-response"),
+        ("<< 200 events\n<- 9 = {}", "pairing/orphan-response"),
+        ("<< 200 | {", "http/not-json"),
+        ("<< 200 events\n<- | {", "http/not-json"),
+        ("<< 202", "http/answer-type"),
+        ("<< 200 [content-encoding: gzip] | not gzip\n<x the coded body is damaged: Error -3", "framing/undecodable"),
+    ],
+)
+def test_over_http_the_same(answer, rule):
+    """R-07."""
+    later = "\n@65 >> 20 ping\n@66 << 200 20 = {}"
+    assert [it.rule for it in findings(f"= 2025-06-18 http\n>> 2 ping\n{answer}{later}")] == [rule]
