@@ -21,6 +21,7 @@ from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
+from mcpspy.report.repeats import counted
 from mcpspy.report.words import SEVERITIES, coloured
 from mcpspy.rules import FORMER, RULES, Finding, current
 from mcpspy.rules.judge import Judge
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
     captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, form=form))
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
-    captures = [checked.without(ignored) for checked in waived.captures]
+    captures = [counted(checked.without(ignored)) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
     for waiver in waived.expired:
         print(f"mcpspy: the waiver has expired on {waiver.expires}: {waiver}", file=sys.stderr)

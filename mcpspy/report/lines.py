@@ -35,9 +35,14 @@ def finding_line(finding: Finding) -> str:
 
 
 def sentence(finding: Finding) -> str:
-    """Who did what, where in the message."""
+    """Who did what, where in the message, and how often if it was more than once."""
     where = f" ({finding.pointer})" if finding.pointer else ""
-    return printable(f"{finding.blame}: {finding.message}{where}", 2000)
+    return printable(f"{finding.blame}: {finding.message}{where}", 2000) + times(finding)
+
+
+def times(finding: Finding) -> str:
+    """How often something was found, if it was more than once: ` (3 times)`."""
+    return f" ({finding.count:,} times)" if finding.also else ""
 
 
 def _excerpt(raw: bytes) -> str:

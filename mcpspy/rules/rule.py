@@ -96,6 +96,13 @@ class Finding:
     revision: str | None
     spec: str
     """URL."""
+    also: tuple[int, ...] = ()
+    """Where a report counts what repeats: the line numbers of the later frames that it stands for as well."""
+
+    @property
+    def count(self) -> int:
+        """How often this was found."""
+        return 1 + len(self.also)
 
 
 @dataclass(frozen=True, slots=True)

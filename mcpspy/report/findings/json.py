@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import orjson
 
 from mcpspy.report.checked import Checked, ReportOptions, totals
+from mcpspy.rules import Finding
 from mcpspy.timeline import finding_fields
 
 
@@ -17,8 +19,12 @@ def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
             "path": os.fsencode(checked.path).decode(errors="replace"),
             "frames": checked.frames,
             "revisions": checked.revisions,
-            "findings": [finding_fields(finding) for finding in checked.findings],
+            "findings": [_fields(finding) for finding in checked.findings],
         }
         for checked in captures
     ]
     yield orjson.dumps({"captures": found, "totals": totals(captures)}).decode() + "\n"
+
+
+def _fields(finding: Finding) -> dict[str, Any]:
+    return finding_fields(finding) | {"count": finding.count, "also": finding.also}

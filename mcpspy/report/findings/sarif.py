@@ -54,6 +54,7 @@ def _sarif_result(checked: Checked, finding: Finding, place: int) -> dict[str, A
         "level": _LEVELS[finding.severity],
         "message": {"text": sentence(finding)},
         "locations": [location],
+        "occurrenceCount": finding.count,
         **({"relatedLocations": related} if related else {}),
         "properties": {
             "blame": finding.blame,

@@ -9,7 +9,7 @@ from mcpspy.report.words import GREY, MARKS, SEVERITIES, coloured
 from mcpspy.rules import Finding
 from mcpspy.text import plural, printable
 
-_RELATED = 8  # frames that are named
+_NAMED = 8  # other frames, of each kind
 
 
 def as_text(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str]:
@@ -41,14 +41,19 @@ def _frames(checked: Checked, *, colour: bool) -> Iterator[str]:
 
 
 def _finding(finding: Finding, shown: ShownFrame, *, colour: bool) -> Iterator[str]:
-    related = [f"#{n}" for n in finding.related[:_RELATED]] + ["…"] * (len(finding.related) > _RELATED)
-    see = f", see {', '.join(related)}" if related else ""
+    see = f", see {_named(finding.related)}" if finding.related else ""
     head = f"  {MARKS[finding.severity]} {finding.severity}  {finding.rule}  by the {finding.blame}{see}"
     yield coloured(head, SEVERITIES[finding.severity] if colour else None)
     yield f"    {printable(finding.message, 500)}"
+    if finding.also:
+        yield f"    {finding.count:,} times, also in {_named(finding.also)}"
     where = f"{printable(finding.pointer, 200)}: " if finding.pointer else ""
     yield f"    {where}{shown.value}"
     yield coloured(f"    {finding.spec}", GREY if colour else None)
+
+
+def _named(frames: tuple[int, ...]) -> str:
+    return ", ".join([f"#{n}" for n in frames[:_NAMED]] + ["…"] * (len(frames) > _NAMED))
 
 
 def _closing(captures: list[Checked]) -> str:

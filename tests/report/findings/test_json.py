@@ -26,4 +26,6 @@ def test_json_is_what_the_design_says(tmp_path):
         "message": 'echo was listed with another inputSchema: "text" is a required property',
         "revision": "2025-06-18",
         "spec": "https://modelcontextprotocol.io/specification/2025-06-18/server/tools#tool",
+        "count": 1,
+        "also": [],
     }

@@ -49,6 +49,7 @@ RESULT = {
     "level": {"enum": ["none", "note", "warning", "error"]},
     "message": TEXT,
     "locations": {"type": "array", "items": {"type": "object", "properties": LOCATION}},
+    "occurrenceCount": {"type": "integer", "minimum": 1},
     "relatedLocations": {"type": "array", "uniqueItems": True, "items": {"type": "object", "properties": LOCATION}},
     "properties": {"type": "object", "additionalProperties": True},
 }
