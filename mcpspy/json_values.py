@@ -19,6 +19,12 @@ LONGEST_POINTER = 1000
 """Characters; a name may have millions."""
 
 
+class Number(str):
+    """A JSON number as its own digits, where a Python number would change it or not hold it."""
+
+    __slots__ = ()
+
+
 def member(value: "Any", *names: str) -> "Any":
     """The value at a path of names; None where there is none."""
     for name in names:
@@ -90,9 +96,14 @@ def excerpt(value: "Any", limit: int = 60) -> str:
         return f"{{{names}{', …' if len(value) > 6 else ''}}}"
     if isinstance(value, list):
         return f"an array of {len(value)}" if value else "[]"
-    if isinstance(value, str):
+    if isinstance(value, str) and not isinstance(value, Number):
         return json.dumps(value if len(value) <= limit else value[: limit - 1] + "…", ensure_ascii=False)
-    text = json.dumps(value) if not isinstance(value, int) or abs(value) < 10**limit else "a number of many digits"
+    if isinstance(value, Number):
+        text = str(value)
+    elif isinstance(value, int) and abs(value) >= 10**limit:
+        text = "a number of many digits"
+    else:
+        text = json.dumps(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcpspy.json_values import LONGEST_POINTER, excerpt, member, nearest, pointer, resolve, steps_of, walk
+from mcpspy.json_values import LONGEST_POINTER, Number, excerpt, member, nearest, pointer, resolve, steps_of, walk
 
 EXAMPLE = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}
 """The document of RFC 6901, section 5."""
@@ -99,6 +99,12 @@ def test_a_walk_goes_to_any_depth():
 )
 def test_an_excerpt_is_short(value, text):
     assert excerpt(value) == text
+
+
+def test_a_number_of_any_length_is_quoted_by_its_digits():
+    """R-05."""
+    assert excerpt(Number("9" * 50)) == "9" * 50
+    assert excerpt(Number("9" * 5000)) == "9" * 59 + "…"
 
 
 def test_the_module_is_light():

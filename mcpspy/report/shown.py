@@ -4,6 +4,7 @@ It is taken while the capture is checked, when the message is at hand, and is tw
 second look at the file, and the memory it takes is that of the findings.
 """
 
+import json
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -59,4 +60,8 @@ def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # a lone surrogate, a number of many digits, a great depth
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"))
+    except RecursionError:
         return excerpt(value)

@@ -14,7 +14,7 @@ import orjson
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
-from mcpspy.json_values import excerpt, member, pointer, walk
+from mcpspy.json_values import Number, excerpt, member, pointer, walk
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
@@ -208,7 +208,7 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
         return
     for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
-        if large or (isinstance(value, float) and value in (float("inf"), float("-inf"))):
+        if large or isinstance(value, Number) or (isinstance(value, float) and value in (float("inf"), float("-inf"))):
             yield Fault(f"the number {excerpt(value)} does not arrive as it is at every peer", pointer(*path))
             return
 

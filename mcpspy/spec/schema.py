@@ -17,11 +17,10 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from mcpspy.json_values import excerpt, pointer
+from mcpspy.json_values import Number, excerpt, pointer
 from mcpspy.spec.definitions import DIALECT, definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
-from mcpspy.wire.jsonrpc import Number
 
 _ERRORS = 50  # of which the most telling is shown; a message may have any number
 _TAGS = ("type", "method", "mode")  # members that say which alternative of a union is meant

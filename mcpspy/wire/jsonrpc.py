@@ -2,24 +2,25 @@
 
 The rules. A message's kind is told by which keys are there, never by whether their values are true: `{}` is the usual
 result, `tools/list` has no params. An id keeps its type and, being a number, its own digits: 1, 1.0, "1" and 1e0 are
-four ids, and 23 digits stay 23. Nothing raises. What is not a message is `Invalid`, with the reason. What only a strict
-parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and `refused` says why.
+four ids. Integers of any length keep their digits (R-05). Nothing raises. What is not a message is `Invalid`, with the
+reason. What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and
+`refused` says why.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
+from mcpspy.json_values import Number
+
 _INT_DIGITS = 4300  # CPython's own bound on converting digits to an integer
-
-
-class Number(str):
-    """A JSON number as its own digits, where a Python number would change it."""
-
-    __slots__ = ()
+_LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on
+_DIGITS = bytes(ord("0") if byte in b"0123456789" else 32 for byte in range(256))
+_EVERY = 9  # bytes: of 19 digits in a row at least two in a row are among every ninth byte
 
 
 class Id(NamedTuple):
@@ -128,7 +129,7 @@ Body = Request | Notification | Result | Error | Invalid
 def parse(raw: bytes) -> tuple[Body, ...]:
     """The messages of one frame: one, or those of a batch in their order. Never raises."""
     try:
-        value = orjson.loads(raw)
+        value = decode(raw)
         refused = None
     except orjson.JSONDecodeError:
         value, refused, reason = _decode_leniently(raw)
@@ -137,14 +138,25 @@ def parse(raw: bytes) -> tuple[Body, ...]:
     if type(value) is dict:
         return (_message(value, refused, raw, 0),)
     if type(value) is list and value:
-        if refused is None:
-            try:
-                value = json.loads(raw, parse_int=_integer)  # integers of any length, which orjson would round
-            except RecursionError:
-                pass
         return tuple(_message(element, refused, raw, part) for part, element in enumerate(value))
     what = "an empty batch" if value == [] else f"{_type_name(value)}, not an object"
     return (Invalid(value, refused, what),)
+
+
+def decode(raw: bytes) -> Any:
+    """The value of strict JSON, with every digit of its integers. Raises `orjson.JSONDecodeError`."""
+    value = orjson.loads(raw)
+    if b"00" in raw[::_EVERY].translate(_DIGITS) and _has_long_integer(raw):
+        try:
+            return json.loads(raw, parse_int=_integer)
+        except RecursionError:
+            pass
+    return value
+
+
+def _has_long_integer(raw: bytes) -> bool:
+    """Whether there may be one; the pattern alone takes ten times as long."""
+    return b"0" * 19 in raw.translate(_DIGITS) and _LONG_INTEGER.search(raw) is not None
 
 
 def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:

@@ -9,7 +9,8 @@ import json
 import re
 from typing import Any
 
-from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Number, Request, Result, Undecoded
+from mcpspy.json_values import Number
+from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
 
 _DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
 _KEY = re.compile(r'\s*,?\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')

@@ -38,6 +38,14 @@ def test_what_is_found_late_is_shown_with_its_request_although_that_was_let_go_o
     assert late.value == '"nobody issued it"'
 
 
+@pytest.mark.parametrize("number", [2**64 + 1, -(2**63) - 1])
+def test_a_value_keeps_the_digits_of_its_integers(tmp_path, number):
+    """R-05."""
+    text = f'> {{"jsonrpc":"2.0","id":1,"method":"ping","extra":{{"a":[{number}]}}}}'
+    shown = check(capture(tmp_path / "a", text), show=True).shown
+    assert {it.value for it in shown} >= {str(number), f'{{"a":[{number}]}}'}
+
+
 @pytest.mark.parametrize("length", [10, 1_000_000])
 def test_the_texts_are_short_however_long_the_frame_is(tmp_path, length):
     text = f'> {{"jsonrpc":"2.0","id":1,"method":"ping","extra":"{"x" * length}"}}'

@@ -68,3 +68,41 @@ def test_each_message_of_a_batch_is_judged_by_itself():
 def test_a_batch_is_told_of_once():
     batch = '[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]'
     assert told(f"= 2025-06-18\n> | {batch}", "jsonrpc/batch") == ["#4 jsonrpc/batch"]
+
+
+LONG = [2**64 - 1, 2**64, 2**64 + 1, -(2**63), -(2**63) - 1, 10**40 + 7, -(10**40) - 7]
+
+
+@pytest.mark.parametrize("number", LONG)
+def test_an_integer_of_any_length_is_found_and_quoted_digit_for_digit(number):
+    """R-05: also where a decoder makes a float of it."""
+    for line in (
+        f'> | {{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"n":{number}}}}}',
+        f'> | {{"jsonrpc":"2.0","id":{number},"method":"ping"}}',
+        f'> | {{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {{"n": [ {number} ]}}}}',
+    ):
+        (found,) = [finding for finding in findings(line) if finding.rule == "jsonrpc/number-range"]
+        assert str(number) in found.message
+
+
+def test_an_integer_with_more_digits_than_python_converts_is_quoted_by_its_first():
+    """R-05."""
+    line = f'> | {{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"n":{"123456789" * 1000}}}}}'
+    (found,) = [finding for finding in findings(line) if finding.rule == "jsonrpc/number-range"]
+    assert "the number 123456789123456789" in found.message
+
+
+@pytest.mark.parametrize("number", LONG)
+def test_other_rules_quote_such_an_integer_digit_for_digit_too(number):
+    """R-05."""
+    schema = '{"type":"object","properties":{"n":{"type":"string"}}}'
+    found = findings(f"""
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {{"tools":[{{"name":"count","inputSchema":{schema}}}]}}
+        > 3 tools/call {{"name":"count","arguments":{{"n":{number}}}}}
+        > 4 tools/call {{"name":{number}}}
+    """)
+    texts = {finding.rule: finding.message for finding in found}
+    assert str(number) in texts["tools/arguments"], texts
+    assert str(number) in texts["schema/invalid"], texts

@@ -10,9 +10,9 @@ import jsonschema_rs
 import orjson
 import pytest
 
+from mcpspy.json_values import Number
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import LEVELS, SIZE, Foreign, Judgement, Outcome
-from mcpspy.wire.jsonrpc import Number
 
 
 def check(schema):

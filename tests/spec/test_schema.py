@@ -6,11 +6,12 @@ import jsonschema
 import jsonschema_rs
 import pytest
 
+from mcpspy.json_values import Number
 from mcpspy.spec import schema
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.revisions import R2024_11_05, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.schema import explain, refuse, verdict
-from mcpspy.wire.jsonrpc import Number, parse
+from mcpspy.wire.jsonrpc import parse
 from tests import NIGHTLY
 from tests.spec.instances import CAPTURES, made_up, spoilt, spoken
 from tests.spec.reference import EXAMPLES, corrected, needed

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Number, Request, Result, parse
+from mcpspy.json_values import Number
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, parse
 
 BIG = 12345678901234567890123  # 23 digits: no double holds it
 
@@ -88,6 +89,16 @@ def test_what_is_no_message_says_why(raw, reason):
     body = one(raw)
     assert type(body) is Invalid
     assert body.reason == reason
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, 10**30, -(2**63), -(2**63) - 1, -(10**30), BIG, 10**1000])
+def test_an_integer_keeps_its_digits_wherever_it_stands(number):
+    """R-05: in a message of its own, in a batch, with and without spaces, at every place of a frame."""
+    for before in range(20):
+        text = f'{{"id":1,"method":"x","params":{{"{"a" * before}":[{number},  {number}],"n":{number}}}}}'
+        expected = {"a" * before: [number, number], "n": number}
+        assert one(text).params == expected
+        assert parse(f"[{text}]".encode())[0].params == expected
 
 
 @pytest.mark.parametrize(

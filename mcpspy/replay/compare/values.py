@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import orjson
 
-from mcpspy.json_values import Path, pointer
+from mcpspy.json_values import Number, Path, pointer
 from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, matches, renamed
 from mcpspy.text import printable
+from mcpspy.wire.jsonrpc import decode
 
 LISTINGS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
 """The arrays of listings, and the member that tells their items apart."""
@@ -151,7 +152,7 @@ def _parsed(value: Any) -> Any:
     """The JSON object or array that a text holds; ABSENT where it holds none."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return orjson.loads(value)
+            return decode(value.encode("utf-8", "surrogatepass"))
         except orjson.JSONDecodeError:
             pass
     return ABSENT
@@ -172,4 +173,4 @@ def _type(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    return {int: "number", float: "number", dict: "object", list: "array"}.get(type(value), "string")
+    return {int: "number", float: "number", Number: "number", dict: "object", list: "array"}.get(type(value), "string")

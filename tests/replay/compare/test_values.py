@@ -32,6 +32,8 @@ def told(recorded, observed, **options):
         ({"a": {}}, {"a": []}, [("/a", {}, [])]),
         ({"a": {"b": 1, "c": 2}}, {"a": {"c": 3, "d": 4}}, [("/a/b", 1, ABSENT), ("/a/c", 2, 3), ("/a/d", ABSENT, 4)]),
         ({"a/b": 1}, {"a/b": 2}, [("/a~1b", 1, 2)]),
+        ({"a": f"[{2**64}]"}, {"a": f"[{2**64 + 1}]"}, [("/a/0", 2**64, 2**64 + 1)]),
+        ({"a": f"[{-(2**63) - 2}]"}, {"a": f"[{-(2**63) - 1}]"}, [("/a/0", -(2**63) - 2, -(2**63) - 1)]),
     ],
 )
 def test_differences_are_named_by_pointer_with_both_values(recorded, observed, expected):
