@@ -87,9 +87,10 @@ def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhe
         if not unknown:
             continue
         names = {other: _names(other, definition, message, path) for other in Revision}
+        named = {other: _names_of_same(revision, other, shapes, value) for other in Revision}
         for name in unknown:
-            others = tuple(other for other in Revision if name in names[other])
-            if others:
+            if any(name in names[other] for other in Revision):
+                others = tuple(other for other in Revision if name in names[other] | named[other])
                 found.append(Elsewhere(pointer(*path, name), name, others))
         if len(found) > _ENOUGH:
             break
@@ -141,6 +142,17 @@ def _names(revision: Revision, definition: str, message: Any, path: Path) -> set
     for step in path:
         shapes, value = _below(revision, shapes, step, value[step]), value[step]
     return set().union(*(shape.get("properties", ()) for shape in shapes))
+
+
+def _names_of_same(revision: Revision, other: Revision, shapes: list[Schema], value: Any) -> set[str]:
+    """The members that another revision knows of what has `shapes` here, although its messages may hold it elsewhere.
+
+    2026-07-28 has the capabilities of a server in `server/discover`, and no `initialize` (R-06).
+    """
+    there = definitions(other)
+    same = [name for name, shape in definitions(revision).items() if any(shape is one for one in shapes)]
+    known = [shape for name in same if name in there for shape in _shapes(other, there[name], value)]
+    return set().union(*(shape.get("properties", ()) for shape in known))
 
 
 def _walk(revision: Revision, definition: str, message: Any) -> Iterator[tuple[Path, Any, list[Schema]]]:

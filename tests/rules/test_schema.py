@@ -73,6 +73,16 @@ def test_a_member_of_another_revision_is_told_once_a_message():
     assert told(text, "schema/")[1:] == ["#5 schema/member-not-in-revision"]  # the first is in the handshake
 
 
+def test_a_member_that_several_revisions_have_is_not_said_to_exist_in_one():
+    """R-06."""
+    found = findings("""
+        > 1 initialize {"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"a","version":"1"}}
+        < 1 = {"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"a","version":"1","icons":[]}}
+    """)
+    (sentence,) = [it.message for it in found if it.rule == "schema/member-not-in-revision"]
+    assert sentence == "`icons` exists since 2025-11-25; this is 2025-03-26"
+
+
 def test_what_a_declared_extension_may_add_is_no_finding():
     """The Tasks extension of 2026-07-28."""
     for declared, found in (("", True), (', "extensions":{"io.modelcontextprotocol/tasks":{}}', False)):

@@ -116,6 +116,25 @@ def test_a_member_that_went_is_found():
     assert told(R2026_07_28, "ElicitRequest", message) == {"/params/elicitationId": ["2025-11-25"]}
 
 
+def test_a_member_is_found_in_revisions_that_have_it_in_another_message():
+    """R-06: 2026-07-28 has no `initialize`, but capabilities and implementations with the same members."""
+    capabilities = {"completions": {}, "tasks": {}}
+    server = {"name": "a", "version": "1", "title": "A", "websiteUrl": "https://a.example"}
+    result = {"protocolVersion": "2024-11-05", "capabilities": capabilities, "serverInfo": server}
+    assert told(R2024_11_05, "InitializeResult", result) == {
+        "/capabilities/completions": ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"],
+        "/capabilities/tasks": ["2025-11-25"],
+        "/serverInfo/title": ["2025-06-18", "2025-11-25", "2026-07-28"],
+        "/serverInfo/websiteUrl": ["2025-11-25", "2026-07-28"],
+    }
+    params = {"protocolVersion": "2025-03-26", "capabilities": {"elicitation": {}}, "clientInfo": server}
+    assert told(R2025_03_26, "InitializeRequest", {"id": 1, "method": "initialize", "params": params}) == {
+        "/params/capabilities/elicitation": ["2025-06-18", "2025-11-25", "2026-07-28"],
+        "/params/clientInfo/title": ["2025-06-18", "2025-11-25", "2026-07-28"],
+        "/params/clientInfo/websiteUrl": ["2025-11-25", "2026-07-28"],
+    }
+
+
 @pytest.mark.parametrize("revision", Revision, ids=lambda revision: revision.value)
 def test_the_envelope_and_the_meta_of_params_belong_to_every_revision(revision):
     """Until 2025-06-18 only JSONRPCRequest has them."""
