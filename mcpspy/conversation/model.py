@@ -142,6 +142,8 @@ class Session:
     """The session id, where the transport has one."""
     partial: bool = False
     """Earlier or parallel messages may be missing from the capture: nothing is called missing."""
+    requested: Revision | None = None
+    """The revision that the latest `initialize` asked for."""
     negotiated: Revision | None = None
     stated: Revision | None = None
     """By the latest request that stated one itself; by a `server/discover` only when that has succeeded."""

@@ -74,7 +74,7 @@ def _begin(message: Message, body: Request, ordinal: int, fallback: Revision | N
     session.pending.setdefault((message.sender, body.id), []).append(exchange)
     enter(message, body, ordinal)
     if body.method == "initialize":
-        session.initialize = exchange
+        session.initialize, session.requested = exchange, revision
 
 
 def _stated(session: Session, body: Request) -> Revision | None:

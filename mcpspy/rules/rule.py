@@ -94,6 +94,7 @@ class Finding:
     message: str
     """One sentence."""
     revision: str | None
+    """That of the message or of its session; before the handshake has settled it, what the client asked for."""
     spec: str
     """URL."""
     also: tuple[int, ...] = ()
@@ -209,6 +210,8 @@ class Rule:
         message = fault.at or message
         value = message.body.value if isinstance(message, Message) else None
         asked = message.exchange.request.n if message.exchange else message.n
+        session = message.session  # a line that is no message has no revision of its own (R-11)
+        revision = message.revision or session.negotiated or session.requested
         return Finding(
             self.id,
             fault.severity or self.severity,
@@ -218,8 +221,8 @@ class Rule:
             fault.related if asked in (message.n, *fault.related) else (asked, *fault.related),
             nearest(value, fault.pointer),
             fault.sentence,
-            message.revision.value if message.revision else None,
-            self.url(message.revision),
+            revision.value if revision else None,
+            self.url(revision),
         )
 
     def url(self, revision: Revision | None) -> str:

@@ -57,6 +57,37 @@ def above_info(findings):
     return {(finding.frame, finding.rule) for finding in findings if finding.severity != "info"}
 
 
+# Before a revision is agreed on
+
+INITIALIZE = '1 initialize {"protocolVersion":"REVISION","capabilities":{},"clientInfo":{"name":"a","version":"1"}}'
+AGREED = '{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"b","version":"1"}}'
+
+
+@pytest.mark.parametrize("requested", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> INITIALIZE\n< | Server listening",
+        "> INITIALIZE\n> 2 tools/list\n> | {\n< 7 = {}",
+        '> INITIALIZE\n> 2 no/such\n< 1 ! {"code":-32602,"message":"no"}\n< | oops',
+        ">> INITIALIZE\n<< 200 [content-type: application/json] | oops",
+    ],
+)
+def test_findings_before_the_handshake_has_settled_cite_the_revision_that_the_client_asked_for(text, requested):
+    """R-11."""
+    text = text.replace("INITIALIZE", INITIALIZE.replace("REVISION", requested))
+    found = [finding for finding in judged(records(text)) if finding.rule.split("/")[0] != "schema"]
+    assert {finding.revision for finding in found} == {requested}
+    for finding in found:
+        assert finding.spec == RULES[finding.rule].url(Revision.of(requested)), finding
+
+
+def test_an_agreed_revision_is_cited_from_the_answer_on():
+    """R-11."""
+    text = f"> {INITIALIZE.replace('REVISION', '2025-06-18')}\n< 1 = {AGREED}\n< | oops"
+    assert {finding.revision for finding in judged(records(text))} == {"2024-11-05"}
+
+
 # Another revision
 
 
