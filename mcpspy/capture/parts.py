@@ -164,7 +164,8 @@ def _open(path: str) -> BinaryIO:
             raise NotACapture(f"{path} is not a regular file")  # opening a FIFO would wait for a writer
         return open(path, "rb", buffering=0)
     except OSError as error:
-        raise CaptureError(f"cannot read {path}: {error.strerror}") from error
+        hint = f"; 'mcpspy ls {path}' lists the captures in it" if os.path.isdir(path) else ""
+        raise CaptureError(f"cannot read {path}: {error.strerror}{hint}") from error
 
 
 def _next_name(file: BinaryIO) -> str | None:

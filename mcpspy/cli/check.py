@@ -15,7 +15,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.errors import CaptureError, UsageError
+from mcpspy.errors import CaptureError, NotACapture, UsageError
 from mcpspy.process.workers import Told, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
@@ -26,6 +26,7 @@ from mcpspy.report.words import SEVERITIES, coloured
 from mcpspy.rules import FORMER, RULES, Finding, current
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import printable
 
 _SMALL = 1 << 18  # bytes that one process has checked before others have started
 
@@ -130,7 +131,7 @@ def _refuse_to_overwrite(output: str, read: Sequence[str]) -> None:
 
 
 def _paths(named: Sequence[str]) -> Iterator[str]:
-    """The captures that were named; of a directory those in it, by name."""
+    """The captures that were named; of a directory those in it, by name. What is none there is skipped, and named."""
     for name in named:
         if not os.path.isdir(name):
             yield _existing(name)
@@ -139,9 +140,25 @@ def _paths(named: Sequence[str]) -> Iterator[str]:
             found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
         except OSError as error:
             raise CaptureError(f"cannot list {name}: {error.strerror}") from error
-        if not found:
+        captures = _captures([os.path.join(name, entry) for entry in found])
+        if not captures:
             raise CaptureError(f"there is no capture (*{SUFFIX}) in {name}")
-        yield from (os.path.join(name, entry) for entry in found)
+        yield from captures
+
+
+def _captures(paths: Sequence[str]) -> list[str]:
+    """The captures among some files, each by its first file. Raises CaptureError where one cannot be read."""
+    found, continued = [], set()
+    for path in paths:
+        try:
+            if os.path.isdir(path):
+                raise NotACapture(f"{path} is a directory")
+            continued.update(Capture(path).paths[1:])
+        except NotACapture as error:
+            print(f"mcpspy: skipped: {printable(str(error), 1000)}", file=sys.stderr)
+        else:
+            found.append(path)
+    return [path for path in found if path not in continued]
 
 
 def _existing(path: str) -> str:

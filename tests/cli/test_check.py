@@ -12,6 +12,7 @@ from mcpspy import cli
 from mcpspy.report.findings import FORMATS, FindingsFormat
 from mcpspy.rules import FORMER
 from tests import limits
+from tests.capture.test_parts import written
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, finish, record
 
@@ -146,7 +147,7 @@ def test_a_capture_that_cannot_be_read_stops_several_processes_too(tmp_path, che
     for name in ("a", "c", "d", "e"):
         faulty(tmp_path / f"{name}.jsonl")
     (tmp_path / "b.jsonl").write_bytes(b"")
-    status, out, err = check(tmp_path)
+    status, out, err = check(*(tmp_path / f"{name}.jsonl" for name in "abcde"))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "b.jsonl is empty" in err
 
@@ -220,12 +221,56 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, check, monkeypatch, arg
 
 
 def test_a_capture_that_cannot_be_read_stops_the_run(tmp_path, check):
-    """Half a report would be taken for the whole one."""
+    """R-13: half a report would be taken for the whole one."""
     faulty(tmp_path / "a.jsonl")
-    (tmp_path / "b.jsonl").write_bytes(b"")
+    (tmp_path / "b.jsonl").write_bytes(b'{"mcpspy":99,"tool":"mcpspy 9.0"}\n')
     status, out, err = check(tmp_path)
     assert (status, out) == (2, "")
-    assert "b.jsonl is empty" in err
+    assert "b.jsonl has format 99" in err
+
+
+NO_CAPTURES = {"empty.jsonl": b"", "log.jsonl": b'{"level":"info"}\n', "text.jsonl": b"hello\n"}
+
+
+def test_what_is_no_capture_in_a_directory_is_skipped_and_named(tmp_path, check):
+    """R-13: other programs write JSON Lines too."""
+    for name, content in NO_CAPTURES.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder.jsonl").mkdir()
+    faulty(tmp_path / "a.jsonl")
+    status, out, err = check(tmp_path, "--format", "json")
+    assert [os.path.basename(capture["path"]) for capture in json.loads(out)["captures"]] == ["a.jsonl"]
+    assert status == 1
+    names = sorted([*NO_CAPTURES, "folder.jsonl"])
+    assert [line.split()[:3] for line in err.splitlines()] == [
+        ["mcpspy:", "skipped:", str(tmp_path / name)] for name in names
+    ]
+
+
+def test_a_directory_in_which_nothing_is_a_capture_is_an_error(tmp_path, check):
+    """R-13."""
+    for name, content in NO_CAPTURES.items():
+        (tmp_path / name).write_bytes(content)
+    status, out, err = check(tmp_path)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == f"mcpspy: there is no capture (*.jsonl) in {tmp_path}"
+
+
+def test_a_file_that_is_named_and_is_no_capture_is_an_error(tmp_path, check):
+    """R-13."""
+    faulty(tmp_path / "a.jsonl")
+    (tmp_path / "log.jsonl").write_bytes(NO_CAPTURES["log.jsonl"])
+    status, out, err = check(tmp_path / "a.jsonl", tmp_path / "log.jsonl")
+    assert (status, out) == (2, "")
+    assert err == f"mcpspy: {tmp_path / 'log.jsonl'} does not begin with a capture's header\n"
+
+
+def test_a_capture_of_several_files_in_a_directory_is_checked_once(tmp_path, check):
+    """A-04."""
+    written(tmp_path / "a.jsonl")
+    assert len(list(tmp_path.glob("*.jsonl"))) > 1
+    _, out, err = check(tmp_path, "--format", "json")
+    assert ([os.path.basename(capture["path"]) for capture in json.loads(out)["captures"]], err) == (["a.jsonl"], "")
 
 
 # A live capture

@@ -234,7 +234,7 @@ def test_what_is_pointed_at_is_printable(tmp_path, show):
         (b"hello\n", "does not begin with a capture's header"),
         (b"\x89PNG\r\n\x1a\n\0", "does not begin with a capture's header"),
         (b'{"mcpspy":2,"tool":"mcpspy 9.0"}\n', "has format 2, written by mcpspy 9.0"),
-        (None, "Is a directory"),
+        (None, "Is a directory; 'mcpspy ls "),
     ],
 )
 def test_what_is_no_capture_is_one_line_and_exit_code_2(tmp_path, show, content, sentence, options):
