@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mcpspy import cli, export
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock
 from mcpspy.replay.run import writing
 from mcpspy.replay.script.load import load, script_of
@@ -176,7 +177,7 @@ def played(path):
     with contextlib.suppress(CaptureError):
         script = load(path, lambda sentence: None)
         writing(script)
-        mock = Mock([script], loose=True)
+        mock = Mock([script], strategies=STRATEGIES)
         mock.begin(0)
         for message in script.messages:
             if message.sender == "client":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import say
 from mcpspy.replay.compare.values import excerpt
+from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock, Wrong, serve
 from mcpspy.replay.script.load import load
 
@@ -20,9 +21,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--listen", metavar="HOST:PORT", help="serve over HTTP until Ctrl-C and print the URL; port 0: any free port"
     )
     choice(parser, "--pace", ("fast", "recorded"), "answer at once, or with the recorded delays", "PACE")
-    parser.add_argument(
-        "--loose", action="store_true", help="if no params match, answer by method and name, with a notice"
-    )
+    parser.set_defaults(strategies=[STRATEGIES[0]])
+    for strategy in STRATEGIES[1:]:
+        parser.add_argument(
+            f"--{strategy.name}", action="append_const", dest="strategies", const=strategy, help=strategy.help
+        )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     scripts = [load(path, say) for path in options.captures]
 
     def make() -> Mock:
-        return Mock(scripts, recorded_pace=options.pace == "recorded", loose=options.loose)
+        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=options.strategies)
 
     mocks = _serve_web(make, options.listen) if options.listen else [_serve_stdio(make())]
     for mock in mocks:

@@ -1,12 +1,17 @@
-"""Which recorded turn answers a request: one that asks the same.
+"""Which recorded turn answers a request, as a table of strategies: `STRATEGIES`.
 
-The theory. Two requests ask the same if method and params are equal, but for what a client says of itself and of the
-moment: progress token, name and capabilities, trace context. Params that are missing are params that are empty.
-Requests that are alike answer in their recorded order, and the last of them again and again, so that a client may poll.
-A request that was never recorded is a miss, which names what comes nearest and where it differs.
+The theory. The first strategy is always in use: it takes the turn whose request is the same. Each other strategy is an
+option of `mcpspy mock`, and is used where those before it have found nothing.
+
+Two requests are the same if method and params are equal, but for what a client says of itself and of the moment:
+progress token, name and capabilities, trace context. Params that are missing are params that are empty. Requests that
+are alike answer in their recorded order, and the last of them again and again, so that a client may poll. A request
+that was never recorded is a miss, which names what comes nearest and where it differs.
+
+To add a strategy, add a method that finds a turn to `Matcher`, and a row to the table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -59,19 +64,21 @@ class Matcher:
             self._alike.setdefault(key(turn.method, turn.params), []).append(turn)
             self._named.setdefault((turn.method, turn.name), []).append(turn)
 
-    def find(self, request: Request) -> Turn | Miss:
-        """The turn that answers, or why none does."""
+    def by_params(self, request: Request) -> Turn | None:
+        """The turn that answers if method and params have to be equal."""
         turns = self._alike.get(key(request.method, request.params))
-        return _next(turns) if turns else self._miss(request)
+        return _next(turns) if turns else None
 
-    def find_by_name(self, request: Request) -> Turn | None:
+    def by_name(self, request: Request) -> Turn | None:
         """The turn that answers if only method and name have to be equal."""
         turns = self._named.get((request.method, subject(request.method, request.params)))
         return _next(turns) if turns else None
 
-    def _miss(self, request: Request) -> Miss:
+    def miss(self, request: Request) -> Miss:
+        """How a request differs from the recorded request that is most like it."""
         name = subject(request.method, request.params)
-        near = self._named.get((request.method, name)) or [it for it in self._turns if it.method == request.method]
+        same = [turn for turn in self._turns if turn.method == request.method]
+        near = [turn for turn in same if turn.name == name] or same
         if not near:
             known = {str(turn.method): turn for turn in reversed(self._turns)}
             names = get_close_matches(request.method, known, n=1)
@@ -80,6 +87,30 @@ class Matcher:
         found = [(differences({"params": plain(request.method, turn.params)}, params), turn) for turn in near]
         fewest, nearest = min(found, key=lambda pair: len(pair[0]))
         return Miss(request.method, name, nearest, fewest[0] if fewest else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to find the turn that answers a request."""
+
+    name: str
+    """Its option is `--NAME`; the first of the table has none."""
+    help: str
+    """What it does, for the help."""
+    find: Callable[[Matcher, Request], Turn | None]
+    notice: str = ""
+    """The words with which an answer that it found is reported to the user; empty: it is not."""
+
+
+STRATEGIES = (
+    Strategy("exact", "answer by method and params", Matcher.by_params),
+    Strategy(
+        "loose",
+        "if no params match, answer by method and name, with a notice",
+        Matcher.by_name,
+        notice="answered by name alone",
+    ),
+)
 
 
 def key(method: str, params: Any) -> str:

@@ -110,7 +110,7 @@ class _Session:
 
 
 class WebMock:
-    """Serves a new mock to each client; `say` gets each answer that was given loosely."""
+    """Serves a new mock to each client; `say` gets the notices of the mocks."""
 
     def __init__(self, make: Callable[[], Mock], guard: Guard, say: Callable[[str], None]) -> None:
         self._make = make
@@ -159,9 +159,9 @@ class WebMock:
         stream = _Stream()
         session.streams |= {body.id: stream for body in asked}
         session.feed(raw)
-        for miss in session.mock.loosely:
-            self._say(f"answered by name alone: {miss}")
-        session.mock.loosely.clear()
+        for notice in session.mock.notices:
+            self._say(notice)
+        session.mock.notices.clear()
         if session.legacy or not asked:
             return web.Response(status=202)
         headers = {_SESSION: session.name} if asked[0].method == "initialize" else {}

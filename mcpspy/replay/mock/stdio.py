@@ -14,14 +14,14 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
 from mcpspy.replay.compare.values import Difference, answer_differences
-from mcpspy.replay.match.strategies import Matcher, Miss, key
+from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, Strategy, key
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
@@ -76,11 +76,17 @@ class _Playing:
 class Mock:
     """The server's side of some scripts."""
 
-    def __init__(self, scripts: Iterable[Script], *, recorded_pace: bool = False, loose: bool = False) -> None:
+    def __init__(
+        self,
+        scripts: Iterable[Script],
+        *,
+        recorded_pace: bool = False,
+        strategies: Sequence[Strategy] = STRATEGIES[:1],
+    ) -> None:
         self.misses: list[Miss] = []
         self.wrong: list[Wrong] = []
-        self.loosely: list[Miss] = []
-        """With `loose`: the requests that were answered though their params are others; for the caller to empty."""
+        self.notices: list[str] = []
+        """A sentence for each answer whose strategy reports it; for the caller to empty."""
         self._scripts = list(scripts)
         turns = [turn for script in self._scripts for turn in script.turns]
         self._matcher = Matcher(turns)
@@ -88,7 +94,7 @@ class Mock:
         self._nonsense = {turn.cause.frame.raw: turn for turn in turns if isinstance(turn.cause.body, Invalid)}
         self._methods = {turn.method for turn in turns if turn.exchange}
         self._recorded_pace = recorded_pace
-        self._loose = loose
+        self._strategies = strategies
         self._playing: dict[Id, _Playing] = {}  # by the id of the client's request
         self._ids: dict[Id, Id] = {}  # those of the client's requests, by the recorded ones
         self._tokens: dict[str, Any] = {}  # its progress tokens, by the recorded ones
@@ -138,9 +144,9 @@ class Mock:
                 self.wrong.append(Wrong(asked, None))
 
     def _request(self, request: Request, now: int) -> None:
-        found = self._matcher.find(request)
-        turn = self._instead(request, found, now) if isinstance(found, Miss) else found
+        turn = self._turn(request)
         if turn is None:
+            self._answer_unrecorded(request, now)
             return
         assert isinstance(turn.cause.body, Request)
         self._ids[turn.cause.body.id] = request.id
@@ -149,22 +155,28 @@ class Mock:
         self._tokens |= tokens
         self._play(turn, turn.said, request.id, now, tokens)
 
-    def _instead(self, request: Request, miss: Miss, now: int) -> Turn | None:
-        """The turn that answers what was not recorded; None where we do so ourselves."""
+    def _turn(self, request: Request) -> Turn | None:
+        """The turn that answers, by the first strategy that finds one."""
+        for strategy in self._strategies:
+            turn = strategy.find(self._matcher, request)
+            if turn:
+                if strategy.notice:
+                    self.notices.append(f"{strategy.notice}: {self._matcher.miss(request)}")
+                return turn
+        return None
+
+    def _answer_unrecorded(self, request: Request, now: int) -> None:
+        """Answer a request that no strategy finds a turn for."""
         known = request.method in self._methods
-        turn = self._matcher.find_by_name(request) if self._loose else None
-        if turn:
-            self.loosely.append(miss)
-            return turn
         if not known and request.method == "ping":
             raw = _line({"result": {}}, request.id)
         elif not known and request.method == "server/discover":  # as a server of the handshake era does
             raw = _error(request.id, _UNKNOWN, "Method not found")
         else:
+            miss = self._matcher.miss(request)
             self.misses.append(miss)
             raw = _error(request.id, _NOT_RECORDED if known else _UNKNOWN, str(miss))
         self._put(now, None, OutgoingFrame(raw, request.id, answer=True))
-        return None
 
     def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
         """What was said to such a frame; to one that was not recorded, what JSON-RPC has for it."""
@@ -294,7 +306,7 @@ def _error(number: Id | None, code: int, text: str) -> bytes:
 
 
 def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None]) -> None:
-    """Let `mock` serve the client at two descriptors until it goes; `say` gets each answer that was given loosely."""
+    """Let `mock` serve the client at two descriptors until it goes; `say` gets its notices."""
     heard: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -315,7 +327,7 @@ def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None]) -> Non
         if line is None:
             break
         mock.feed(line, time.monotonic_ns())
-        for miss in mock.loosely:
-            say(f"answered by name alone: {miss}")
-        mock.loosely.clear()
+        for notice in mock.notices:
+            say(notice)
+        mock.notices.clear()
     mock.end()

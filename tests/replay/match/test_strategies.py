@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.replay.match.strategies import Matcher, Miss, key, plain
+from mcpspy.cli.arguments import Parser
+from mcpspy.cli.mock import arguments
+from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, key, plain
 from mcpspy.wire.jsonrpc import parse
 from tests.replay.scripts import INITIALIZE, call, script
 
@@ -18,8 +20,8 @@ def matcher(*requests):
 
 
 def found(matches, text):
-    turn = matches.find(asked(text))
-    return turn if isinstance(turn, Miss) else turn.cause.n
+    turn = matches.by_params(asked(text))
+    return turn.cause.n if turn else matches.miss(asked(text))
 
 
 def test_a_request_is_answered_by_the_one_that_asks_the_same():
@@ -81,8 +83,19 @@ def test_a_miss_names_the_nearest_and_where_it_differs():
 def test_by_name_alone_params_do_not_count():
     matches = matcher(call(1, "a", '{"x":1}'), call(2, "a", '{"x":2}'))
     request = asked(call(9, "a", '{"x":3}'))
-    assert [matches.find_by_name(request).cause.n for _ in range(3)] == [1, 2, 2]
-    assert matches.find_by_name(asked(call(9, "b"))) is None
+    assert [matches.by_name(request).cause.n for _ in range(3)] == [1, 2, 2]
+    assert matches.by_name(asked(call(9, "b"))) is None
+    assert matches.miss(request).nearest.cause.n == 1  # also of those that have answered
+
+
+def test_the_first_strategy_reports_nothing_and_each_of_the_others_has_an_option_of_its_own():
+    assert not STRATEGIES[0].notice
+    assert len({strategy.name for strategy in STRATEGIES}) == len(STRATEGIES)
+    options = Parser()
+    arguments(options)
+    assert options.parse_args(["a.jsonl"]).strategies == [STRATEGIES[0]]
+    chosen = options.parse_args(["a.jsonl", *(f"--{strategy.name}" for strategy in STRATEGIES[1:])])
+    assert chosen.strategies == list(STRATEGIES)
 
 
 NAMES = st.sampled_from(["a", "b", "progressToken", "_meta", "name"])
@@ -98,7 +111,7 @@ def test_what_was_recorded_is_always_found(recorded, data):
     requests = [{"jsonrpc": "2.0", "id": n, "method": "m", "params": params} for n, params in enumerate(recorded)]
     matches = matcher(*map(json.dumps, requests))
     wanted = data.draw(st.sampled_from(requests))
-    turn = matches.find(asked(json.dumps(wanted)))
+    turn = matches.by_params(asked(json.dumps(wanted)))
     assert key("m", turn.params) == key("m", wanted["params"])
 
 
