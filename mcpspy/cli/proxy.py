@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import signal
 import socket
 
 from mcpspy.capture.location import printable_name
@@ -11,6 +10,7 @@ from mcpspy.clients.routes import PORT, refused, routes_of
 from mcpspy.clients.table import Machine, client, find
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import bound, listening_place, to_dial
+from mcpspy.process.signals import on_ending_signal
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
@@ -94,11 +94,7 @@ async def _serve(relay: Relay, listener: socket.socket, lines: list[str]) -> Non
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: None)  # noqa: ARG005 (connections that break: the capture tells)
     stop = asyncio.Event()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        try:
-            loop.add_signal_handler(getattr(signal, name), stop.set)
-        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
-            continue
+    on_ending_signal(loop, stop.set)
     server = await loop.create_server(relay.server(), sock=listener, backlog=1024)
     try:
         print(*lines, sep="\n", flush=True)

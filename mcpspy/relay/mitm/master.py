@@ -7,7 +7,6 @@ This module, `addon` and `layers` are the only ones that import mitmproxy (the e
 import asyncio
 import logging
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-foun
 
 from mcpspy.errors import UsageError
 from mcpspy.gate.gate import Gate
+from mcpspy.process.signals import on_ending_signal
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.mitm import layers
 from mcpspy.relay.mitm.addon import Interceptor, MitmSettings
@@ -117,11 +117,7 @@ async def _relay(
     else:
         mitmproxy.proxy.server.TCP_TIMEOUT = _FOR_EVER
     layers.install(gated=gate is not None)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        try:
-            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), master.shutdown)
-        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
-            continue
+    on_ending_signal(asyncio.get_running_loop(), master.shutdown)
     try:
         await master.run()
     finally:

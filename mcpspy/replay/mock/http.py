@@ -13,7 +13,6 @@ The heads are our own, and so are the events: of those that were recorded the da
 import asyncio
 import itertools
 import logging
-import signal
 import socket
 import time
 from collections import deque
@@ -24,6 +23,7 @@ from aiohttp import web
 
 from mcpspy.json_values import member
 from mcpspy.process.ports import bound, listening_place, to_dial
+from mcpspy.process.signals import on_ending_signal
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
 from mcpspy.replay.mock.stdio import Mock, OutgoingFrame
@@ -247,13 +247,8 @@ def serve_web(make: Callable[[], Mock], where: str, say: Callable[[str], None]) 
 
 
 async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
-    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        try:
-            loop.add_signal_handler(getattr(signal, name), stop.set)
-        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
-            continue
+    on_ending_signal(asyncio.get_running_loop(), stop.set)
     silent = logging.getLogger(__name__)
     silent.disabled = True  # aiohttp has tracebacks for what clients do wrong
     runner = web.ServerRunner(Http1Server(served.handle, logger=silent))

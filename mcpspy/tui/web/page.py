@@ -12,7 +12,6 @@ process outlives its page, and what a page says is bounded before a process hear
 import asyncio
 import json
 import secrets
-import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from textual_serve.server import Server, to_int
 
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import bound, to_dial
+from mcpspy.process.signals import on_ending_signal
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.text import printable
 from mcpspy.tui.textual_serve_internals import Service, application_of
@@ -79,12 +79,8 @@ def said(host: str, address: str) -> list[str]:
 
 
 async def _serve(targets: list[str], host: str, listener: socket.socket, lines: list[str]) -> None:
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        try:
-            loop.add_signal_handler(getattr(signal, name), stop.set)
-        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
-            continue
+    stop = asyncio.Event()
+    on_ending_signal(asyncio.get_running_loop(), stop.set)
     pages = Pages(targets, to_dial(host), listener.getsockname()[1])
     runner = web.AppRunner(await pages.application(), shutdown_timeout=0.5)
     await runner.setup()
