@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member, walk
 from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.extensions import declared
+from mcpspy.spec.extensions.extension import declared
 from mcpspy.spec.peer_schemas import Budget, Foreign
 from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
 from mcpspy.wire.jsonrpc import Id, Request
@@ -115,6 +115,8 @@ class SessionHistory:
     """By sender and id: the line number of what has an id and is no message. An answer under that id may be to it."""
     explained: dict[int, None] = field(default_factory=dict)
     """The line numbers of requests of which a finding tells already why they have no answer."""
+    extensions: set[str] = field(default_factory=set)
+    """Of the per-request era: the extensions that the client declared in any request."""
     said: set[str] = field(default_factory=set)
     """What is to be said once a session, and was."""
     listing: ToolListing = field(default_factory=ToolListing)
@@ -252,9 +254,13 @@ def capabilities(side: str, message: Message, history: SessionHistory) -> dict[s
 
 
 def dialect(message: Message, history: SessionHistory) -> Dialect:
-    """The revision of a message, with the extensions that either side declared as far as they concern it."""
+    """The revision of a message, with the extensions that either side declared as far as they concern it.
+
+    What a server notifies of unasked belongs to no request; it may use what any request has declared.
+    """
     client, server = (declared(capabilities(side, message, history)) for side in ("client", "server"))
-    return Dialect(message.revision, client | server)
+    unasked = history.extensions if message.sender == "server" and message.exchange is None else ()
+    return Dialect(message.revision, client.union(server, unasked))
 
 
 def is_about(message: Message, request: int) -> bool:

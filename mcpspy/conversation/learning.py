@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpspy.conversation.history import (
+    CLIENT_CAPABILITIES,
     REMEMBERED,
     Given,
     Listen,
@@ -28,6 +29,7 @@ from mcpspy.conversation.http_requests import asked
 from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Message
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
+from mcpspy.spec.extensions.extension import declared
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS, Revision
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
@@ -108,6 +110,9 @@ def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory)
 
 def _learn_request(message: Message, body: Request, history: SessionHistory) -> None:
     meta = member(body.params, "_meta")
+    extensions = member(meta, CLIENT_CAPABILITIES, "extensions")
+    if extensions and len(history.extensions) < REMEMBERED:
+        history.extensions |= declared({"extensions": extensions})
     token = member(meta, "progressToken")
     if token is not None:
         key = message.sender, Id.of(token)

@@ -34,7 +34,8 @@ NOTATION = """\
 <x text                               the content coding of the last body could not be undone, and why
 
 `{META …}` stands for params with the `_meta` that every request of 2026-07-28 has; `{META logLevel info …}` asks for
-log messages as well, `{META can roots …}` declares that capability of the client.
+log messages as well, `{META can roots …}` declares that capability of the client, and `{META with ID …}` an
+extension.
 """
 """How the examples are to be read."""
 

@@ -11,7 +11,7 @@ from mcpspy.rules.http import headers, posting
 from mcpspy.rules.lifecycle import handshake
 from mcpspy.rules import jsonrpc
 from mcpspy.rules.http import oauth
-from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema
+from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
 from mcpspy.rules.lifecycle import stateless
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription, tools
@@ -19,6 +19,6 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, S
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cancel", "capabilities", "current", "framing", "handshake", "headers", "jsonrpc", "mrtr", "oauth", "paging",
-    "pairing", "posting", "progress", "schema", "security", "stateless", "streams", "subscription", "tools",
+    "cancel", "capabilities", "current", "extension", "framing", "handshake", "headers", "jsonrpc", "mrtr", "oauth",
+    "paging", "pairing", "posting", "progress", "schema", "security", "stateless", "streams", "subscription", "tools",
 ]  # fmt: skip

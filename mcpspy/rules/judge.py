@@ -28,6 +28,7 @@ from mcpspy.rules import RULES, Finding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault
+from mcpspy.spec.extensions import is_of_extension
 from mcpspy.spec.methods import revisions_with_method
 from mcpspy.spec.peer_schemas import Budget
 from mcpspy.spec.revisions import Revision
@@ -41,7 +42,8 @@ _JUDGED = (Message, HttpUnit)
 _REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # what is no message can be wrong about HTTP only
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name, void where another one is put in their place."""
-_ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-")
+_ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-",
+             "extension/", "tasks/", "cache/")  # fmt: skip
 """Rules that depend on what came before a message, void for one that comes out of its order."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
 """Those that look at a message, and those that learn from it."""
@@ -202,7 +204,7 @@ class Judge:
         rules = self._lists.get(key)
         if rules is None:
             method = key[1]
-            if method is not None and not revisions_with_method(method):
+            if method is not None and not (revisions_with_method(method) or is_of_extension(method)):
                 key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
             rules = self._lists.get(key)
         if rules is None:

@@ -15,7 +15,7 @@ from mcpspy.conversation.model import Message
 from mcpspy.rules.jsonrpc import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
-from mcpspy.rules.schema import fits
+from mcpspy.rules.schema import fits, is_extended
 from mcpspy.rules.security import ESCAPED
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.spec.methods import methods
@@ -59,8 +59,8 @@ def _is_ascii(value: Any) -> bool:
 
 
 def in_shape(message: Message, history: SessionHistory) -> bool:
-    """Exactly what its definition says."""
-    return not isinstance(message.body, Invalid) and fits(message)
+    """Exactly what its definition says, and no extension has more to say."""
+    return not isinstance(message.body, Invalid) and fits(message) and not is_extended(message, history)
 
 
 def in_meta(message: Message, history: SessionHistory) -> bool:
@@ -97,7 +97,7 @@ def in_direction(message: Message, history: SessionHistory) -> bool:
     body = message.body
     if not isinstance(body, _CALLS):
         return True
-    known = methods(message.revision).get(body.method) if message.revision else None
+    known = methods(message.revision).get(body.method) if message.revision else None  # of an extension: the long way
     return known is not None and message.sender in known.senders
 
 

@@ -11,10 +11,13 @@ from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.negotiation import used_extension
 from mcpspy.rules.rule import Fault, Severity, rule
+from mcpspy.spec.dialect import Dialect, protocol
 from mcpspy.spec.exact import fits_exactly
+from mcpspy.spec.extensions import EXTENSIONS, extension_methods
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
-from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
+from mcpspy.spec.methods import error_definition, methods, revisions_with_method
 from mcpspy.spec.revisions import Revision, since
 from mcpspy.spec.schema import explain, verdict
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
@@ -23,27 +26,55 @@ _SCHEMA = "schema"
 _CALLS = (Request, Notification)
 _UP_TO_META = ("", "/params", "/params/_meta")
 _MESSAGES = (Request, Notification, Result, Error)
+_EXTENSIBLE = (Request, Notification, Result)
+_EXTENDED = frozenset(method for extension in EXTENSIONS.values() for method, _ in extension.additions)
+"""The protocol's own methods of which extensions have more to say."""
 
 
-def subject(message: Message) -> tuple[str, Any, str] | None:
-    """The definition that judges a message, the part of the message that it is about, and the pointer to that part.
+Subject = tuple[str, Any, str]
+"""The definition that judges a message, the part of the message that it is about, and the pointer to that part."""
+
+
+def subjects(message: Message, history: SessionHistory) -> list[Subject]:
+    """All that judges a message: its own definition, and what extensions add that were negotiated for it."""
+    spoken = dialect(message, history)
+    own = subject(message, spoken)
+    return [*([own] if own else []), *_additions(message, spoken)]
+
+
+def is_extended(message: Message, history: SessionHistory) -> bool:
+    """Whether an extension that was negotiated has something to say of one of the protocol's own messages."""
+    return message.method in _EXTENDED and bool(_additions(message, dialect(message, history)))
+
+
+def _additions(message: Message, spoken: Dialect) -> list[Subject]:
+    body, method = message.body, message.method
+    if method not in _EXTENDED or not isinstance(body, _EXTENSIBLE):
+        return []
+    value, pointer = (body.result, "/result") if isinstance(body, Result) else (body.value, "")
+    return [(definition, value, pointer) for definition in spoken.additions(method, type(body))]
+
+
+def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
+    """What judges a message by its method, in its revision alone unless something else is spoken.
 
     None where nobody knows: no revision, a method of none, a response to nothing.
     """
     revision, body = message.revision, message.body
     if revision is None:
         return None
+    spoken = spoken or protocol(revision)
     if isinstance(body, _CALLS):
-        method = methods(revision).get(body.method)
+        method = spoken.method(body.method)
         kind = "request" if isinstance(body, Request) else "notification"
         return (method.definition, body.value, "") if method and method.kind == kind else None
     if isinstance(body, Result) and message.exchange:
-        method = methods(revision).get(message.exchange.method)
+        method = spoken.method(message.exchange.method)
         if method and method.name == "tasks/result":
-            method = methods(revision).get(message.exchange.underlying or "")
+            method = spoken.method(message.exchange.underlying or "")
         if method:
             params = message.exchange.request.body.value.get("params") if method.as_task else None
-            return result_definition(method, params, body.result), body.result, "/result"
+            return spoken.result(method, params, body.result), body.result, "/result"
     if isinstance(body, Error) and body.id and body.id.kind != "null":  # of one that names no request, nobody knows
         code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
         return error_definition(revision, code), body.value, ""
@@ -81,13 +112,13 @@ def fits(message: Message) -> bool:
     on=_MESSAGES,
 )
 def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Messages that the definition refuses."""
-    found = subject(message)
-    if found and message.revision and not verdict(message.revision, found[0], found[1]):
-        why = explain(message.revision, found[0], found[1])
-        if why and not (missing_meta(message) and why.pointer in _UP_TO_META):  # `lifecycle/meta-missing` says that
-            pointer = found[2] + why.pointer
-            yield Fault(f"{found[0]}: expected {why.expected}, found {why.found}", pointer)
+    """Messages that a definition refuses."""
+    for definition, value, pointer in subjects(message, history):
+        if message.revision and not verdict(message.revision, definition, value):
+            why = explain(message.revision, definition, value)
+            if why and not (missing_meta(message) and why.pointer in _UP_TO_META):  # `lifecycle/meta-missing` says that
+                yield Fault(f"{definition}: expected {why.expected}, found {why.found}", pointer + why.pointer)
+                return
 
 
 @rule(
@@ -112,9 +143,9 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
         return
-    if dialect(message, history).has_method(body.method):
-        return
-    known = [name for revision in Revision for name in methods(revision)]
+    if used_extension(message) or dialect(message, history).has_method(body.method):
+        return  # `extension/not-negotiated` says whether it was negotiated
+    known = [name for revision in Revision for name in (*methods(revision), *extension_methods(revision))]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
     hint = f"; the nearest: {', '.join(near)}" if near else ""
     yield Fault(f"no revision has the method {body.method[:60]!r}{hint}", "/method")
@@ -142,7 +173,7 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
     having = revisions_with_method(body.method)
-    if not having or dialect(message, history).has_method(body.method):
+    if not having or used_extension(message) or dialect(message, history).has_method(body.method):
         return
     if not becomes_round(message):  # `lifecycle/wrong-direction` says that
         yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
@@ -168,7 +199,7 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
 )
 def member_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Members of other revisions, each name once a message."""
-    found = subject(message)
+    found = subject(message, dialect(message, history))
     if found is None or message.revision is None:
         return
     told: set[str] = set()
@@ -196,7 +227,7 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
 )
 def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """What is on its way out, once a session and name."""
-    found = subject(message)
+    found = subject(message, dialect(message, history))
     if found is None or message.revision is None:
         return
     for part in outdated(message.revision, found[0], found[1]):
@@ -223,11 +254,10 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
 )
 def format_(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Strings in a form that they should not have."""
-    found = subject(message)
-    if found and message.revision:
-        for bad in bad_formats(message.revision, found[0], found[1]):
+    for definition, value, pointer in subjects(message, history):
+        for bad in bad_formats(message.revision, definition, value) if message.revision else ():
             severity: Severity | None = "info" if bad.format == "iri" else None
-            yield Fault(f"{bad.found} is no {bad.why}", found[2] + bad.pointer, severity=severity)
+            yield Fault(f"{bad.found} is no {bad.why}", pointer + bad.pointer, severity=severity)
 
 
 def _existence(revisions: tuple[Revision, ...]) -> str:

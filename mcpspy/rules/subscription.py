@@ -19,6 +19,7 @@ _FILTERS = {
     "notifications/prompts/list_changed": "promptsListChanged",
     "notifications/resources/list_changed": "resourcesListChanged",
     "notifications/resources/updated": "resourceSubscriptions",
+    "notifications/tasks": "taskIds",
 }
 """By method: the member of the filter that asks for it."""
 _IN_OTHER_STREAMS = ("notifications/message",)

@@ -1,9 +1,17 @@
-"""What an exchange speaks: its revision, and the extensions that its two sides declared for it."""
+"""What an exchange speaks: its revision, and the extensions that its two sides declared for it.
 
+A known extension adds what its shapes say and no more. Of one that is not known, whatever carries its name is let pass
+(`mcpspy.spec.extensions.extension`). Neither changes what the revision says of everything else.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from mcpspy.spec.extensions import EXTENSIONS
-from mcpspy.spec.methods import RESULT_TYPES, methods
+from mcpspy.spec.extensions import EXTENSIONS, extension_methods
+from mcpspy.spec.extensions.extension import Extension, owns_method, owns_result_type
+from mcpspy.spec.methods import RESULT_TYPES, Method, methods, result_definition
 from mcpspy.spec.revisions import Revision
 
 
@@ -16,14 +24,48 @@ class Dialect:
     extensions: frozenset[str] = frozenset()
     """The names of those that a side declared."""
 
-    def has_method(self, name: str) -> bool:
-        """Whether the revision has a method, or an extension may have it."""
-        if self.revision and name in methods(self.revision):
-            return True
-        known = [EXTENSIONS.get(extension) for extension in self.extensions]
-        return any(extension is None or name in extension.methods for extension in known)
+    def method(self, name: str) -> Method | None:
+        """A method of the revision, or of a known extension that was declared."""
+        if self.revision is None:
+            return None
+        own = methods(self.revision).get(name)
+        if own or not self.extensions:
+            return own
+        extension, method = extension_methods(self.revision).get(name, (None, None))
+        return method if extension and extension.id in self.extensions else None
 
-    def has_result_type(self, name: str) -> bool:
-        """Whether the protocol has a `resultType`, or an extension may have it."""
-        known = [EXTENSIONS.get(extension) for extension in self.extensions]
-        return name in RESULT_TYPES or any(extension is None or name in extension.result_types for extension in known)
+    def has_method(self, name: str) -> bool:
+        """Whether the revision or a known extension has a method, or another extension may have it."""
+        return self.method(name) is not None or any(owns_method(extension, name) for extension in self._unknown())
+
+    def has_result_type(self, name: str, method: str) -> bool:
+        """Whether the result of a method may have a `resultType`, by the protocol or an extension."""
+        if name in RESULT_TYPES or any(method in it.result_types.get(name, ()) for it in self._known()):
+            return True
+        return any(owns_result_type(extension, name) for extension in self._unknown())
+
+    def result(self, method: Method, params: Any, result: Any) -> str:
+        """The definition that judges the result of a request, `params` being those of the request."""
+        result_type = result.get("resultType") if isinstance(result, dict) else None
+        if isinstance(result_type, str) and self.extensions:
+            for extension in self._known():
+                definition = extension.result_types.get(result_type, {}).get(method.name)
+                if definition:
+                    return definition
+        return result_definition(method, params, result)
+
+    def additions(self, method: str, kind: type) -> list[str]:
+        """The definitions of extensions that judge one of the protocol's own messages besides its own definition."""
+        return [it.additions[method, kind] for it in self._known() if (method, kind) in it.additions]
+
+    def _known(self) -> Iterator[Extension]:
+        return (EXTENSIONS[name] for name in self.extensions if name in EXTENSIONS)
+
+    def _unknown(self) -> Iterator[str]:
+        return (name for name in self.extensions if name not in EXTENSIONS)
+
+
+@cache
+def protocol(revision: Revision | None) -> Dialect:
+    """A revision alone."""
+    return Dialect(revision)

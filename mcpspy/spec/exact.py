@@ -12,7 +12,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from mcpspy.spec.definitions import DIALECT, definitions
+from mcpspy.spec.definitions import DIALECT
+from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.members import URI
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.schema import refuse, self_contained
@@ -41,7 +42,8 @@ def fits_exactly(revision: Revision, definition: str, value: Any) -> bool:
 @cache
 def _validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012Validator:
     envelope = f"JSONRPC{_kind(definition)}"
-    needed = self_contained(revision, definition, *([envelope] if envelope in definitions(revision) else []))["$defs"]
+    others = [envelope] if envelope in all_definitions(revision) else []
+    needed = self_contained(revision, definition, *others)["$defs"]
     closed = {name: _closed(shape) for name, shape in needed.items()}
     closed[definition] = _with_envelope(revision, definition, closed[definition])
     schema = {"$schema": DIALECT, "$defs": closed, "$ref": f"#/$defs/{definition}"}
@@ -83,7 +85,7 @@ def _with_envelope(revision: Revision, definition: str, closed: Any) -> Any:
     if not kind or closed is False or "properties" not in closed:
         return closed
     names = ("jsonrpc", "id") if kind == "Request" else ("jsonrpc",)
-    there = definitions(revision)
+    there = all_definitions(revision)
     members = {name: _ENVELOPE[name] for name in names} | closed["properties"]
     params = there[f"JSONRPC{kind}"]["properties"]["params"]
     own = members.get("params", {"type": "object", "additionalProperties": False})

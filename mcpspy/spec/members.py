@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpspy.json_values import Path, excerpt, pointer
-from mcpspy.spec.definitions import definitions
+from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
 
@@ -149,8 +149,8 @@ def _names_of_same(revision: Revision, other: Revision, shapes: list[Schema], va
 
     2026-07-28 has the capabilities of a server in `server/discover`, and no `initialize` (R-06).
     """
-    there = definitions(other)
-    same = [name for name, shape in definitions(revision).items() if any(shape is one for one in shapes)]
+    there = all_definitions(other)
+    same = [name for name, shape in all_definitions(revision).items() if any(shape is one for one in shapes)]
     known = [shape for name in same if name in there for shape in _shapes(other, there[name], value)]
     return set().union(*(shape.get("properties", ()) for shape in known))
 
@@ -175,7 +175,7 @@ def _parts(value: Any) -> list[tuple[str | int, Any]]:
 
 def _roots(revision: Revision, definition: str, message: Any) -> list[Schema]:
     """The shapes of a whole message: its definition, and the envelope that some revisions leave to JSON-RPC."""
-    there = definitions(revision)
+    there = all_definitions(revision)
     envelope = [f"JSONRPC{kind}" for kind in ("Request", "Notification") if definition.endswith(kind)]
     names = [name for name in (definition, *envelope) if name in there]
     return [shape for name in names for shape in _shapes(revision, there[name], message)]
@@ -208,7 +208,7 @@ def _shapes(revision: Revision, schema: Schema, value: Any) -> list[Schema]:
 
 
 def _target(revision: Revision, schema: Schema) -> Schema:
-    return definitions(revision)[schema["$ref"].removeprefix("#/$defs/")]
+    return all_definitions(revision)[schema["$ref"].removeprefix("#/$defs/")]
 
 
 def _may_be(revision: Revision, schema: Schema, value: Any) -> bool:

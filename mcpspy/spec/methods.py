@@ -54,17 +54,22 @@ class Method:
 @cache
 def methods(revision: Revision) -> dict[str, Method]:
     """The methods of a revision, by name; not to be changed."""
+    return methods_of(definitions(revision), revision)
+
+
+def methods_of(there: dict[str, Schema], revision: Revision, prefix: str = "") -> dict[str, Method]:
+    """The methods that definitions of a revision tell of, by name, those whose names begin with a prefix."""
     found: dict[str, Method] = {}
     for union, side, kind in _UNIONS:
-        for definition in _alternatives(revision, union):
-            name = definitions(revision)[definition]["properties"]["method"]["const"]
+        for definition in _alternatives(there, prefix + union):
+            name = there[definition]["properties"]["method"]["const"]
             senders = (*found[name].senders, side) if name in found else (side,)
-            found[name] = _method(revision, name, kind, senders, definition)
+            found[name] = _method(there, revision, name, kind, senders, definition)
     return found
 
 
-def _alternatives(revision: Revision, union: str) -> list[str]:
-    schema = definitions(revision).get(union)
+def _alternatives(there: dict[str, Schema], union: str) -> list[str]:
+    schema = there.get(union)
     alternatives = [] if schema is None else schema.get("anyOf", [schema])
     return [_target(alternative) for alternative in alternatives]
 
@@ -73,10 +78,11 @@ def _target(reference: Schema) -> str:
     return str(reference["$ref"].removeprefix("#/$defs/"))
 
 
-def _method(revision: Revision, name: str, kind: Kind, senders: tuple[Side, ...], definition: str) -> Method:
+def _method(
+    there: dict[str, Schema], revision: Revision, name: str, kind: Kind, senders: tuple[Side, ...], definition: str
+) -> Method:
     if kind == "notification":
         return Method(name, kind, senders, definition, None, as_task=False, asks_back=False)
-    there = definitions(revision)
     stem = definition.removesuffix("Request")
     result = f"{stem}Result" if f"{stem}Result" in there else "EmptyResult"
     response = there.get(f"{stem}ResultResponse", {})

@@ -18,12 +18,13 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from mcpspy.json_values import Number, excerpt, pointer
-from mcpspy.spec.definitions import DIALECT, definitions
+from mcpspy.spec.definitions import DIALECT
+from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
 
 _ERRORS = 50  # of which the most telling is shown; a message may have any number
-_TAGS = ("type", "method", "mode")  # members that say which alternative of a union is meant
+_TAGS = ("type", "method", "mode", "status")  # members that say which alternative of a union is meant
 
 
 DEPTH = 200
@@ -100,7 +101,7 @@ def plain(message: Any) -> Any:
 
 def self_contained(revision: Revision, definition: str, *others: str) -> Schema:
     """A definition as a schema that needs no other: with those that it, or one of `others`, refers to."""
-    there = definitions(revision)
+    there = all_definitions(revision)
     needed: dict[str, Schema] = {}
     missing = [definition, *others]
     while missing:

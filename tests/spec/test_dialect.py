@@ -1,43 +1,74 @@
-import pytest
+"""What is spoken: a revision with the extensions that were negotiated, each on its own (X-01, X-02)."""
 
-from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.extensions import EXTENSIONS, Extension
+from mcpspy.spec.dialect import Dialect, protocol
+from mcpspy.spec.extensions import EXTENSIONS
+from mcpspy.spec.extensions.tasks import TASKS
 from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.wire.jsonrpc import Notification, Request
 
-
-@pytest.fixture
-def known(monkeypatch):
-    """An extension whose additions are known."""
-    added = Extension(frozenset({"skills/list"}), frozenset({"skill"}))
-    monkeypatch.setitem(EXTENSIONS, "com.example/skills", added)
-    return frozenset({"com.example/skills"})
+WITH_TASKS = Dialect(R2026_07_28, frozenset({TASKS.id}))
+WITH_OTHER = Dialect(R2026_07_28, frozenset({"com.example/jobs"}))
 
 
 def test_a_revision_alone_has_its_own_methods_and_result_types():
-    assert Dialect(R2025_11_25).has_method("tasks/list")
-    assert not Dialect(R2025_06_18).has_method("tasks/list")
-    assert not Dialect(R2025_11_25).has_method("skills/list")
-    assert Dialect(R2026_07_28).has_result_type("input_required")
-    assert not Dialect(R2026_07_28).has_result_type("skill")
+    assert protocol(R2025_11_25).has_method("tasks/list")
+    assert not protocol(R2025_06_18).has_method("tasks/list")
+    assert not protocol(R2026_07_28).has_method("tasks/get")
+    assert protocol(R2026_07_28).has_result_type("input_required", "tools/call")
+    assert not protocol(R2026_07_28).has_result_type("task", "tools/call")
 
 
 def test_without_a_revision_there_is_nothing():
     assert not Dialect(None).has_method("tools/list")
+    assert not Dialect(None, frozenset({TASKS.id})).has_method("tasks/get")
 
 
-def test_an_extension_that_is_not_known_may_add_anything():
-    dialect = Dialect(R2026_07_28, frozenset({"com.example/other"}))
-    assert dialect.has_method("skills/list")
-    assert dialect.has_result_type("skill")
+def test_x_01_a_known_extension_adds_what_its_shapes_say_and_no_more():
+    assert WITH_TASKS.has_method("tasks/get")
+    assert WITH_TASKS.method("tasks/get").definition == "tasks.GetTaskRequest"
+    assert not WITH_TASKS.has_method("tasks/list")
+    assert not WITH_TASKS.has_method("tools/lists")
+    assert WITH_TASKS.has_result_type("task", "tools/call")
+    assert not WITH_TASKS.has_result_type("task", "prompts/get")
+    assert not WITH_TASKS.has_result_type("partial", "tools/call")
 
 
-def test_an_extension_that_is_known_adds_what_its_row_says(known):
-    dialect = Dialect(R2026_07_28, known)
-    assert dialect.has_method("skills/list")
-    assert dialect.has_result_type("skill")
-    assert not dialect.has_method("skills/forget")
-    assert not dialect.has_result_type("partial")
+def test_x_01_a_revision_that_lacks_the_shapes_lacks_the_extension():
+    older = Dialect(R2025_11_25, frozenset({TASKS.id}))
+    assert older.method("tasks/get").definition == "GetTaskRequest"
+    assert not older.has_method("tasks/update")
 
 
-def test_beside_one_that_is_not_known_a_known_extension_restricts_nothing(known):
-    assert Dialect(R2026_07_28, known | {"com.example/other"}).has_method("skills/forget")
+def test_x_02_an_unknown_extension_may_have_what_carries_its_name():
+    assert WITH_OTHER.has_method("jobs/start")
+    assert WITH_OTHER.has_method("notifications/jobs/done")
+    assert WITH_OTHER.has_result_type("job", "tools/call")
+
+
+def test_x_02_an_unknown_extension_switches_nothing_else_off():
+    assert not WITH_OTHER.has_method("tasks/get")
+    assert not WITH_OTHER.has_method("tools/lists")
+    assert not WITH_OTHER.has_result_type("task", "tools/call")
+    both = Dialect(R2026_07_28, WITH_OTHER.extensions | WITH_TASKS.extensions)
+    assert not both.has_method("tasks/list")
+
+
+def test_x_02_extensions_about_authorization_add_nothing_to_messages():
+    names = frozenset(name for name, extension in EXTENSIONS.items() if not extension.definitions)
+    assert len(names) == 2
+    dialect = Dialect(R2026_07_28, names)
+    assert not dialect.has_method("oauth-client-credentials/token")
+
+
+def test_x_01_a_result_is_judged_by_what_was_negotiated():
+    call = WITH_TASKS.method("tools/call")
+    assert WITH_TASKS.result(call, {}, {"resultType": "task"}) == "tasks.CreateTaskResult"
+    assert protocol(R2026_07_28).result(call, {}, {"resultType": "task"}) == "Result"
+    assert WITH_TASKS.result(call, {}, {"resultType": "complete"}) == "CallToolResult"
+    assert WITH_TASKS.result(call, {}, {"resultType": 7}) == "CallToolResult"
+
+
+def test_x_01_messages_of_the_protocol_get_what_an_extension_adds_to_them():
+    assert WITH_TASKS.additions("subscriptions/listen", Request) == ["tasks.Subscription"]
+    assert WITH_TASKS.additions("subscriptions/listen", Notification) == []
+    assert protocol(R2026_07_28).additions("subscriptions/listen", Request) == []

@@ -19,7 +19,14 @@ from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header
 from mcpspy.wire.jsonrpc import Request, Result
 
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # the member that Mcp-Name repeats
+_NAMED = {  # the member that Mcp-Name repeats; of tasks by SEP-2663
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 _STANDARD = "basic/transports#standard-request-headers"
 _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
@@ -30,9 +37,9 @@ _CLIPPED = 60  # characters of a value that are quoted
 @rule(
     "http/header-missing",
     "error",
-    """Every request is posted with `MCP-Protocol-Version` and `Mcp-Method`, and one for a tool, a prompt or a resource
-    with `Mcp-Name`. Servers must refuse it otherwise. An argument that has a header by the tool's definition must have
-    that too; since clients on one machine can hardly be told apart, it is a warning where it is missing.""",
+    """Every request is posted with `MCP-Protocol-Version` and `Mcp-Method`, and one for a tool, a prompt, a resource or
+    a task with `Mcp-Name`. Servers must refuse it otherwise. An argument that has a header by the tool's definition
+    must have that too; since clients on one machine can hardly be told apart, it is a warning where it is missing.""",
     spec=_STANDARD,
     about="http",
     revisions=since(Revision.R2026_07_28),

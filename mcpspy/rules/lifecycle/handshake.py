@@ -6,11 +6,10 @@ Handshake era: `initialize`, its answer, `notifications/initialized`, then every
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import SessionHistory, becomes_round, stated_revision
+from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, stated_revision
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
@@ -167,7 +166,7 @@ def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
-    method = methods(message.revision).get(body.method)
+    method = dialect(message, history).method(body.method)
     if method and message.sender not in method.senders:
         yield Fault(f"only the {method.senders[0]} sends {body.method}", "/method")
     elif becomes_round(message):

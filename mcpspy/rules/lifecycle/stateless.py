@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from mcpspy.conversation.history import SessionHistory, dialect, missing_meta, stated_revision
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.spec.methods import methods
+from mcpspy.spec.extensions import EXTENSIONS, is_known
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
@@ -53,8 +54,8 @@ def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator
 )
 def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
-    missing = missing_meta(message)
-    if missing and message.revision and member(message.body.value, "method") in methods(message.revision):
+    missing, revision = missing_meta(message), message.revision
+    if missing and revision and is_known(message.body.value["method"], revision):
         yield Fault(f"the request needs {' and '.join(missing)} in params._meta", "/params")
 
 
@@ -118,7 +119,11 @@ class LoggingWithoutLevel(StatefulCheck):
     on=(Result,),
 )
 def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Result types that no core definition has."""
-    found = member(message.body.value, "result", "resultType")
-    if isinstance(found, str) and not dialect(message, history).has_result_type(found):
-        yield Fault(f"the result type {found[:40]!r} is none of the protocol's own", "/result/resultType")
+    """Result types that neither the protocol nor a declared extension has for the method."""
+    found, method = member(message.body.value, "result", "resultType"), message.method
+    if not isinstance(found, str) or method is None or used_extension(message):
+        return
+    if not dialect(message, history).has_result_type(found, method):
+        methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
+        why = f"is for {' and '.join(methods)} only" if methods else "is none of the protocol's own"
+        yield Fault(f"the result type {found[:40]!r} {why}", "/result/resultType")

@@ -1,0 +1,41 @@
+"""What was negotiated for an exchange: which extension a message uses, and which side did not declare it.
+
+The theory. In 2026-07-28 a client declares extensions in each request and a server in its answer to `server/discover`;
+before, both do so in `initialize` and its answer. What is not known of a side counts for nothing.
+"""
+
+from mcpspy.conversation.history import SessionHistory, capabilities
+from mcpspy.conversation.model import ENDLESS, Message
+from mcpspy.json_values import member
+from mcpspy.spec.extensions import EXTENSIONS, extension_methods
+from mcpspy.spec.extensions.extension import Extension, declared
+from mcpspy.wire.jsonrpc import Notification, Request, Result
+
+
+def used_extension(message: Message) -> Extension | None:
+    """The known extension that a message is made of: by its method, its `resultType`, or what it subscribes to."""
+    body = message.body
+    if message.revision is None:
+        return None
+    if isinstance(body, Request | Notification):
+        if body.method == ENDLESS:
+            wanted = member(body.params, "notifications")
+            asks = wanted if isinstance(wanted, dict) else {}
+            return next((it for it in EXTENSIONS.values() if any(asks.get(name) for name in it.filters)), None)
+        return extension_methods(message.revision).get(body.method, (None,))[0]
+    if isinstance(body, Result) and message.exchange:
+        result_type, method = member(body.result, "resultType"), message.exchange.method
+        if isinstance(result_type, str):
+            return next((it for it in EXTENSIONS.values() if method in it.result_types.get(result_type, ())), None)
+    return None
+
+
+def undeclared_by(extension: Extension, message: Message, history: SessionHistory) -> list[str]:
+    """The sides that have to declare an extension that a message uses, and are known not to have done so."""
+    return [side for side in extension.needs if _lacks(side, extension.id, message, history)]
+
+
+def _lacks(side: str, name: str, message: Message, history: SessionHistory) -> bool:
+    known = capabilities(side, message, history)
+    in_session = known is history.client or known is history.server  # and not in the request itself
+    return known is not None and not (in_session and history.lossy) and name not in declared(known)

@@ -1,0 +1,113 @@
+"""Rules about extensions: what is used was negotiated, and who lacks one that is needed is told which.
+
+Which extensions are known, and what they add: `mcpspy.spec.extensions`.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.history import SessionHistory, capabilities
+from mcpspy.conversation.model import Message
+from mcpspy.conversation.negotiation import undeclared_by, used_extension
+from mcpspy.json_values import member
+from mcpspy.rules.rule import Fault, Severity, rule
+from mcpspy.spec.extensions.extension import declared
+from mcpspy.spec.revisions import STATELESS
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+_MISSING_CAPABILITY = -32021
+_METHOD_NOT_FOUND = -32601
+_NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
+
+
+@rule(
+    "extension/not-negotiated",
+    "error",
+    """The message belongs to an extension that a side did not declare: the client in the `_meta` of the request, the
+    server in its answer to `server/discover`, or either in the handshake. A peer without the extension cannot read it.
+    Declare the extension, or do without it for this request.""",
+    spec=_NEGOTIATION,
+    about="shape",
+    fails="""
+        > 1 tools/call {META "name":"build","arguments":{}}
+        < 1 = {"resultType":"task","taskId":"t-1","status":"working","createdAt":"2026-11-20T10:00:00Z",\
+"lastUpdatedAt":"2026-11-20T10:00:00Z","ttlMs":null}
+    """,
+    passes="""
+        > 1 tools/call {META with io.modelcontextprotocol/tasks "name":"build","arguments":{}}
+        < 1 = {"resultType":"task","taskId":"t-1","status":"working","createdAt":"2026-11-20T10:00:00Z",\
+"lastUpdatedAt":"2026-11-20T10:00:00Z","ttlMs":null}
+    """,
+    on=(Request, Notification, Result),
+)
+def not_negotiated(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """What is used of a known extension without having been declared; a client may at least try."""
+    extension = used_extension(message)
+    missing = undeclared_by(extension, message, history) if extension else []
+    if extension and missing:
+        what, pointer = _part(message)
+        who = " and ".join(missing)
+        severity: Severity | None = None if "client" in extension.needs else "warning"
+        yield Fault(f"{what} belongs to {extension.id}, which the {who} did not declare", pointer, severity=severity)
+
+
+def _part(message: Message) -> tuple[str, str]:
+    """What of a message belongs to an extension, and where it stands."""
+    body = message.body
+    if isinstance(body, Result):
+        return f"the result type {member(body.result, 'resultType')!r}", "/result/resultType"
+    if body.value["method"] == "subscriptions/listen":
+        return "the subscription", "/params/notifications"
+    return body.value["method"], "/method"
+
+
+@rule(
+    "extension/required-error",
+    "error",
+    """A server that cannot serve a request without an extension that the client did not declare answers -32021, and
+    names the extension in `data.requiredCapabilities.extensions`. By that a client knows what to declare.""",
+    spec=_NEGOTIATION,
+    revisions=STATELESS,
+    fails="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}
+        > 2 tasks/get {META "taskId":"t-1"}
+        < 2 ! {"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{}}}
+    """,
+    passes="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}
+        > 2 tools/call {META "name":"build","arguments":{}}
+        < 2 ! {"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":\
+{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}
+    """,
+    on=(Result, Error),
+)
+def required_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Answers to requests that need what the client lacks, and errors that ask for what it has declared."""
+    request = message.exchange.request if message.exchange else None
+    if request is None or message.sender != "server":
+        return
+    needed = used_extension(request)
+    lacks = needed is not None and "client" in undeclared_by(needed, request, history)
+    serves = needed is not None and needed.id in declared(history.server)
+    if isinstance(message.body, Result):
+        if needed and lacks and serves and "server" in needed.needs:
+            yield Fault(f"{request.method} is answered although the client did not declare {needed.id}; "
+                        f"expected the error {_MISSING_CAPABILITY}", "/result", (request.n,))  # fmt: skip
+        return
+    error = member(message.body.value, "error")
+    required = member(error, "data", "requiredCapabilities")
+    extensions = member(required, "extensions")
+    names = frozenset(extensions) if isinstance(extensions, dict) else frozenset()
+    if member(error, "code") == _MISSING_CAPABILITY:
+        has = declared(capabilities("client", message, history))
+        if names and names <= has and len(required) == 1:
+            yield Fault(f"{' and '.join(sorted(names)[:3])} is called missing, but the client declared it",
+                        "/error/data/requiredCapabilities/extensions")  # fmt: skip
+        elif needed and lacks and needed.id not in names:
+            yield Fault(f"data.requiredCapabilities.extensions does not name {needed.id}", "/error/data")
+    elif needed and lacks and serves and member(error, "code") != _METHOD_NOT_FOUND:
+        yield Fault(f"expected the error {_MISSING_CAPABILITY}, because the client did not declare {needed.id}",
+                    "/error/code", (request.n,))  # fmt: skip

@@ -1,0 +1,51 @@
+"""The extensions whose shapes are known: one row of a table for each, one module for each.
+
+The shapes are our own writing, after the text of each extension's specification. They are versioned like those of the
+protocol: a revision that lacks a definition lacks the method.
+"""
+
+from functools import cache
+
+from mcpspy.spec.definitions import DEFINITIONS
+from mcpspy.spec.extensions.extension import Extension
+from mcpspy.spec.extensions.tasks import TASKS
+from mcpspy.spec.methods import Method, methods, methods_of
+from mcpspy.spec.revisions import Revision
+from mcpspy.spec.shapes import Schema, build
+
+_AUTHORIZATION = (  # they add nothing to messages
+    Extension("io.modelcontextprotocol/oauth-client-credentials"),
+    Extension("io.modelcontextprotocol/enterprise-managed-authorization"),
+)
+
+EXTENSIONS: dict[str, Extension] = {extension.id: extension for extension in (TASKS, *_AUTHORIZATION)}
+"""The known extensions, by id."""
+
+
+@cache
+def all_definitions(revision: Revision) -> dict[str, Schema]:
+    """The definitions of a revision and of the known extensions, as JSON Schema; not to be changed."""
+    own = {name: shape for extension in EXTENSIONS.values() for name, shape in extension.definitions.items()}
+    return build(DEFINITIONS | own, revision)
+
+
+@cache
+def extension_methods(revision: Revision) -> dict[str, tuple[Extension, Method]]:
+    """The methods that known extensions add to a revision, by name; none that the revision itself has."""
+    return {
+        name: (extension, method)
+        for extension in EXTENSIONS.values()
+        if extension.prefix
+        for name, method in methods_of(all_definitions(revision), revision, extension.prefix).items()
+        if name not in methods(revision)
+    }
+
+
+def is_of_extension(method: str) -> bool:
+    """Whether a known extension adds a method to any revision."""
+    return any(method in extension_methods(revision) for revision in Revision)
+
+
+def is_known(method: str, revision: Revision) -> bool:
+    """Whether a revision has a method, or a known extension adds it."""
+    return method in methods(revision) or method in extension_methods(revision)

@@ -1,0 +1,50 @@
+"""Which extension a message uses, and which side has not declared it (X-01)."""
+
+import pytest
+
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.negotiation import undeclared_by, used_extension
+from mcpspy.spec.extensions.tasks import TASKS
+from tests.rules.examples import messages
+
+DECLARES = {"extensions": {TASKS.id: {}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        ('> 1 tasks/get {META "taskId":"a"}', True),
+        ("> 1 tools/list {META}", False),
+        ('> 1 subscriptions/listen {META "notifications":{"taskIds":["a"]}}', True),
+        ('> 1 subscriptions/listen {META "notifications":{"toolsListChanged":true}}', False),
+        ("> 1 subscriptions/listen {META}", False),
+        ('> 1 tools/call {META "name":"a"}\n< 1 = {"resultType":"task"}', True),
+        ('> 1 tools/call {META "name":"a"}\n< 1 = {"resultType":["task"]}', False),
+        ('> 1 prompts/get {META "name":"a"}\n< 1 = {"resultType":"task"}', False),
+        ("= 2025-11-25\n> 1 tasks/list", False),
+        ("> 1 tasks/get", False),  # nothing tells the revision
+    ],
+)
+def test_x_01_a_message_uses_an_extension_by_method_result_type_or_filter(text, used):
+    assert (used_extension(messages(text)[-1]) is TASKS) is used
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "sides"),
+    [
+        ("", {}, ["client", "server"]),
+        (f"with {TASKS.id} ", {}, ["server"]),
+        ("", DECLARES, ["client"]),
+        ("", None, ["client"]),
+        (f"with {TASKS.id} ", DECLARES, []),
+        (f"with {TASKS.id} ", None, []),
+    ],
+)
+def test_x_01_what_is_not_known_of_a_side_counts_for_nothing(client, server, sides):
+    (request,) = messages(f'> 1 tasks/get {{META {client}"taskId":"a"}}')
+    assert undeclared_by(TASKS, request, SessionHistory(server=server)) == sides
+
+
+def test_x_01_after_a_loss_nothing_is_held_against_the_server():
+    (request,) = messages(f'> 1 tasks/get {{META with {TASKS.id} "taskId":"a"}}')
+    assert undeclared_by(TASKS, request, SessionHistory(server={}, lossy=True)) == []

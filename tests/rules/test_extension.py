@@ -1,0 +1,191 @@
+"""Extensions: what is used was negotiated, and sessions with extensions that are right (X-01, X-02)."""
+
+import pytest
+
+from tests.rules.examples import findings, told
+
+TASKS = "io.modelcontextprotocol/tasks"
+
+
+def discover(*extensions, capabilities='"tools":{},"resources":{},"prompts":{}'):
+    """A server that declares extensions, each as `id` or `id={settings}`."""
+    pairs = [(name, settings or "{}") for name, _, settings in (it.partition("=") for it in extensions)]
+    own = ",".join(f'"{name}":{settings}' for name, settings in pairs)
+    return f"""
+        > 1 server/discover {{META}}
+        < 1 = {{"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{{{capabilities},"extensions":{{{own}}}}}}}
+    """
+
+
+STATE = '"createdAt":"2026-11-20T10:00:00Z","lastUpdatedAt":"2026-11-20T10:00:00Z","ttlMs":60000'
+CREATED = f'{{"resultType":"task","taskId":"t-1","status":"working",{STATE}}}'
+WORKING = f'{{"resultType":"complete","taskId":"t-1","status":"working",{STATE}}}'
+DONE = f'{{"resultType":"complete","taskId":"t-1","status":"completed",{STATE},"result":{{"content":[]}}}}'
+CALL = f'{{META with {TASKS} "name":"build","arguments":{{}}}}'
+NAMED = f'{{META with {TASKS} "taskId":"t-1"}}'
+ASKING = (
+    f'{{"resultType":"complete","taskId":"t-1","status":"input_required",{STATE},"inputRequests":{{"q":'
+    '{"method":"elicitation/create","params":{"mode":"form","message":"?","requestedSchema":'
+    '{"type":"object","properties":{}}}}}}'
+)
+ID = '"_meta":{"io.modelcontextprotocol/subscriptionId":3}'
+
+CLEAN = {
+    "a task is polled to its end": f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        @5 > 3 tasks/get {NAMED}
+        @5 < 3 = {WORKING}
+        @9 > 4 tasks/get {NAMED}
+        @9 < 4 = {DONE}
+    """,
+    "a task asks for input and is updated": f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        > 3 tasks/get {NAMED}
+        < 3 = {ASKING}
+        > 4 tasks/update {{META with {TASKS} "taskId":"t-1","inputResponses":{{"q":{{"action":"decline"}}}}}}
+        < 4 = {{"resultType":"complete"}}
+    """,
+    "a task is cancelled and ends as it likes": f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        > 3 tasks/cancel {NAMED}
+        < 3 = {{"resultType":"complete"}}
+        > 4 tasks/get {NAMED}
+        < 4 = {DONE}
+    """,
+    "a client that could take a task gets the result at once": f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {{"resultType":"complete","content":[]}}
+    """,
+    "a server that was never asked what it can do": f"""
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        > 3 tasks/get {NAMED}
+        < 3 ! {{"code":-32602,"message":"Task has expired"}}
+    """,
+    "the state of a task comes on a subscription": f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        > 3 subscriptions/listen {{META with {TASKS} "notifications":{{"taskIds":["t-1"]}}}}
+        < notifications/subscriptions/acknowledged {{{ID},"notifications":{{"taskIds":["t-1"]}}}}
+        < notifications/tasks {{{ID},"taskId":"t-1","status":"cancelled",{STATE}}}
+    """,
+    "a tool that needs tasks refuses who lacks them": f"""{discover(TASKS)}
+        > 2 tools/call {{META "name":"build","arguments":{{}}}}
+        < 2 ! {{"code":-32021,"message":"no","data":{{"requiredCapabilities":{{"extensions":{{"{TASKS}":{{}}}}}}}}}}
+    """,
+    "a race between a task and a cancellation": f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        > notifications/cancelled {{"requestId":2}}
+    """,
+    "an extension of nobody's, under its own name": f"""{discover("com.example/turbo-v2")}
+        > 2 turbo/start {{META with com.example/turbo-v2 "speed":9}}
+        < 2 = {{"resultType":"turbo_started","lap":1}}
+        < notifications/turbo/lap {{"lap":2}}
+    """,
+    "an experiment of a session with a handshake": """
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{"experimental":{"claude/channel":{}}},\
+"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        < notifications/claude/channel {"content":"hello"}
+    """,
+}
+
+
+@pytest.mark.parametrize("text", CLEAN.values(), ids=CLEAN.keys())
+def test_x_01_x_02_a_session_with_extensions_that_is_right_has_no_finding(text):
+    assert told(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ('> 2 tasks/get {META "taskId":"t-1"}\n< 2 ! {"code":-32601,"message":"no"}', ["extension/not-negotiated"]),
+        (f"> 2 tasks/get {NAMED}\n< 2 = {DONE}", []),
+        (f"> 2 tasks/get {NAMED}\n< 2 = {CREATED}", ["lifecycle/result-type-unknown"]),
+        (f'> 2 tasks/get {NAMED}\n< 2 = {{"resultType":"complete","taskId":"t-1"}}', ["schema/invalid"]),
+        (f'> 2 tasks/get {{META with {TASKS} "task":"t-1"}}', ["schema/invalid"]),
+        (f"> 2 tools/call {CALL}\n< 2 = {CREATED.replace('60000', '[]')}", ["schema/invalid"]),
+        (f'> 2 prompts/get {{META with {TASKS} "name":"a"}}\n< 2 = {CREATED}', ["lifecycle/result-type-unknown"]),
+        (f"> 2 tasks/list {{META with {TASKS} }}", ["schema/method-not-in-revision"]),
+        (f"< notifications/tasks {{{ID}}}", ["schema/invalid"]),
+        (f"< 2 tasks/get {NAMED}", ["lifecycle/wrong-direction"]),
+        (f'> 2 subscriptions/listen {{META with {TASKS} "notifications":{{"taskIds":"t-1"}}}}', ["schema/invalid"]),
+        ('> 2 tasks/get {"taskId":"t-1","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}',
+         ["lifecycle/meta-missing"]),
+    ],
+)  # fmt: skip
+def test_x_01_an_exchange_is_judged_by_what_was_negotiated_for_it(text, rules):
+    groups = ("schema/", "extension/not", "lifecycle/")
+    assert [line.partition(" ")[2] for line in told(discover(TASKS) + text, *groups)] == rules
+
+
+def test_x_01_what_is_negotiated_for_one_request_is_not_for_another():
+    text = f"""{discover(TASKS)}
+        > 2 tools/call {CALL}
+        < 2 = {CREATED}
+        > 3 tools/call {{META "name":"build","arguments":{{}}}}
+        < 3 = {CREATED}
+    """
+    (found,) = findings(text)
+    assert (found.frame, found.rule, found.blame) == (6, "extension/not-negotiated", "server")
+    assert found.message == f"the result type 'task' belongs to {TASKS}, which the client did not declare"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (f"= {DONE}", f"tasks/get is answered although the client did not declare {TASKS}; expected the error -32021"),
+        ('! {"code":-32603,"message":"no"}', f"expected the error -32021, because the client did not declare {TASKS}"),
+        ('! {"code":-32021,"message":"no","data":{"requiredCapabilities":{"extensions":{"a/b":{}}}}}',
+         f"data.requiredCapabilities.extensions does not name {TASKS}"),
+        (f'! {{"code":-32021,"message":"no","data":{{"requiredCapabilities":{{"extensions":{{"{TASKS}":{{}}}}}}}}}}',
+         None),
+    ],
+)  # fmt: skip
+def test_x_01_who_lacks_an_extension_is_told_which(answer, message):
+    text = f'{discover(TASKS)}\n> 2 tasks/get {{META "taskId":"t-1"}}\n< 2 {answer}'
+    found = [it.message for it in findings(text) if it.rule == "extension/required-error"]
+    assert found == ([message] if message else [])
+
+
+def test_x_01_an_extension_that_was_declared_is_not_called_missing():
+    error = f'{{"code":-32021,"message":"no","data":{{"requiredCapabilities":{{"extensions":{{"{TASKS}":{{}}}}}}}}}}'
+    assert told(f"{discover(TASKS)}\n> 2 tools/call {CALL}\n< 2 ! {error}", "extension/") == [
+        "#4 extension/required-error"
+    ]
+
+
+def test_x_01_a_task_is_cancelled_by_its_own_method_alone():
+    text = f"{discover(TASKS)}\n> 2 tools/call {CALL}\n< 2 = {CREATED}\n"
+    late = told(text + '@5 > notifications/cancelled {"requestId":2}')
+    named = told(text + '> notifications/cancelled {"requestId":"t-1"}')
+    assert late == named == ["#5 cancel/task"]
+    again = f'@5 > 2 tools/call {CALL}\n@6 > notifications/cancelled {{"requestId":2}}'
+    assert "#6 cancel/task" not in told(text + again)
+
+
+def test_x_01_the_state_of_a_task_comes_only_to_who_has_asked_for_it():
+    text = f"""{discover(TASKS)}
+        > 3 subscriptions/listen {{META with {TASKS} "notifications":{{"toolsListChanged":true}}}}
+        < notifications/subscriptions/acknowledged {{{ID},"notifications":{{"toolsListChanged":true}}}}
+        < notifications/tasks {{{ID},"taskId":"t-1","status":"working",{STATE}}}
+        < notifications/tasks {{"taskId":"t-1","status":"working",{STATE}}}
+    """
+    assert told(text) == ["#5 subscription/unrequested", "#6 subscription/missing-id"]
+
+
+@pytest.mark.parametrize(
+    ("header", "rules"),
+    [("mcp-name: t-1", []), ("mcp-name:", ["http/header-missing"]), ("mcp-name: t-2", ["http/header-mismatch"])],
+)
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel"])
+def test_x_01_over_http_mcp_name_repeats_the_id_of_the_task(header, rules, method):
+    answer = '<< 400 2 ! {"code":-32020,"message":"no"}'
+    found = told(f">> [{header}] 2 {method} {NAMED}\n{answer}", "http/header")
+    assert [line.partition(" ")[2] for line in found] == rules
