@@ -124,6 +124,8 @@ class SessionHistory:
     """By the line number and part of a call that is not answered: the tool as it was listed then."""
     budget: Budget = field(default_factory=Budget)
     """What judging by schemas may still cost, of all sessions of the capture."""
+    clients: frozenset[str] = frozenset()
+    """Those whose limits count (`mcpspy.spec.client_limits`)."""
     answered: int = 0
     """When the latest answer came."""
     progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)

@@ -21,6 +21,8 @@ NOTATION = """\
 < |x9000 text                         filled up with spaces to so many bytes
 < |nest90                             an array in an array, so many times
 < |deep-schema 2                      the result 2 of tools/list, with a schema of 70 levels
+< |tools129 2                         the same, with so many tools
+< |description2049 2                  the same, with a tool whose description has so many characters
 @5 > 3 ping                           something that is said five seconds after the beginning
 
 = 2025-06-18 http                     the handshake over Streamable HTTP, in a session

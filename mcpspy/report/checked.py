@@ -5,7 +5,7 @@ shows frames, so the memory does not depend on the length of the capture. In a c
 nothing is called missing.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Literal
@@ -64,12 +64,14 @@ def check(
     path: str,
     as_revision: Revision | None = None,
     *,
+    clients: Collection[str] = (),
     show: bool = False,
     read: Callable[[int], None] | None = None,
 ) -> Checked:
     """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError.
 
-    With `show` the result has what a report shows of each frame. `read` is called with each number of bytes read.
+    `clients` are those whose limits count too. With `show` the result has what a report shows of each frame. `read` is
+    called with each number of bytes read.
     """
     capture = Capture(path)
     live = capture.live
@@ -78,7 +80,7 @@ def check(
     def note(finding: Finding, message: Message | HttpUnit) -> None:
         subjects[id(finding)] = message
 
-    judge = Judge(as_revision, note if show else None)
+    judge = Judge(as_revision, note if show else None, clients=clients)
     frames = 0
     spoken: set[Revision | None] = set()
     found: list[tuple[Finding, ShownFrame | None]] = []

@@ -15,10 +15,12 @@ from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, sche
 from mcpspy.rules.lifecycle import stateless
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription, tools
+from mcpspy.rules.compat import names, schemas
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cancel", "capabilities", "current", "extension", "framing", "handshake", "headers", "jsonrpc", "mrtr", "oauth",
-    "paging", "pairing", "posting", "progress", "schema", "security", "stateless", "streams", "subscription", "tools",
+    "cancel", "capabilities", "current", "extension", "framing", "handshake", "headers", "jsonrpc", "mrtr", "names",
+    "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas", "security", "stateless", "streams",
+    "subscription", "tools",
 ]  # fmt: skip

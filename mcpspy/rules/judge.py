@@ -15,7 +15,7 @@ A rule that raises is a bug of ours and blames nobody: it is reported once, and 
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Gap, Record
@@ -74,8 +74,9 @@ def complain(sentence: str) -> None:
 class Judge:
     """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one.
 
-    `noted` is called with each finding and the message that it is about, while that still knows what it belongs to.
-    `report` is called with a sentence about each rule that raises, once.
+    With `clients` it is judged also by what those refuse (`mcpspy.spec.client_limits`). `noted` is called with each
+    finding and the message that it is about, while that still knows what it belongs to. `report` is called with a
+    sentence about each rule that raises, once.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class Judge:
         as_revision: Revision | None = None,
         noted: Callable[[Finding, Message | HttpUnit], None] | None = None,
         report: Callable[[str], None] = complain,
+        clients: Iterable[str] = (),
     ) -> None:
         self._as = as_revision
+        self._clients = frozenset(clients)
         self._noted = noted
         self._report = report
         self._reported: set[str] = set()
@@ -134,7 +137,8 @@ class Judge:
         self._t = message.t
         session = self._sessions.use(message.session)
         if session is None:
-            session = _Session(SessionHistory(self._gaps > 0 or self._forgetful, self._gaps, budget=self._budget))
+            lossy = self._gaps > 0 or self._forgetful
+            session = _Session(SessionHistory(lossy, self._gaps, budget=self._budget, clients=self._clients))
             self._sessions.add(message.session, session)
         history = session.history
         if self._gaps != history.gaps:

@@ -119,6 +119,8 @@ class Fault:
     """The message that is wrong, where it is an earlier one."""
     severity: Severity | None = None
     """Where it is less than the rule's."""
+    source: str | None = None
+    """URL of what says so, where that is not the specification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class Rule:
             nearest(value, fault.pointer),
             fault.sentence,
             revision.value if revision else None,
-            self.url(revision),
+            fault.source or self.url(revision),
         )
 
     def url(self, revision: Revision | None) -> str:

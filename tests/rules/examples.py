@@ -10,14 +10,14 @@ from tests.rules.notation import frame, handshake
 from tests.transcript import CHANNELS, OPENS, WEB, lines
 
 
-def findings(text):
+def findings(text, clients=()):
     """What is found in an example."""
-    return judged(records(text))
+    return judged(records(text), clients)
 
 
-def judged(found):
+def judged(found, clients=()):
     """What is found in some records."""
-    judge = Judge()
+    judge = Judge(clients=clients)
     events = [event for record in found for event in judge.feed(record)]
     return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 

@@ -54,6 +54,11 @@ def verbatim(rest):
         for _ in range(70):
             schema = {"type": "object", "properties": {"a": schema}}
         return message(id=int(text), result={"tools": [{"name": "deep", "inputSchema": schema}]}), False
+    if made := re.fullmatch("(tools|description)([0-9]+)", kind):
+        many, size = (int(made[2]), 4) if made[1] == "tools" else (1, int(made[2]))
+        schema = {"type": "object", "properties": {}}
+        tools = [{"name": f"tool_{n}", "description": "x" * size, "inputSchema": schema} for n in range(many)]
+        return message(id=int(text), result={"tools": tools}), False
     raw = re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes.fromhex(match[1].decode()), text.encode())
     raw = re.sub(rb"\\r$", b"\r", raw)
     return raw.ljust(int(kind[1:] or 0) if kind.startswith("x") else 0), cut

@@ -1,0 +1,43 @@
+"""`docs/compat.md`: what clients and model APIs refuse, written from the table that `check --client` judges by."""
+
+from collections.abc import Iterator
+
+from mcpspy.spec.client_limits import CLIENTS, LIMITS, SEEN, Limit
+
+
+def document() -> str:
+    """The page."""
+    return "\n".join(
+        [
+            "# What clients refuse",
+            "",
+            "MCP allows more than clients and model APIs take. Often one tool makes all tools of a server unavailable,",
+            "and nobody gets a message. `mcpspy check --client NAME CAPTURE` reports what a client refuses in the",
+            "lists of tools of a capture. Repeat `--client` for several clients, or use `--client all`. Without the",
+            "option none of this is reported.",
+            "",
+            "- **error**: the whole request is refused, or no tool of the server is taken.",
+            "- **warning**: the tool is left out.",
+            "- **info**: a text is cut off.",
+            "",
+            "The rules are the group [compat](rules.md#compat); they also say how to fix what they report. A tool that",
+            "several clients refuse for one reason is one finding.",
+            "",
+            f"This page is written from a table by `scripts/write-rules`. All sources were read on {SEEN}. The last",
+            "column has the date of each source, and the version where it names one. Limits change: a limit without a",
+            "public source is not in the table, and neither is what a client mends by itself.",
+            *(line for client in CLIENTS for line in _section(client)),
+            "",
+        ]
+    )
+
+
+def _section(client: str) -> Iterator[str]:
+    yield from ("", f"## {client}", "", f"{CLIENTS[client]}.", "", "| expected | otherwise | source |", "|---|---|---|")
+    yield from (_row(limit) for limit in LIMITS if limit.client == client)
+
+
+def _row(limit: Limit) -> str:
+    expected = f"`{limit.pattern}`".join(limit.expected.split(limit.pattern)) if limit.pattern else limit.expected
+    version = f"; {limit.version}" if limit.version else ""
+    return f"| {expected} | {limit.effect.value} | [{limit.dated}]({limit.source}){version} |"

@@ -1,0 +1,265 @@
+"""Rules about the schemas of tools that clients refuse."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Message
+from mcpspy.json_values import Path, excerpt, pointer
+from mcpspy.rules.compat.limits import label, new_tools, refused, subschemas
+from mcpspy.rules.rule import Fault, rule
+from mcpspy.spec.client_limits import Limit, limits
+from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Outcome
+from mcpspy.spec.revisions import HANDSHAKE
+from mcpspy.wire.jsonrpc import Result
+
+_TOOL = "server/tools#tool"
+
+
+def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
+    """An example: a listing whose tools have these members."""
+    tools = ",".join(f'{{"name":"tool_{n}",{members}}}' for n, members in enumerate(schemas, 1))
+    return f'= {revision}\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}'
+
+
+@rule(
+    "compat/schema-type",
+    "error",
+    """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`. MCP
+    requires it, and clients that validate the list then take no tool of the server, often without a message. Only with
+    `check --client`. Add `"type": "object"`; a client should leave out the one tool and say so.""",
+    spec=_TOOL,
+    fails=_listed('"inputSchema":{"anyOf":[{"type":"object"}]}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Schemas of arguments that are not those of an object."""
+    known = limits("compat/schema-type", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            where = f"/result/tools/{place}/inputSchema"
+            yield from refused(f"{label(tool)} has {_type_of(schema, 'inputSchema')}", known, where, _ADD_TYPE)
+
+
+@rule(
+    "compat/output-schema-type",
+    "error",
+    """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25 clients that validate the list then take no
+    tool of the server. Only with `check --client`. Describe an object, such as one with the array as its `result`.""",
+    spec="server/tools#output-schema",
+    revisions=HANDSHAKE,
+    fails=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"array","items":{}}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object"}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def output_schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Schemas of results that are not those of an object."""
+    known = limits("compat/output-schema-type", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("outputSchema", {"type": "object"})
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            where = f"/result/tools/{place}/outputSchema"
+            yield from refused(f"{label(tool)} has {_type_of(schema, 'outputSchema')}", known, where, _ADD_TYPE)
+
+
+_ADD_TYPE = 'add "type": "object"'
+
+
+def _type_of(schema: Any, which: str) -> str:
+    if not isinstance(schema, dict):
+        return f"no {which}" if schema is None else f"the {which} {excerpt(schema)}"
+    return f"an {which} of type {excerpt(schema['type'])}" if "type" in schema else f"an {which} without type"
+
+
+@rule(
+    "compat/schema-combination",
+    "error",
+    """The `inputSchema` has `oneOf`, `anyOf` or `allOf` beside its `"type": "object"`. MCP allows it, but model APIs
+    refuse the request with all its tools. Only with `check --client`. List all properties at the top level and check
+    in the server which of them go together, or offer one tool for each branch; inside a property they are fine.""",
+    spec=_TOOL,
+    fails=_listed('"inputSchema":{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_combination(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Keywords at the top level that a model API does not take there."""
+    known = limits("compat/schema-combination", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("inputSchema")
+        if isinstance(schema, dict):
+            broken = [limit for limit in known if not schema.keys().isdisjoint(limit.keywords)]
+            used = [keyword for keyword in schema if any(keyword in limit.keywords for limit in broken)]
+            got = f"{label(tool)} has {' and '.join(used)} at the top level of its inputSchema"
+            where = pointer("result", "tools", place, "inputSchema", *used[:1])
+            yield from refused(got, broken, where, "move it into a property, or list all properties without it")
+
+
+@rule(
+    "compat/schema-properties",
+    "error",
+    """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; a model API refuses the request
+    with all its tools. Only with `check --client`. Write `"properties": {}`; a client should add it itself.""",
+    spec=_TOOL,
+    fails=_listed('"inputSchema":{"type":"object"}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_properties(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Schemas of an object without properties."""
+    known = limits("compat/schema-properties", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("inputSchema")
+        if isinstance(schema, dict) and schema.get("type") == "object" and "properties" not in schema:
+            got = f"{label(tool)} has an inputSchema without properties"
+            yield from refused(got, known, f"/result/tools/{place}/inputSchema", 'add "properties": {}')
+
+
+@rule(
+    "compat/schema-members",
+    "error",
+    """A property is not an object, such as `true`, which JSON Schema and MCP allow for any value (the Go SDK writes it
+    for `any`), or `required` is not an array of strings. SDKs then refuse the whole list. Only with `check --client`.
+    Write `{}` in place of `true`, and leave out an empty `required`.""",
+    spec=_TOOL,
+    revisions=HANDSHAKE,
+    fails=_listed('"inputSchema":{"type":"object","properties":{"data":true}}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{"data":{}},"required":["data"]}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_members(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Members of a schema with another shape than SDKs have for them; the first stands for all."""
+    known = limits("compat/schema-members", history.clients)
+    for place, tool in new_tools(message, history):
+        for which in ("inputSchema", "outputSchema"):
+            odd = _odd_member(tool.get(which))
+            broken = [limit for limit in known if odd and which in limit.keywords]
+            if odd and broken:
+                path, value = odd
+                got = f"{label(tool)} has {excerpt(value)} as {'/'.join(map(str, path))} of its {which}"
+                where = pointer("result", "tools", place, which, *path)
+                yield from refused(got, broken, where, "write {} for any value, and required as an array or not at all")
+                break
+
+
+def _odd_member(schema: Any) -> tuple[Path, Any] | None:
+    """The first property that is not an object, or a `required` that is not an array of strings."""
+    if not isinstance(schema, dict):
+        return None
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, dict):
+        return ("properties",), properties
+    for name, value in properties.items():
+        if not isinstance(value, dict):
+            return ("properties", name), value
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return ("required",), required
+    return None
+
+
+@rule(
+    "compat/schema-dialect",
+    "error",
+    """The `inputSchema` is not valid in the dialect by which a client validates it, whatever its `$schema` names. For
+    example `items` with an array, or `exclusiveMinimum` with a boolean, are not valid in 2020-12. Only with
+    `check --client`. Generate the schema for draft 2020-12.""",
+    spec="basic#json-schema-usage",
+    fails=_listed(
+        '"inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",\
+"properties":{"pair":{"type":"array","items":[{"type":"string"}]}}}'
+    ),
+    passes=_listed('"inputSchema":{"type":"object","properties":{"pair":{"type":"array","items":{"type":"string"}}}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Schemas that the dialect of a client refuses."""
+    known = limits("compat/schema-dialect", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("inputSchema")
+        if isinstance(schema, dict):
+            why = {limit: _invalid(schema, limit, history) for limit in known}
+            broken = [limit for limit in known if why[limit]]
+            got = f"{label(tool)} has an invalid inputSchema: {why[broken[0]] if broken else ''}"
+            yield from refused(got, broken, f"/result/tools/{place}/inputSchema", "write it in draft 2020-12")
+
+
+def _invalid(schema: dict[str, Any], limit: Limit, history: SessionHistory) -> str:
+    """Why a schema is not one of the client's dialect; empty where it is, or where nothing is known."""
+    dialect = next(name for name in DIALECTS if limit.keywords[0].replace(" ", "/") in name)
+    found = Foreign(schema | {"$schema": dialect}, history.budget).check()
+    return f"{found.pointer or '/'}: {found.message}" if found.outcome is Outcome.NO_SCHEMA else ""
+
+
+@rule(
+    "compat/array-items",
+    "error",
+    """An array in the `inputSchema` has no `items`. JSON Schema allows it, but model APIs refuse the request with all
+    its tools. Only with `check --client`. Add `items`; for any value `"items": {}`.""",
+    spec=_TOOL,
+    fails=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array"}}}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def array_items(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Arrays of anything; the first stands for all. Definitions are left out: nobody has shown that they count."""
+    known = limits("compat/array-items", history.clients)
+    for place, tool in new_tools(message, history):
+        bare = (
+            path
+            for path, node in subschemas(tool.get("inputSchema"))
+            if node.get("type") == "array" and "items" not in node and path[:1] not in (("$defs",), ("definitions",))
+        )
+        yield from _first(bare, tool, place, known, "the array {} without items", 'add "items"')
+
+
+@rule(
+    "compat/reference-siblings",
+    "error",
+    """Beside a `$ref` stand other keywords, as some generators write it for an optional enum. Since 2019-09 JSON Schema
+    allows it; the Gemini API refuses the request with all its tools. Only with `check --client`. Put the reference into
+    an `allOf`, or write the schema in its place; a client should do that itself.""",
+    spec=_TOOL,
+    fails=_listed(
+        '"inputSchema":{"type":"object","properties":{"unit":{"$ref":"#/$defs/Unit","title":"Unit"}},\
+"$defs":{"Unit":{"type":"string"}}}'
+    ),
+    passes=_listed(
+        '"inputSchema":{"type":"object","properties":{"unit":{"$ref":"#/$defs/Unit","default":"C"}},\
+"$defs":{"Unit":{"type":"string"}}}'
+    ),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def reference_siblings(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """References with more beside them than a client takes; the first stands for all."""
+    known = limits("compat/reference-siblings", history.clients)
+    for place, tool in new_tools(message, history):
+        allowed = {"$ref", *(keyword for limit in known for keyword in limit.keywords)}
+        mixed = (path for path, node in subschemas(tool.get("inputSchema")) if "$ref" in node and node.keys() - allowed)
+        yield from _first(
+            mixed, tool, place, known, "other keywords beside the $ref in {}", "write the schema in its place"
+        )
+
+
+def _first(
+    paths: Iterator[Path], tool: dict[str, Any], place: int, broken: Sequence[Limit], what: str, advice: str
+) -> Iterator[Fault]:
+    """The fault at the first of some places in an inputSchema, if there is one."""
+    path = next(paths, None) if broken else None
+    if path is not None:
+        where = excerpt(pointer(*path)) if path else "its inputSchema"
+        yield from refused(
+            f"{label(tool)} has {what.format(where)}",
+            broken,
+            pointer("result", "tools", place, "inputSchema", *path),
+            advice,
+        )

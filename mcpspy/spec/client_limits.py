@@ -1,0 +1,177 @@
+"""What clients and model APIs refuse in a list of tools, as data: MCP allows all of it.
+
+The theory. A client passes the tools of its servers on to the API of a model, which has limits of its own, and many
+validate the whole list at once: one tool that breaks a limit then makes all tools unavailable. Each row is one limit of
+one client, with a public source that shows it. A limit without such a source is left out, and so is what a client
+mends by itself (Codex and Cline rename tools, VS Code removes `oneOf` at the top level).
+
+The rules of the group `compat` judge by these rows, and `docs/compat.md` is written from them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+SEEN = "2026-11-22"
+"""When the sources were read."""
+
+CLIENTS = {
+    "anthropic-api": "Anthropic API",
+    "bedrock-api": "Amazon Bedrock, Converse API",
+    "claude-code": "Claude Code",
+    "claude-desktop": "Claude Desktop",
+    "cursor": "Cursor",
+    "gemini-api": "Gemini API",
+    "gemini-cli": "Gemini CLI",
+    "openai-api": "OpenAI API",
+    "py-sdk": "MCP Python SDK",
+    "ts-sdk": "MCP TypeScript SDK",
+    "vscode": "VS Code",
+}
+"""The clients that have rows: their names for people, by the names that `check --client` takes."""
+
+
+class Effect(Enum):
+    """What happens where a limit is broken."""
+
+    REQUEST = "the whole request is refused"
+    """By a model API: no message gets through while the tool is in the list."""
+    LIST = "no tool of the server is taken"
+    TOOL = "this tool is left out"
+    CUT = "the rest is cut off"
+
+
+EXPECTED = {
+    "compat/tool-name": "a tool name that matches {pattern}",
+    "compat/tool-count": "at most {most} tools",
+    "compat/description-length": "a description of at most {most} characters",
+    "compat/property-name": "property names that match {pattern}",
+    "compat/schema-type": 'an inputSchema with "type": "object"',
+    "compat/schema-combination": "an inputSchema without {keywords} at its top level",
+    "compat/schema-properties": "an inputSchema with properties",
+    "compat/schema-members": "an object for each property, and an array of strings for required",
+    "compat/schema-dialect": "an inputSchema that is valid JSON Schema {keywords}",
+    "compat/array-items": "items for each array in the inputSchema",
+    "compat/reference-siblings": "nothing but {keywords} beside a $ref",
+    "compat/output-schema-type": 'an outputSchema with "type": "object"',
+}
+"""By rule: what a limit expects, with its values in place of the braces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One row: one limit of one client."""
+
+    rule: str
+    """The rule that judges by it."""
+    client: str
+    effect: Effect
+    source: str
+    """URL of what shows it: the client's code, its documentation, or a report with the error message."""
+    dated: str
+    """The date of that source; of code and documentation that change, when they were read."""
+    pattern: str = ""
+    """A regular expression for all of a name."""
+    most: int = 0
+    keywords: tuple[str, ...] = ()
+    version: str = ""
+    """Of the client, where the source names one; of a model API, the models."""
+
+    @property
+    def expected(self) -> str:
+        """What the client expects."""
+        words = ", ".join(self.keywords[:-1]) + " or " * (len(self.keywords) > 1) + "".join(self.keywords[-1:])
+        return EXPECTED[self.rule].format(pattern=self.pattern, most=self.most, keywords=words)
+
+
+_WORD_64, _WORD_128 = "^[a-zA-Z0-9_-]{1,64}$", "^[a-zA-Z0-9_-]{1,128}$"
+_PROPERTY = "^[a-zA-Z0-9_.-]{1,64}$"
+_COMBINING = ("oneOf", "allOf", "anyOf")
+_BOTH = ("inputSchema", "outputSchema")
+_GITHUB = "https://github.com"
+_TS_TYPES = f"{_GITHUB}/modelcontextprotocol/typescript-sdk/blob/v1.29.0/src/types.ts"
+_PY_SESSION = f"{_GITHUB}/modelcontextprotocol/python-sdk/blob/v2.0.0/src/mcp/client/session.py"
+_GEMINI_CLI = f"{_GITHUB}/google-gemini/gemini-cli/blob/main/packages/core/package.json"
+_GEMINI_VERSION = "0.56.0 (TypeScript SDK 1.23.0)"
+_NORMALIZER = "extensions/copilot/src/extension/tools/common/toolSchemaNormalizer.ts"
+_REQUEST, _LIST, _TOOL, _CUT = Effect.REQUEST, Effect.LIST, Effect.TOOL, Effect.CUT
+
+LIMITS = (
+    Limit("compat/tool-name", "anthropic-api", _REQUEST, f"{_GITHUB}/github/copilot-cli/issues/1879", "2026-03-06",
+          pattern=_WORD_128),
+    Limit("compat/tool-name", "bedrock-api", _REQUEST,
+          "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html", SEEN,
+          pattern=_WORD_64),
+    Limit("compat/tool-name", "claude-desktop", _LIST, f"{_GITHUB}/evoila/meho/issues/2745", "2026-08-02",
+          pattern=_WORD_64),
+    # With the shortest name that a server can have.
+    Limit("compat/tool-name", "cursor", _TOOL, f"{_GITHUB}/PostHog/posthog/pull/51483", "2026-03-18",
+          pattern="^.{1,58}$", version="with the name of the server less than 60 characters"),
+    Limit("compat/tool-name", "gemini-api", _REQUEST, f"{_GITHUB}/kaitranntt/ccs/issues/25", "2025-11-30",
+          pattern="^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$"),
+    Limit("compat/tool-name", "openai-api", _REQUEST, f"{_GITHUB}/nanbingxyz/5ire/issues/403", "2026-01-17",
+          pattern=_WORD_64, version="Chat Completions"),
+
+    Limit("compat/tool-count", "openai-api", _REQUEST, f"{_GITHUB}/zed-industries/zed/issues/42393", "2025-11-10",
+          most=128, version="Chat Completions, GPT-5"),
+    Limit("compat/description-length", "claude-code", _CUT, f"{_GITHUB}/anthropics/claude-code/issues/41593",
+          "2026-03-31", most=2048, version="2.1.84"),
+
+    Limit("compat/property-name", "anthropic-api", _REQUEST, f"{_GITHUB}/decocms/studio/pull/6874", "2026-09-02",
+          pattern=_PROPERTY),
+    Limit("compat/property-name", "claude-code", _REQUEST, f"{_GITHUB}/anthropics/claude-code/issues/79418",
+          "2026-08-17", pattern=_PROPERTY, version="2.1.233, once the tool is loaded"),
+
+    Limit("compat/schema-type", "bedrock-api", _REQUEST, f"{_GITHUB}/Yeachan-Heo/gajae-code/pull/864", "2026-06-18"),
+    Limit("compat/schema-type", "claude-code", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/88049", "2026-08-19"),
+    Limit("compat/schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
+    Limit("compat/schema-type", "openai-api", _REQUEST, f"{_GITHUB}/langchain-ai/langchainjs/issues/9804",
+          "2026-01-14"),
+    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.0.0"),
+    Limit("compat/schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.29.0, 2.0.0"),
+
+    Limit("compat/schema-combination", "anthropic-api", _REQUEST, f"{_GITHUB}/anomalyco/opencode/issues/46628",
+          "2026-09-01", keywords=_COMBINING),
+    Limit("compat/schema-combination", "claude-code", _TOOL, f"{_GITHUB}/anthropics/claude-code/issues/95504",
+          "2026-09-19", keywords=_COMBINING),
+    Limit("compat/schema-combination", "openai-api", _REQUEST, f"{_GITHUB}/BerriAI/litellm/pull/38792", "2026-08-29",
+          keywords=_COMBINING, version="GPT-3.5, GPT-4, o1, o3, o4; GPT-5 and later take it"),
+
+    Limit("compat/schema-properties", "openai-api", _REQUEST, f"{_GITHUB}/inboxapi/cli/issues/106", "2026-05-06"),
+
+    Limit("compat/schema-members", "claude-code", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/92900",
+          "2026-09-08", keywords=_BOTH),
+    Limit("compat/schema-members", "cursor", _LIST, f"{_GITHUB}/MervinPraison/PraisonAI/issues/3111", "2026-07-16",
+          keywords=("inputSchema",)),
+    Limit("compat/schema-members", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, keywords=_BOTH, version=_GEMINI_VERSION),
+    Limit("compat/schema-members", "py-sdk", _LIST, f"{_GITHUB}/modelcontextprotocol/python-sdk/issues/3353",
+          "2026-08-21", keywords=_BOTH, version="2.0.0"),
+    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, SEEN, keywords=_BOTH, version="1.29.0"),
+
+    Limit("compat/schema-dialect", "anthropic-api", _REQUEST, f"{_GITHUB}/anthropics/claude-code/issues/86664",
+          "2026-08-14", keywords=("draft 2020-12",)),
+    Limit("compat/schema-dialect", "vscode", _TOOL,
+          f"{_GITHUB}/microsoft/vscode/blob/main/src/vs/workbench/contrib/mcp/common/mcpServer.ts", SEEN,
+          keywords=("draft-07",)),
+
+    Limit("compat/array-items", "gemini-api", _REQUEST, f"{_GITHUB}/NousResearch/hermes-agent/issues/77617",
+          "2026-08-03"),
+    Limit("compat/array-items", "openai-api", _REQUEST, f"{_GITHUB}/spacelift-io/spacectl/issues/402", "2026-03-18"),
+    Limit("compat/array-items", "vscode", _REQUEST, f"{_GITHUB}/microsoft/vscode/blob/main/{_NORMALIZER}", SEEN),
+
+    Limit("compat/reference-siblings", "gemini-api", _REQUEST, f"{_GITHUB}/su-kaka/gcli2api/pull/374", "2026-05-09",
+          keywords=("description", "default")),
+
+    Limit("compat/output-schema-type", "claude-code", _TOOL, f"{_GITHUB}/Wynelson94/longhand/issues/10", "2026-05-22"),
+    Limit("compat/output-schema-type", "cursor", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/10031",
+          "2025-10-21"),
+    Limit("compat/output-schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
+    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.0.0"),
+    Limit("compat/output-schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.29.0, 2.0.0"),
+)  # fmt: skip
+"""The rows, by rule and client."""
+
+
+def limits(rule: str, clients: Iterable[str]) -> list[Limit]:
+    """The limits that a rule judges by, of some clients."""
+    return [limit for limit in LIMITS if limit.rule == rule and limit.client in clients]

@@ -1,0 +1,121 @@
+"""P-01: schemas of tools that clients refuse, and how they are told."""
+
+import pytest
+
+from tests.rules.compat.test_limits import EMPTY, compat, listing
+
+BEGIN = "= 2025-11-25\n"
+
+
+def told(schema, client, **members):
+    tool = {"name": "a", "inputSchema": schema} | members
+    return [(it.rule, it.pointer) for it in compat(BEGIN + listing(tool), client)]
+
+
+INPUT = "/result/tools/0/inputSchema"
+
+
+@pytest.mark.parametrize(
+    ("schema", "got"),
+    [
+        ({"anyOf": [EMPTY]}, "an inputSchema without type"),
+        ({"type": "array", "items": {}}, 'an inputSchema of type "array"'),
+        ({"type": ["object", "null"], "properties": {}}, "an inputSchema of type an array of 2"),
+        (None, "no inputSchema"),
+        (True, "the inputSchema true"),
+    ],
+)
+def test_what_is_in_place_of_the_type(schema, got):
+    (finding,) = compat(BEGIN + listing({"name": "a", "inputSchema": schema}), "ts-sdk")
+    assert finding.rule == "compat/schema-type"
+    assert finding.message.startswith(f'tool "a" has {got}; expected an inputSchema with "type": "object", else')
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_output_schemas_and_members_count_up_to_2025_11_25(revision):
+    """In 2026-07-28 an outputSchema may be any schema, and SDKs take any member of both."""
+    tool = {"name": "a", "inputSchema": EMPTY | {"properties": {"x": True}}, "outputSchema": {"type": "array"}}
+    if revision == "2025-11-25":
+        text = BEGIN + listing(tool)
+        expected = {"compat/output-schema-type", "compat/schema-members"}
+    else:
+        text = listing(tool).replace("tools/list", "tools/list {META}")
+        expected = set()
+    assert {it.rule for it in compat(text, "ts-sdk")} == expected
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"properties": {"x": {}, "y": True}}, "/properties/y"),
+        ({"properties": None}, "/properties"),
+        ({"required": None}, "/required"),
+        ({"required": ["x", 5]}, "/required"),
+    ],
+)
+def test_members_that_sdks_refuse(schema, pointer):
+    expected = [("compat/schema-members", INPUT + pointer)]
+    assert told(EMPTY | schema, "py-sdk") == expected
+    output = [("compat/schema-members", f"/result/tools/0/outputSchema{pointer}")]
+    assert told(EMPTY, "py-sdk", outputSchema=EMPTY | schema) == output
+    assert told(EMPTY, "cursor", outputSchema=EMPTY | schema) == []
+
+
+def test_combinations_are_fine_inside_a_property():
+    assert told(EMPTY | {"properties": {"x": {"oneOf": [{}], "allOf": [{}]}}}, "anthropic-api") == []
+    found = [("compat/schema-combination", f"{INPUT}/allOf")]
+    assert told(EMPTY | {"allOf": [{}], "anyOf": [{}]}, "anthropic-api") == found
+
+
+def test_if_and_then_at_the_top_level_are_no_combination():
+    assert told(EMPTY | {"if": {}, "then": {}}, "anthropic-api") == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "clients"),
+    [
+        ({"properties": {"x": {"items": [{}]}}}, {"anthropic-api"}),
+        ({"properties": {"x": {"minimum": 1, "exclusiveMinimum": True}}}, {"anthropic-api", "vscode"}),
+        ({"required": "x"}, {"anthropic-api", "vscode"}),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, set()),
+        ({"properties": {"x": {"$ref": "#/nowhere"}}}, set()),
+    ],
+)
+def test_a_schema_is_judged_in_the_dialect_of_the_client(schema, clients):
+    for client in ("anthropic-api", "vscode"):
+        expected = [("compat/schema-dialect", INPUT)] * (client in clients)
+        assert told(EMPTY | schema, client) == expected, client
+
+
+def test_an_invalid_schema_is_told_with_its_reason():
+    (finding,) = compat(BEGIN + listing({"name": "a", "inputSchema": EMPTY | {"required": "x"}}), "vscode")
+    assert finding.severity == "warning"
+    assert finding.message.startswith('tool "a" has an invalid inputSchema: /required: "x" is not of type "array"; ')
+
+
+@pytest.mark.parametrize(
+    ("property_", "found"),
+    [
+        ({"type": "array"}, "/properties/x"),
+        ({"type": "array", "items": {"type": "array"}}, "/properties/x/items"),
+        ({"anyOf": [{"type": "null"}, {"type": "array"}]}, "/properties/x/anyOf/1"),
+        ({"type": "array", "items": {}}, None),
+        ({"type": "array", "items": True}, None),
+        ({"type": ["array", "null"]}, None),
+        ({"default": {"type": "array"}}, None),
+    ],
+)
+def test_arrays_without_items(property_, found):
+    expected = [("compat/array-items", INPUT + found)] if found else []
+    assert told(EMPTY | {"properties": {"x": property_}}, "openai-api") == expected
+
+
+def test_arrays_in_definitions_are_not_judged():
+    assert told(EMPTY | {"$defs": {"x": {"type": "array"}}}, "openai-api") == []
+
+
+def test_references_in_definitions_are_judged():
+    mixed = {"$ref": "#/$defs/y", "title": "Y"}
+    schema = EMPTY | {"$defs": {"x": {"properties": {"z": mixed}}, "y": {"type": "string"}}}
+    assert told(schema, "gemini-api") == [("compat/reference-siblings", f"{INPUT}/$defs/x/properties/z")]
+    assert told(EMPTY | {"$defs": {"x": {"$ref": "#/$defs/x", "description": "d", "default": 1}}}, "gemini-api") == []
