@@ -25,6 +25,7 @@ from mcpspy.report.repeats import counted
 from mcpspy.report.words import SEVERITIES, coloured
 from mcpspy.rules import FORMER, RULES, Finding, current
 from mcpspy.rules.judge import Judge
+from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
 from mcpspy.text import printable
 
@@ -43,6 +44,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     choice(parser, "--fail-on", THRESHOLDS, "exit 1 if a finding has at least this severity", "SEVERITY")
     parser.add_argument(
+        "--client",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"report also what a client refuses, or 'all'; repeatable: {', '.join(CLIENTS)}",
+    )
+    parser.add_argument(
         "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
     )
     parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
@@ -54,17 +62,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check the captures; returns 1 where something reaches the threshold, or a waiver is stale."""
     revision = _revision(options.revision)
+    clients = _clients(options.client)
     ignored = _ignored(options.ignore)
     threshold: Threshold = options.fail_on
     form: str = options.format
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
     if options.follow:
-        return _follow(options, revision, ignored, threshold)
+        return _follow(options, revision, clients, ignored, threshold)
     accepted = waivers.read(options.waivers) if options.waivers else ()
     paths = list(_paths(options.captures))
     if options.output:
         _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
-    captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, form=form))
+    captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, clients=clients, form=form))
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
@@ -83,11 +92,17 @@ def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
         return mapped(work, paths, bar.advance, cores() if size > _SMALL else 1)
 
 
-def _check(path: str, told: Told, *, revision: Revision | None, form: str) -> Checked:
-    return check(path, revision, show=FORMATS[form].shows_frames, read=told)
+def _check(path: str, told: Told, *, revision: Revision | None, clients: frozenset[str], form: str) -> Checked:
+    return check(path, revision, clients=clients, show=FORMATS[form].shows_frames, read=told)
 
 
-def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set[str], threshold: Threshold) -> int:
+def _follow(
+    options: argparse.Namespace,
+    revision: Revision | None,
+    clients: frozenset[str],
+    ignored: set[str],
+    threshold: Threshold,
+) -> int:
     """Print the findings in one capture as they come, until it is no longer live."""
     if len(options.captures) != 1 or os.path.isdir(options.captures[0]):
         raise UsageError("--follow takes one capture")
@@ -95,7 +110,7 @@ def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set
         raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
     colour = has_colours()
     failed = False
-    for finding in _findings(Capture(_existing(options.captures[0])), revision):
+    for finding in _findings(Capture(_existing(options.captures[0])), Judge(revision, clients=clients)):
         if finding.rule not in ignored:
             failed = failed or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()
@@ -103,8 +118,7 @@ def _follow(options: argparse.Namespace, revision: Revision | None, ignored: set
     return int(failed)
 
 
-def _findings(capture: Capture, revision: Revision | None) -> Iterator[Finding]:
-    judge = Judge(revision)
+def _findings(capture: Capture, judge: Judge) -> Iterator[Finding]:
     for record in capture.follow():
         yield from (event for event in judge.feed(record) if isinstance(event, Finding))
     yield from judge.end()
@@ -184,6 +198,16 @@ def _revision(name: str | None) -> Revision | None:
         hint = f"; the nearest: {near[0]}" if near else ""
         raise UsageError(f"there is no revision {name!r}{hint}; there are {', '.join(known)}")
     return revision
+
+
+def _clients(names: Sequence[str]) -> frozenset[str]:
+    """The clients that some names stand for."""
+    for name in names:
+        if name not in (*CLIENTS, "all"):
+            near = get_close_matches(name, CLIENTS, n=1)
+            hint = f"; the nearest: {near[0]}" if near else ""
+            raise UsageError(f"there is no client {name!r}{hint}; there are {', '.join(CLIENTS)}, or all")
+    return frozenset(CLIENTS if "all" in names else names)
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:

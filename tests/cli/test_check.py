@@ -14,7 +14,7 @@ from mcpspy.rules import FORMER
 from tests import limits
 from tests.capture.test_parts import written
 from tests.report.captures import FAULTY, faulty, fine
-from tests.transcript import begin, finish, record
+from tests.transcript import begin, capture, finish, record
 
 ROOT = Path(__file__).parent.parent.parent
 LIMIT = 60  # seconds
@@ -196,6 +196,14 @@ def test_a_waiver_of_a_rule_that_is_ignored_is_not_stale(tmp_path, check):
         (["CAPTURE", "--format", "jnit"], "--format cannot be 'jnit'; did you mean 'junit'?"),
         (["CAPTURE", "--format", "x"], "--format cannot be 'x'; it takes text, json, junit, sarif, github"),
         (["CAPTURE", "--fail-on", "warn"], "--fail-on cannot be 'warn'; did you mean 'warning'?"),
+        (
+            ["CAPTURE", "--client", "claude"],
+            "there is no client 'claude'; the nearest: claude-code; there are anthropic-api",
+        ),
+        (
+            ["CAPTURE", "--client", "all", "--client", "x"],
+            "there is no client 'x'; there are anthropic-api, bedrock-api",
+        ),
         (["CAPTURE", "--ignore", "tool/args"], "there is no rule 'tool/args'; the nearest: tools/arguments"),
         (["CAPTURE", "--ignore", "tool/*"], "there is no rule 'tool/*'"),
         (["CAPTURE", "--waivers", "none.toml"], "cannot read none.toml: No such file"),
@@ -316,3 +324,68 @@ def test_a_rule_is_ignored_by_the_id_that_it_had_before(tmp_path, check, monkeyp
     monkeypatch.setitem(FORMER, "old/args", "tools/arguments")
     path, rest = faulty(tmp_path / "a"), ("--ignore", "schema/invalid")
     assert check(path, "--ignore", "old/*", *rest) == check(path, "--ignore", "tools/arguments", *rest)
+
+
+# What clients refuse
+
+
+def refused(path, name="a.b"):
+    """A capture of a server whose one tool breaks limits of clients, and nothing else."""
+    return capture(path, HANDSHAKE + listed(name))
+
+
+HANDSHAKE = "\n".join(FAULTY.strip().split("\n")[:3]) + "\n"
+
+
+def listed(name):
+    tool = {"name": name, "inputSchema": {"type": "object", "properties": {}}}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}
+    return f'    > {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}\n    < {json.dumps(answer)}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("a.b", [], 0),
+        ("a.b", ["--client", "openai-api"], 1),
+        ("a.b", ["--client", "vscode"], 0),
+        ("a.b", ["--client", "vscode", "--client", "openai-api"], 1),
+        ("a.b", ["--client", "all"], 1),
+        ("a.b", ["--client", "all", "--ignore", "compat/*"], 0),
+        ("x" * 60, ["--client", "cursor"], 0),
+        ("x" * 60, ["--client", "cursor", "--fail-on", "warning"], 1),
+        ("a.b", ["--client", "openai-api", "--follow"], 1),
+    ],
+)
+def test_what_a_client_refuses_counts_for_the_clients_that_are_named(tmp_path, check, name, options, expected):
+    """P-01: a warning where the tool is left out, an error where one tool takes all with it."""
+    status, out, err = check(refused(tmp_path / "a", name), *options)
+    assert (status, err) == (expected, "")
+    assert ("compat/tool-name" in out) == (expected == 1 or "cursor" in options)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_without_clients_no_format_tells_what_they_refuse(tmp_path, check, form):
+    """P-01: the option adds findings of its group, and changes nothing else."""
+    path = refused(tmp_path / "a")
+    without = check(path, "--format", form)
+    assert "compat/" not in without[1].replace("rules.md#compat", "")
+    assert "compat/tool-name" in check(path, "--format", form, "--client", "all")[1]
+    assert check(path, "--format", form, "--client", "all", "--ignore", "compat/*") == without
+
+
+def test_clients_are_named_in_several_processes_too(tmp_path, check, monkeypatch):
+    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.cores", lambda: 2)
+    for name in ("a", "b", "c"):
+        refused(tmp_path / f"{name}.jsonl")
+    _, out, _ = check(tmp_path, "--client", "openai-api", "--format", "json")
+    found = [[finding["rule"] for finding in capture["findings"]] for capture in json.loads(out)["captures"]]
+    assert found == [["compat/tool-name"]] * 3
+
+
+def test_a_finding_links_to_the_source_of_the_limit(tmp_path, check):
+    _, out, _ = check(refused(tmp_path / "a"), "--client", "claude-desktop", "--format", "json")
+    (finding,) = json.loads(out)["captures"][0]["findings"]
+    assert (finding["severity"], finding["blame"], finding["frame"]) == ("error", "server", 9)
+    assert finding["spec"] == "https://github.com/evoila/meho/issues/2745"
