@@ -23,6 +23,29 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
 
 
 @rule(
+    "compat/schema-missing",
+    "error",
+    """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list as a
+    whole then take no tool of the server. Only with `check --client`. A tool without arguments has the inputSchema
+    `{"type": "object", "properties": {}}`.""",
+    spec=_TOOL,
+    fails=_listed('"description":"Ring the bell"'),
+    passes=_listed('"description":"Ring the bell","inputSchema":{"type":"object","properties":{}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def schema_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Tools without a schema of their arguments."""
+    known = limits("compat/schema-missing", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict):
+            got = f"the inputSchema {excerpt(schema)}" if "inputSchema" in tool else "no inputSchema"
+            where = f"/result/tools/{place}/inputSchema"
+            yield from refused(f"{label(tool)} has {got}", known, where, 'add {"type": "object", "properties": {}}')
+
+
+@rule(
     "compat/schema-type",
     "error",
     """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`. MCP
@@ -39,9 +62,9 @@ def schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     known = limits("compat/schema-type", history.clients)
     for place, tool in new_tools(message, history):
         schema = tool.get("inputSchema")
-        if not isinstance(schema, dict) or schema.get("type") != "object":
-            where = f"/result/tools/{place}/inputSchema"
-            yield from refused(f"{label(tool)} has {_type_of(schema, 'inputSchema')}", known, where, _ADD_TYPE)
+        if isinstance(schema, dict) and schema.get("type") != "object":
+            got = f"{label(tool)} has an inputSchema {_type_of(schema)}"
+            yield from refused(got, known, f"/result/tools/{place}/inputSchema", _ADD_TYPE)
 
 
 @rule(
@@ -60,19 +83,17 @@ def output_schema_type(message: Message, history: SessionHistory) -> Iterator[Fa
     """Schemas of results that are not those of an object."""
     known = limits("compat/output-schema-type", history.clients)
     for place, tool in new_tools(message, history):
-        schema = tool.get("outputSchema", {"type": "object"})
-        if not isinstance(schema, dict) or schema.get("type") != "object":
-            where = f"/result/tools/{place}/outputSchema"
-            yield from refused(f"{label(tool)} has {_type_of(schema, 'outputSchema')}", known, where, _ADD_TYPE)
+        schema = tool.get("outputSchema")
+        if isinstance(schema, dict) and schema.get("type") != "object":
+            got = f"{label(tool)} has an outputSchema {_type_of(schema)}"
+            yield from refused(got, known, f"/result/tools/{place}/outputSchema", _ADD_TYPE)
 
 
 _ADD_TYPE = 'add "type": "object"'
 
 
-def _type_of(schema: Any, which: str) -> str:
-    if not isinstance(schema, dict):
-        return f"no {which}" if schema is None else f"the {which} {excerpt(schema)}"
-    return f"an {which} of type {excerpt(schema['type'])}" if "type" in schema else f"an {which} without type"
+def _type_of(schema: dict[str, Any]) -> str:
+    return f"of type {excerpt(schema['type'])}" if "type" in schema else "without type"
 
 
 @rule(
@@ -219,6 +240,30 @@ def array_items(message: Message, history: SessionHistory) -> Iterator[Fault]:
             if node.get("type") == "array" and "items" not in node and path[:1] not in (("$defs",), ("definitions",))
         )
         yield from _first(bare, tool, place, known, "the array {} without items", 'add "items"')
+
+
+@rule(
+    "compat/enum-values",
+    "error",
+    """An `enum` in the `inputSchema` has numbers or booleans. JSON Schema allows it; the Gemini API refuses the request
+    with all its tools. Only with `check --client`. Use strings, and convert them in the server; a client should do that
+    itself.""",
+    spec=_TOOL,
+    fails=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"integer","enum":[1,2]}}}'),
+    passes=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"string","enum":["1","2"]}}}'),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def enum_values(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Enumerations of numbers or booleans; the first stands for all."""
+    known = limits("compat/enum-values", history.clients)
+    for place, tool in new_tools(message, history):
+        odd = (path for path, node in subschemas(tool.get("inputSchema")) if _has_numbers(node.get("enum")))
+        yield from _first(odd, tool, place, known, "numbers or booleans in the enum of {}", "use strings")
+
+
+def _has_numbers(values: Any) -> bool:
+    return isinstance(values, list) and any(isinstance(value, int | float) for value in values)
 
 
 @rule(

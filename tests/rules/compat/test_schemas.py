@@ -21,14 +21,26 @@ INPUT = "/result/tools/0/inputSchema"
         ({"anyOf": [EMPTY]}, "an inputSchema without type"),
         ({"type": "array", "items": {}}, 'an inputSchema of type "array"'),
         ({"type": ["object", "null"], "properties": {}}, "an inputSchema of type an array of 2"),
-        (None, "no inputSchema"),
-        (True, "the inputSchema true"),
     ],
 )
 def test_what_is_in_place_of_the_type(schema, got):
     (finding,) = compat(BEGIN + listing({"name": "a", "inputSchema": schema}), "ts-sdk")
     assert finding.rule == "compat/schema-type"
     assert finding.message.startswith(f'tool "a" has {got}; expected an inputSchema with "type": "object", else')
+
+
+@pytest.mark.parametrize(
+    ("members", "got"),
+    [
+        ({}, "no inputSchema"),
+        ({"inputSchema": None}, "the inputSchema null"),
+        ({"inputSchema": True}, "the inputSchema true"),
+    ],
+)
+def test_what_is_in_place_of_the_schema(members, got):
+    (finding,) = compat(BEGIN + listing({"name": "a"} | members), "codex")
+    assert finding.rule == "compat/schema-missing"
+    assert finding.message.startswith(f'tool "a" has {got}; expected an object as inputSchema, else no tool of the')
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
@@ -119,3 +131,12 @@ def test_references_in_definitions_are_judged():
     schema = EMPTY | {"$defs": {"x": {"properties": {"z": mixed}}, "y": {"type": "string"}}}
     assert told(schema, "gemini-api") == [("compat/reference-siblings", f"{INPUT}/$defs/x/properties/z")]
     assert told(EMPTY | {"$defs": {"x": {"$ref": "#/$defs/x", "description": "d", "default": 1}}}, "gemini-api") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [([1], True), (["a", True], True), ([0.5], True), (["a"], False), (["a", None], False), ([], False), (5, False)],
+)
+def test_the_values_of_an_enum(values, refused):
+    found = told(EMPTY | {"properties": {"x": {"enum": values}}}, "gemini-api")
+    assert found == [("compat/enum-values", f"{INPUT}/properties/x")] * refused
