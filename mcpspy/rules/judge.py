@@ -42,13 +42,16 @@ _JUDGED = (Message, HttpUnit)
 _REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # what is no message can be wrong about HTTP only
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name, void where another one is put in their place."""
+_ON_CLIENTS = ("compat/",)
+"""Rules about what clients refuse, void where none is named."""
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-",
              "extension/", "tasks/", "cache/")  # fmt: skip
 """Rules that depend on what came before a message, void for one that comes out of its order."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
 """Those that look at a message, and those that learn from it."""
-_lists: dict[bool, dict[_Key, _Rules]] = {False: {}, True: {}}
-"""The rules by what they look at, made when they are first needed; by whether another revision is put in place."""
+_lists: dict[tuple[bool, bool], dict[_Key, _Rules]] = {}
+"""The rules by what they look at, made when they are first needed; by whether another revision is put in place, and
+whether clients are named."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +94,7 @@ class Judge:
         self._noted = noted
         self._report = report
         self._reported: set[str] = set()
-        self._lists = _lists[as_revision is not None]
+        self._lists = _lists.setdefault((as_revision is not None, bool(self._clients)), {})
         self._tests = tuple(ASPECTS.values())
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
@@ -212,8 +215,8 @@ class Judge:
                 key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
             rules = self._lists.get(key)
         if rules is None:
-            void = _ON_AGREEMENT if self._as else ()
-            looking = tuple(rule for rule in RULES.values() if rule.id not in void and _concerns(rule, key))
+            void = (*(_ON_AGREEMENT if self._as else ()), *(() if self._clients else _ON_CLIENTS))
+            looking = tuple(rule for rule in RULES.values() if not rule.id.startswith(void) and _concerns(rule, key))
             rules = looking, tuple(rule for rule in RULES.values() if rule.learns_from(*key[:3]))
             self._lists[key] = rules
         return rules

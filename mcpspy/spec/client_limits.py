@@ -113,7 +113,8 @@ LIMITS = (
           pattern="^.{1,58}$", version="with the name of the server less than 60 characters"),
     Limit("compat/tool-name", "gemini-api", _REQUEST, f"{_GITHUB}/kaitranntt/ccs/issues/25", "2025-11-30",
           pattern="^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$"),
-    Limit("compat/tool-name", "openai-api", _REQUEST, f"{_GITHUB}/nanbingxyz/5ire/issues/403", "2026-01-17",
+    Limit("compat/tool-name", "openai-api", _REQUEST,
+          f"{_GITHUB}/openai/openai-python/blob/main/src/openai/types/shared/function_definition.py", SEEN,
           pattern=_WORD_64, version="Chat Completions"),
 
     Limit("compat/tool-count", "openai-api", _REQUEST, f"{_GITHUB}/zed-industries/zed/issues/42393", "2025-11-10",
@@ -173,8 +174,8 @@ LIMITS = (
 
     Limit("compat/enum-values", "gemini-api", _REQUEST, f"{_GITHUB}/router-for-me/CLIProxyAPI/pull/1076",
           "2026-01-17"),
-    Limit("compat/reference-siblings", "gemini-api", _REQUEST, f"{_GITHUB}/su-kaka/gcli2api/pull/374", "2026-05-09",
-          keywords=("description", "default")),
+    Limit("compat/reference-siblings", "gemini-api", _REQUEST, f"{_GITHUB}/anomalyco/opencode/issues/12295",
+          "2026-02-05", keywords=("description", "default")),
 
     Limit("compat/output-schema-type", "claude-code", _TOOL, f"{_GITHUB}/Wynelson94/longhand/issues/10", "2026-05-22"),
     Limit("compat/output-schema-type", "cursor", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/10031",

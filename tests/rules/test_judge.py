@@ -27,7 +27,7 @@ from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
 from tests.conversation.http import Exchange, request, result
 from tests.findings import CAPTURES
-from tests.rules.examples import records
+from tests.rules.examples import findings, records
 from tests.rules.notation import message
 from tests.spec.test_peer_schemas import TREE, deep, doubled
 from tests.transcript import OPENS
@@ -440,7 +440,7 @@ def broken(monkeypatch):
 
     def put(rule, check):
         monkeypatch.setitem(RULES, rule, replace(RULES[rule], check=check))
-        monkeypatch.setattr("mcpspy.rules.judge._lists", {False: {}, True: {}})
+        monkeypatch.setattr("mcpspy.rules.judge._lists", {})
 
     return put
 
@@ -554,3 +554,12 @@ def test_a_check_has_one_memory_for_each_session():
         http.ask(request(2, "tools/list", cursor="a"), mcp_session_id=f"s{number}")
     found = [finding for finding in judged(http.records) if finding.rule == "paging/unknown-cursor"]
     assert len(found) == 1
+
+
+def test_what_clients_refuse_is_judged_only_where_clients_are_named():
+    """P-01: a judge with clients changes nothing for those without, and the other way round."""
+    text = (
+        '= 2025-11-25\n> 2 tools/list\n< 2 = {"tools":[{"name":"a.b","inputSchema":{"type":"object","properties":{}}}]}'
+    )
+    for clients, found in (([], []), (["openai-api"], ["compat/tool-name"]), ([], []), (["vscode"], [])):
+        assert [finding.rule for finding in findings(text, clients)] == found

@@ -28,7 +28,7 @@ def asking_all(found, monkeypatch):
     with monkeypatch.context() as context:
         for aspect in ASPECTS:
             context.setitem(ASPECTS, aspect, lambda *_: False)
-        context.setattr("mcpspy.rules.judge._lists", {False: {}, True: {}})
+        context.setattr("mcpspy.rules.judge._lists", {})
         return judged(found)
 
 
