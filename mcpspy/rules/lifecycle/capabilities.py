@@ -11,8 +11,9 @@ from mcpspy.conversation.history import ASKED, SessionHistory, capabilities
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
+from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision, until
-from mcpspy.wire.jsonrpc import Notification, Request
+from mcpspy.wire.jsonrpc import Error, Notification, Request
 
 _CALLS = (Request, Notification)
 _WITHOUT_COMPLETIONS = until(Revision.R2024_11_05)  # the capability came later than the method
@@ -37,6 +38,8 @@ _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     **{method: ("client", (name,)) for method, name in ASKED.items()},
 }
 """By method: the side that has to have declared it, the capability and the part of it."""
+_OF_NAMES = ("tools/call", "resources/read", "prompts/get")
+"""Methods that some servers refuse by -32601 where the name, and not the method, is unknown."""
 
 
 @rule(
@@ -77,6 +80,42 @@ def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fa
         lacking = None if _declares(declared, path) else ".".join(path)
     if lacking and history.once(f"capability {side} {lacking}"):
         yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
+
+
+@rule(
+    "lifecycle/capability-not-served",
+    "warning",
+    """A side has declared a capability, and answers a method that belongs to it by -32601, as if it did not have it.
+    Clients list what was declared and show the error, or drop the server. Resource templates are only mentioned: many
+    servers have resources and none. Said once a session and method.""",
+    spec="basic/lifecycle#capability-negotiation",
+    fails="""
+        = 2025-06-18
+        > 2 resources/list
+        < 2 ! {"code":-32601,"message":"Method not found"}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 resources/list
+        < 2 = {"resources":[]}
+    """,
+    on=(Error,),
+    methods=tuple(method for method in _NEEDS if method not in _OF_NAMES),
+)
+def capability_not_served(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Methods that were promised, and are not there."""
+    exchange = message.exchange
+    if exchange is None or exchange.revision is None or exchange.method not in methods(exchange.revision):
+        return
+    side, path = _NEEDS[exchange.method]
+    missing = member(message.body.value, "error", "code") == -32601
+    if not missing or side != message.sender or not _declares(capabilities(side, message, history), path):
+        return
+    if history.once(f"not served {exchange.method}"):
+        declared = ".".join(path)
+        yield Fault(f"the {side} declared {declared}, and answers {exchange.method} by -32601 (method not found)",
+                    "/error/code",
+                    severity="info" if exchange.method == "resources/templates/list" else None)  # fmt: skip
 
 
 def undeclared(method: str, params: Any, declared: Any) -> str | None:

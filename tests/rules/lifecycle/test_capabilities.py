@@ -64,3 +64,46 @@ def test_what_is_asked_of_a_client_needs_a_capability_and_its_part(method, param
 def test_a_server_that_asks_by_url_asks_a_client_that_has_said_so():
     text = '= 2025-11-25\n< 7 elicitation/create {"mode":"url","message":"x","url":"https://a/","elicitationId":"1"}'
     assert told(text, "lifecycle/") == ["#4 lifecycle/capability-missing"]
+
+
+ASKS = '> 1 initialize {"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"c","version":"1"}}'
+AGREES = '< 1 = {"protocolVersion":"2025-06-18","capabilities":%s,"serverInfo":{"name":"s","version":"1"}}'
+ROOTS, EMPTY = '{"roots":{}}', "{}"
+MISSING = '{"code":-32601,"message":"Method not found"}'
+
+
+def begun(client, server):
+    return f"{ASKS % client}\n{AGREES % server}\n> notifications/initialized\n"
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked", "severity"),
+    [
+        ('{"resources":{}}', "resources/list", "warning"),
+        ('{"resources":{}}', "resources/templates/list", "info"),
+        ('{"resources":{"subscribe":true}}', 'resources/subscribe {"uri":"a:b"}', "warning"),
+        ('{"logging":{}}', 'logging/setLevel {"level":"info"}', "warning"),
+        ('{"resources":{}}', 'resources/subscribe {"uri":"a:b"}', None),
+        ('{"resources":{"subscribe":false}}', 'resources/subscribe {"uri":"a:b"}', None),
+        ('{"resources":{}}', 'resources/read {"uri":"a:b"}', None),
+        ("{}", "prompts/list", None),
+    ],
+)
+def test_a_declared_capability_that_is_answered_by_method_not_found_is_the_servers_fault(declared, asked, severity):
+    """R-08: nx-mcp and others declare resources and have no such method."""
+    found = findings(f"{begun('{}', declared)}> 2 {asked}\n< 2 ! {MISSING}\n> 3 {asked}\n< 3 ! {MISSING}")
+    told_of = [it for it in found if it.rule == "lifecycle/capability-not-served"]
+    assert [(it.severity, it.blame, it.frame) for it in told_of] == ([(severity, "server", 5)] if severity else [])
+
+
+def test_a_client_that_declares_roots_and_has_none_is_told_the_same():
+    """R-08."""
+    text = f"{begun(ROOTS, EMPTY)}< 2 roots/list\n> 2 ! {MISSING}"
+    (finding,) = [it for it in findings(text) if it.rule == "lifecycle/capability-not-served"]
+    assert (finding.blame, finding.frame) == ("client", 5)
+
+
+def test_over_http_a_capability_that_is_not_served_is_the_same_finding():
+    """R-08."""
+    text = f"= 2025-06-18 http\n>> 2 resources/list\n<< 200 2 ! {MISSING}"
+    assert told(text, "lifecycle/") == ["#17 lifecycle/capability-not-served"]
