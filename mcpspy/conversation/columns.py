@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mcpspy.capture.records import Frame
+from mcpspy.conversation.history import ASKED
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
@@ -28,15 +29,20 @@ _REVISION = {revision: number for number, revision in enumerate(_REVISIONS)}
 _BATCH = _KIND["batch"]
 _PENDING, _UNANSWERED = bytes([_STATUS["pending"]]), bytes([_STATUS["unanswered"]])
 _NAME = 500  # characters of a method or name that are kept
+_ANY_INPUT = 1  # the response is `input_required`
+_INPUT = {method: 2 << number for number, method in enumerate(ASKED)}
 _LARGEST = 2**32 - 1  # bytes of a frame: what is larger counts as that
 
 
 class Exchanges:
-    """What became of each request, by its ordinal: its line number, that of its response, and its status."""
+    """What became of each request, by its ordinal: line numbers, its status, and what its response asks for.
+
+    The lines are those of the request, of its response, and of the answer that the request goes on from.
+    """
 
     def __init__(self) -> None:
-        self.requests, self.responses = array("I"), array("I")
-        self.statuses = bytearray()
+        self.requests, self.responses, self.continued = array("I"), array("I"), array("I")
+        self.statuses, self.inputs = bytearray(), bytearray()
 
     def add(self, message: Message) -> tuple[int, ...]:
         """Take the next message; returns the line numbers of earlier requests that it has changed."""
@@ -46,9 +52,13 @@ class Exchanges:
         if isinstance(message.body, Request):
             self.requests.append(message.n)
             self.responses.append(0)
+            self.continued.append(exchange.continues or 0)
+            self.inputs.append(0)
             self.statuses.append(_STATUS["pending"])
             return ()
         self.responses[exchange.ordinal] = message.n
+        if exchange.inputs is not None:
+            self.inputs[exchange.ordinal] = _ANY_INPUT | sum(_INPUT[it] for it in exchange.inputs if it in _INPUT)
         self.statuses[exchange.ordinal] = _STATUS[exchange.status]
         return (exchange.request.n,)
 
@@ -159,6 +169,17 @@ class Columns:
         ordinal = self._exchange[n] - 1
         request = self.exchanges.requests[ordinal]
         return self.exchanges.responses[ordinal] if n == request else request
+
+    def continues(self, n: int) -> int:
+        """The line of the answer `input_required` that the request on line `n` goes on from, else 0."""
+        ordinal = self._exchange[n] - 1
+        return self.exchanges.continued[ordinal] if ordinal >= 0 and self.exchanges.requests[ordinal] == n else 0
+
+    def inputs(self, n: int) -> frozenset[str] | None:
+        """The known methods of what the response on line `n` asks for; None where it is not `input_required`."""
+        ordinal = self._exchange[n] - 1
+        flags = self.exchanges.inputs[ordinal] if ordinal >= 0 and self.exchanges.responses[ordinal] == n else 0
+        return frozenset(method for method, flag in _INPUT.items() if flags & flag) if flags else None
 
     def at(self, n: int) -> Known:
         """What is known of line `n`."""

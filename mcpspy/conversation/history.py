@@ -8,7 +8,6 @@ Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a ses
 were not, no more is kept than what late frames need (`SessionHistory.rest`).
 """
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -132,8 +131,6 @@ class SessionHistory:
     """By the side that asked, and token."""
     progress_forgotten: bool = False
     """There were so many that some are not known any more."""
-    rounds: dict[str, deque["Round"]] = field(default_factory=dict)
-    """By method and params: the latest answers `input_required`."""
     listens: dict[Id, "Listen"] = field(default_factory=dict)
     acknowledged: dict[Id, None] = field(default_factory=dict)
     """Acknowledgements of subscriptions that are not recorded yet."""
@@ -172,7 +169,6 @@ class SessionHistory:
         tables = (
             self.called,
             self.progress,
-            self.rounds,
             self.listens,
             self.acknowledged,
             self.malformed,
@@ -200,21 +196,6 @@ class Over:
     t: int
     by_client: bool
     """To a DELETE; else 404 to something else."""
-
-
-@dataclass(slots=True)
-class Round:
-    """A request that the server answered by asking back (2026-07-28)."""
-
-    answer: int
-    """The line number of the result."""
-    t: int
-    id: Id
-    """Of the request."""
-    state: int | None
-    """The mark of its `requestState`."""
-    asked: frozenset[str]
-    """The keys of its `inputRequests`."""
 
 
 @dataclass(slots=True)
@@ -277,19 +258,6 @@ def is_in_answer(message: Message, request: int) -> bool:
     """Whether a message comes in the answer to the HTTP request that carried the request on line `request`."""
     asked = message.http.request if message.http else None
     return asked is not None and any(carried.n == request for carried in asked.carried)
-
-
-def mark(value: Any) -> int | None:
-    """What stands for a `requestState`, which may be large; None for none."""
-    return None if value is None else hash(repr(value))
-
-
-def round_key(request: Message) -> str:
-    """What a request and its retry have in common: method, and params but for the answers and `_meta`."""
-    params = member(request.body.value, "params")
-    kept = params if isinstance(params, dict) else {}
-    parts = {name: value for name, value in kept.items() if name not in ("_meta", "inputResponses", "requestState")}
-    return f"{member(request.body.value, 'method')} {hash(repr(parts))}"
 
 
 def subscription(message: Message) -> Any:

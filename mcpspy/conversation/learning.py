@@ -1,10 +1,9 @@
 """How a session's history grows: each message is added to it, once it has been looked at.
 
-This is the only place that changes what is known of requests, listings, progress, rounds and subscriptions, and over
+This is the only place that changes what is known of requests, listings, progress and subscriptions, and over
 HTTP of how the session got its id and ended. Nothing is judged here.
 """
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,14 +14,11 @@ from mcpspy.conversation.history import (
     Listen,
     Over,
     Progress,
-    Round,
     SessionHistory,
     Tool,
     is_about,
     keep,
-    mark,
     other,
-    round_key,
     subscription,
 )
 from mcpspy.conversation.http_requests import asked
@@ -37,7 +33,6 @@ from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 _FORGOTTEN = 256  # reports of progress, at once
 _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
 """Requests that change nothing that is known of a session, whatever is in them or in what answers them."""
-_SAME = 16  # answers to the same request that are remembered
 
 
 def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
@@ -61,8 +56,6 @@ def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
             answer = _ANSWERS.get(event.exchange.method)
             if answer:
                 answer(event, body.result, history)
-            if member(body.result, "resultType") == "input_required":
-                _learn_round(event, body.result, history)
     elif isinstance(body, Invalid):
         if isinstance(body.value, dict) and "id" in body.value:
             keep(history.malformed, (event.sender, Id.of(body.value["id"])), event.n)
@@ -238,18 +231,6 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
         listen.acknowledged = True
     else:
         keep(history.acknowledged, number, None)
-
-
-def _learn_round(message: Message, result: Any, history: SessionHistory) -> None:
-    assert message.exchange
-    asked = member(result, "inputRequests")
-    keys = frozenset(asked) if isinstance(asked, dict) else frozenset()
-    request = message.exchange.request
-    key = round_key(request)
-    rounds = history.rounds.get(key) or deque(maxlen=_SAME)  # the same request may be in flight more than once
-    number = request.body.id if isinstance(request.body, Request) else Id("absent", "")
-    rounds.append(Round(message.n, message.t, number, mark(member(result, "requestState")), keys))
-    keep(history.rounds, key, rounds)
 
 
 _ANSWERS: dict[str, Callable[[Message, Any, SessionHistory], None]] = {

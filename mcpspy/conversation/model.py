@@ -94,6 +94,10 @@ class Exchange:
     """Over HTTP: a status of failure came instead of a response."""
     underlying: str | None = None
     """Of `tasks/result`, once it is answered: the method whose result that is, where it is known (2025-11-25)."""
+    inputs: frozenset[str] | None = None
+    """Where the response is `input_required`: the methods of what it asks for (2026-07-28)."""
+    continues: int | None = None
+    """The line number of the answer `input_required` that the request goes on from."""
 
     @property
     def key(self) -> tuple[str, Id]:
@@ -161,6 +165,8 @@ class Session:
     """By the sender and its progress token: the ordinal of the latest request that asks for progress by it."""
     subscriptions: dict[Id, int] = field(default_factory=dict)
     """By id: the ordinal of the latest `subscriptions/listen` (2026-07-28)."""
+    rounds: dict[tuple[str, str | None], deque["Round"]] = field(default_factory=dict)
+    """By method and name: the latest answers `input_required` (2026-07-28)."""
     initialize: Exchange | None = None
     """While it is not answered."""
 
@@ -181,7 +187,27 @@ class Session:
     def rest(self) -> None:
         """Forget what is over, of a session that was idle for long: later messages may repeat or answer it."""
         self.partial = True
-        self.completed, self.tasks, self.tokens, self.subscriptions = {}, {}, {}, {}
+        for table in (self.completed, self.tasks, self.tokens, self.subscriptions, self.rounds):
+            table.clear()
+
+
+@dataclass(slots=True)
+class Round:
+    """An answer by which a server asks for input before it goes on (2026-07-28)."""
+
+    answer: int
+    """The line number of the result."""
+    t: int
+    id: Id
+    """Of the request."""
+    key: int
+    """The mark of its params."""
+    state: int | None
+    """The mark of its `requestState`."""
+    asked: frozenset[str]
+    """The keys of its `inputRequests`."""
+    continued: bool = False
+    """A request went on from it."""
 
 
 @dataclass(slots=True)

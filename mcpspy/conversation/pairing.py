@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from mcpspy.conversation.links import enter, follow, follow_task
 from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session
 from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.conversation.rounds import INPUT_REQUIRED, begin_round, follow_round
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, TASKS, Revision
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, ROUNDS, TASKS, Revision
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded
 from mcpspy.wire.subject import subject
 
@@ -73,6 +74,8 @@ def _begin(message: Message, body: Request, ordinal: int, fallback: Revision | N
     message.exchange = exchange
     session.pending.setdefault((message.sender, body.id), []).append(exchange)
     enter(message, body, ordinal)
+    if session.rounds and revision in ROUNDS:
+        follow_round(message, exchange)
     if body.method == "initialize":
         session.initialize, session.requested = exchange, revision
 
@@ -128,6 +131,8 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
         forget(completed)
     if not isinstance(message.body, Result):
         return
+    if member(message.body.result, "resultType") == INPUT_REQUIRED and exchange.revision in ROUNDS:
+        begin_round(message, exchange, message.body.result)
     if exchange.method == "initialize":
         message.revision = session.negotiated = Revision.of(member(message.body.result, "protocolVersion"))
     elif exchange.revision in TASKS:

@@ -7,8 +7,9 @@ answer may be recorded a moment later, so every question about a retry is asked 
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import ASKED, Round, SessionHistory, capabilities, mark, round_key
+from mcpspy.conversation.history import ASKED, SessionHistory, capabilities
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.rounds import continued, mark, rounds_before
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.lifecycle.capabilities import undeclared
 from mcpspy.rules.rule import Fault, Later, rule
@@ -45,23 +46,12 @@ def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault |
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _rounds(message, history)
+        rounds = rounds_before(message)
         if rounds and all(known.state is not None for known in rounds):
             answer = rounds[-1].answer
             yield Fault(f"the retry lacks the requestState of #{answer}", "/params", (answer,))
 
     yield Later(question())
-
-
-def _rounds(message: Message, history: SessionHistory) -> list[Round]:
-    """The answers that a retry may continue: those that its client had when it sent it."""
-    return [known for known in history.rounds.get(round_key(message), ()) if known.t <= message.t]
-
-
-def _continued(message: Message, history: SessionHistory) -> list[Round]:
-    """Of these, the answers that gave the state which the retry echoes."""
-    echoed = mark(member(message.body.value, "params", "requestState"))
-    return [known for known in _rounds(message, history) if known.state == echoed]
 
 
 @rule(
@@ -90,7 +80,7 @@ def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault |
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _rounds(message, history)
+        rounds = rounds_before(message)
         if rounds and all(known.state != mark(echoed) for known in rounds):
             known = rounds[-1]
             what = "a requestState, and none was given by" if known.state is None else "another requestState than"
@@ -126,7 +116,7 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _continued(message, history)
+        rounds = continued(message)
         asked = {name for known in rounds for name in known.asked}
         name = next((name for name in given if name not in asked), None)
         if rounds and name is not None:
@@ -163,7 +153,7 @@ def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later
         return
 
     def question() -> Iterator[Fault]:
-        rounds = _continued(message, history)
+        rounds = continued(message)
         if isinstance(message.body, Request) and rounds and all(known.id == message.body.id for known in rounds):
             answer = rounds[-1].answer
             yield Fault(f"the retry has the id of the request that #{answer} answered", "/id", (answer,))

@@ -119,8 +119,23 @@ def test_columns_tell_the_same_as_the_final_rows(capture):
             assert (known.method, known.name) == (row.method, row.name)
 
 
+def test_a_retry_names_the_answer_that_it_goes_on_from():
+    asks = '{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"roots/list"}}}'
+    stated = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'
+    columns, _ = folded(
+        records(f"""
+        > {{"id":1,"method":"tools/call","params":{{"name":"a",{stated}}}}}
+        < {{"id":1,"result":{asks}}}
+        > {{"id":2,"method":"tools/call","params":{{"name":"a","requestState":"s",{stated}}}}}
+        < {{"id":2,"result":{{"resultType":"input_required"}}}}
+    """)
+    )
+    assert [columns.continues(n) for n in range(1, 5)] == [0, 0, 2, 0]
+    assert [columns.inputs(n) for n in range(1, 5)] == [None, {"roots/list"}, None, set()]
+
+
 def test_a_row_takes_few_bytes():
-    """39 bytes for a line, 9 for a request."""
+    """39 bytes for a line, 14 for a request."""
     columns, _ = folded(records(OUTCOMES))
     columns.extend(10_000)
     arrays = [value for value in vars(columns).values() if isinstance(value, bytearray) or hasattr(value, "itemsize")]

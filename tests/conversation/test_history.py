@@ -6,9 +6,7 @@ from mcpspy.conversation.history import (
     becomes_round,
     dialect,
     keep,
-    mark,
     missing_meta,
-    round_key,
 )
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
@@ -30,20 +28,6 @@ def test_a_table_forgets_its_oldest():
 def test_what_is_said_once_is_bounded():
     state = SessionHistory()
     assert sum(state.once(str(n)) for n in range(REMEMBERED + 10)) == REMEMBERED
-
-
-def test_a_retry_has_the_key_of_its_request():
-    first, again, other = messages("""
-        > 1 tools/call {META "name":"book"}
-        > 2 tools/call {META "name":"book","inputResponses":{"a":{}},"requestState":"s"}
-        > 3 tools/call {META "name":"look"}
-    """)
-    assert round_key(first) == round_key(again) != round_key(other)
-
-
-def test_the_mark_of_a_state_tells_it_from_others_and_from_none():
-    assert mark(None) is None
-    assert len({mark("a"), mark("b"), mark({"a": 1}), mark({"a": "1"}), mark(None)}) == 5
 
 
 def test_a_message_is_said_in_its_revision_with_what_either_side_declared():

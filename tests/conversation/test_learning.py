@@ -1,8 +1,6 @@
 """What the rules know of a session after some messages."""
 
-from collections import deque
-
-from mcpspy.conversation.history import SessionHistory, mark
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.learning import learn
 from mcpspy.wire.jsonrpc import Id
 from tests.rules.examples import messages
@@ -70,14 +68,6 @@ def test_an_acknowledgement_that_is_recorded_early_counts():
     """
     (listen,) = state_after(text).listens.values()
     assert listen.acknowledged
-
-
-def test_only_so_many_answers_to_the_same_request_are_remembered():
-    ask = '> {n} tools/call {{META "name":"book"}}\n< {n} = {{"resultType":"input_required","requestState":"{n}"}}\n'
-    (rounds,) = state_after("".join(ask.format(n=n) for n in range(1, 40))).rounds.values()
-    assert isinstance(rounds, deque)
-    assert len(rounds) == 16
-    assert rounds[-1].state == mark("39")
 
 
 LISTEN = """

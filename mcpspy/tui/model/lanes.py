@@ -17,14 +17,13 @@ from typing import NamedTuple, Protocol
 from mcpspy.capture.index import Index
 from mcpspy.conversation.model import ENDLESS
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import ROUNDS
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
 DEEPEST = 8
 """Brackets that can be open on either side at once: more are not drawn."""
 _BITS = (1 << DEEPEST) - 1
-_STALE = 1000  # rows after which a bracket without an answer gives way to another
+_STALE = 1000  # rows after which a bracket without an answer gives way to another, and nobody waits for input
 _MOST = 64  # exchanges that are followed at once
 _STEP = 32  # rows gone through between looks at the clock
 
@@ -32,7 +31,6 @@ _NOBODY, _SERVER, _CLIENT, _PERSON = range(4)
 _WAITED = ("", "server", "client", "person")
 _CARRIED = ("request", "http")
 _PERSONAL = ("elicitation/create", "sampling/createMessage")
-_MULTI_ROUND = frozenset(revision.value for revision in ROUNDS)
 
 
 class Folded(Protocol):
@@ -45,6 +43,12 @@ class Folded(Protocol):
 
     def partner(self, place: int) -> int | None:
         """The place of the response to a request, or of the request that a response answers."""
+
+    def continues(self, place: int) -> int:
+        """The line number of the answer `input_required` that the request at that place goes on from, else 0."""
+
+    def inputs(self, place: int) -> frozenset[str] | None:
+        """The methods of what the response at that place asks for; None where it is not `input_required`."""
 
     def messages(self, place: int) -> list[Row]:
         """The decoded rows at that place."""
@@ -77,7 +81,7 @@ class Lanes:
         self._after, self._waited = array("H"), bytearray()  # by place
         self._brackets = 0
         self._open: dict[int, _Open] = {}  # by the place of the request
-        self._rounds: dict[tuple[str | None, str | None], int] = {}  # by method and name: whom a result waits for
+        self._rounds: dict[int, int] = {}  # by the line of a result that asks for input: who has to give it
 
     def __len__(self) -> int:
         """How many rows are gone through."""
@@ -105,6 +109,9 @@ class Lanes:
         return False
 
     def _add(self, row: Row) -> None:
+        oldest = next(iter(self._rounds), row.n)
+        if row.n - oldest > _STALE:
+            del self._rounds[oldest]
         self._waited.append(self._whom())
         if row.kind in _CARRIED and self._open and self._capture.index.header.transport != "stdio":
             for place in [place for place in self._open if self._is_void(place)]:
@@ -114,8 +121,9 @@ class Lanes:
             self._ask(row)
         elif row.kind in ("result", "error"):
             self._close(self._capture.partner(len(self)))
-            if row.kind == "result" and row.revision in _MULTI_ROUND:
-                self._want_input(row)
+            inputs = self._capture.inputs(len(self))
+            if inputs is not None and len(self._rounds) < _MOST:
+                self._rounds[row.n] = _PERSON if inputs.intersection(_PERSONAL) else _CLIENT
         elif row.method == "notifications/cancelled":
             self._cancel(row)
         elif row.kind == "gap":  # answers may be lost
@@ -130,7 +138,7 @@ class Lanes:
         return max((*waits, *self._rounds.values()), default=_NOBODY)
 
     def _ask(self, row: Row) -> None:
-        self._rounds.pop((row.method, row.name), None)
+        self._rounds.pop(self._capture.continues(len(self)), None)
         if row.method == ENDLESS or len(self._open) >= _MOST:
             return
         if row.sender == "client":
@@ -171,12 +179,3 @@ class Lanes:
         """Over HTTP: whether a status was all the answer that a request got, or its client has hung up."""
         row = self._capture.known(self._capture.index.rows[place])
         return row is None or (row.status in ("error", "cancelled") and row.response is None)
-
-    def _want_input(self, row: Row) -> None:
-        """A result that asks for input is answered by the same request, sent once more with it (2026-07-28, MRTR)."""
-        for message in self._capture.messages(len(self)):
-            if member(message.value, "result", "resultType") == "input_required" and len(self._rounds) < _MOST:
-                requests = member(message.value, "result", "inputRequests")
-                asked = requests.values() if isinstance(requests, dict) else ()
-                personal = any(member(request, "method") in _PERSONAL for request in asked)
-                self._rounds[row.method, row.name] = _PERSON if personal else _CLIENT

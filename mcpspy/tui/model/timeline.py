@@ -172,6 +172,14 @@ class OpenCapture:
         partner = self._columns.partner(n)
         return self.index.row_of(partner) if partner and self._columns.kind(n) != "batch" else None
 
+    def continues(self, place: int) -> int:
+        """The line number of the answer `input_required` that the request at that place goes on from, else 0."""
+        return self._columns.continues(self.index.rows[place])
+
+    def inputs(self, place: int) -> frozenset[str] | None:
+        """The methods of what the response at that place asks for; None where it is not `input_required`."""
+        return self._columns.inputs(self.index.rows[place])
+
     def known(self, n: int) -> Row | None:
         """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`.
 

@@ -114,6 +114,19 @@ def test_a_result_that_wants_input_is_waited_for_until_the_client_comes_back(tmp
     ]
 
 
+def test_input_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_STALE", 5)
+    text = f"""
+    > {{"id":1,"method":"tools/call","params":{{"name":"ask",{META}}}}}
+    < {{"id":1,"result":{{"resultType":"input_required"}}}}
+    > {{"id":2,"method":"tools/call","params":{{"name":"other",{META}}}}}
+    < {{"id":2,"result":{{"resultType":"complete","content":[]}}}}
+    """
+    waited = [line.split(" ")[0] for line in told(said(tmp_path, text + "! on\n" * 5))]
+    assert waited[2] == waited[4] == "client"
+    assert waited[-1] == "0|0"
+
+
 @pytest.mark.parametrize("result", ["[]", "7", '{"resultType":"input_required","inputRequests":[null]}', "null"])
 def test_a_result_of_any_shape_is_gone_through(tmp_path, result):
     text = f'> {{"id":1,"method":"tools/call","params":{{{META}}}}}\n< {{"id":1,"result":{result}}}'

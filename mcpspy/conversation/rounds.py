@@ -1,0 +1,88 @@
+"""Which request goes on from which answer: rounds of a request (2026-07-28, basic/patterns/mrtr).
+
+The theory. A server that needs input answers a request by a result `input_required`, and the client sends the request
+once more with the input. Each round is an exchange of its own. A request and its retry have method and params in
+common, but for `inputResponses`, `requestState` and `_meta`; of several answers to requests that are alike the state
+tells which one a retry goes on from. A request that has neither of the two starts over: it goes on from the latest
+answer that nothing went on from yet.
+
+The answers stay with their session, which forgets the oldest of them.
+"""
+
+from collections import deque
+from typing import Any
+
+from mcpspy.conversation.model import Exchange, Message, Round
+from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.json_values import member
+
+INPUT_REQUIRED = "input_required"
+_OF_A_ROUND = ("_meta", "inputResponses", "requestState")
+_SAME = 32  # answers that are remembered of one method and name
+_NAMES = 1024  # methods and names that are remembered
+
+
+def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
+    """Enter what a result `input_required` asks for into its exchange, and the round into its session."""
+    if message.frame.omitted:
+        return
+    found = member(result, "inputRequests")
+    wanted = found if isinstance(found, dict) else {}
+    methods = (member(request, "method") for request in wanted.values())
+    exchange.inputs = frozenset(method for method in methods if isinstance(method, str))
+    rounds, subject = message.session.rounds, (exchange.method, exchange.name)
+    alike = rounds.pop(subject, None) or deque(maxlen=_SAME)
+    state, key = mark(member(result, "requestState")), round_key(exchange.request)
+    alike.append(Round(message.n, message.t, exchange.key[1], key, state, frozenset(wanted)))
+    rounds[subject] = alike
+    if len(rounds) > _NAMES + FORGOTTEN:
+        forget(rounds)
+
+
+def follow_round(message: Message, exchange: Exchange) -> None:
+    """Enter into the exchange of a request the answer that it goes on from, if there is one."""
+    alike = message.session.rounds.get((exchange.method, exchange.name))
+    if not alike or message.frame.omitted:
+        return
+    params = member(message.body.value, "params")
+    if member(params, "inputResponses") is not None or member(params, "requestState") is not None:
+        found = rounds_before(message)
+        found = _of_state(found, message) or found
+    elif all(known.continued for known in alike):
+        return
+    else:
+        found = [known for known in rounds_before(message) if not known.continued]
+    if found:
+        found[-1].continued = True
+        exchange.continues = found[-1].answer
+
+
+def rounds_before(message: Message) -> list[Round]:
+    """The answers that a retry may go on from: those that its client had when it sent it, the oldest first."""
+    alike = message.session.rounds.get((message.method or "", message.name))
+    if not alike:
+        return []
+    key = round_key(message)
+    return [known for known in alike if known.key == key and known.t <= message.t]
+
+
+def continued(message: Message) -> list[Round]:
+    """Of these, the answers that gave the state which the retry echoes."""
+    return _of_state(rounds_before(message), message)
+
+
+def _of_state(rounds: list[Round], message: Message) -> list[Round]:
+    echoed = mark(member(message.body.value, "params", "requestState"))
+    return [known for known in rounds if known.state == echoed]
+
+
+def mark(value: Any) -> int | None:
+    """What stands for a `requestState`, which may be large; None for none."""
+    return None if value is None else hash(repr(value))
+
+
+def round_key(request: Message) -> int:
+    """What stands for the params that a request and its retry have in common: all but the answers and `_meta`."""
+    params = member(request.body.value, "params")
+    kept = params if isinstance(params, dict) else {}
+    return hash(repr([(name, value) for name, value in kept.items() if name not in _OF_A_ROUND]))

@@ -1,0 +1,110 @@
+"""Which answer `input_required` a request goes on from (H-13)."""
+
+import pytest
+
+from mcpspy.conversation import rounds as module
+from mcpspy.conversation.rounds import mark, round_key
+from tests.rules.examples import messages
+
+ASKS = '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"STATE"}'
+
+
+def asks(state):
+    """A result that asks for roots."""
+    return ASKS.replace("STATE", state)
+
+
+def continued(text):
+    """For each request the place of the answer that it goes on from among the messages, counted from 1."""
+    found = messages(text)
+    places = {it.n: place for place, it in enumerate(found, 1)}
+    requests = [it.exchange for it in found if it.exchange and it.exchange.request is it]
+    return [places.get(exchange.continues) for exchange in requests]
+
+
+def test_a_retry_goes_on_from_the_answer_whose_state_it_echoes():
+    assert continued(f"""
+        > 1 tools/call {{META "name":"book"}}
+        > 2 tools/call {{META "name":"book"}}
+        < 1 = {asks("one")}
+        < 2 = {asks("two")}
+        > 3 tools/call {{META "name":"book","inputResponses":{{"a":{{"roots":[]}}}},"requestState":"one"}}
+        > 4 tools/call {{META "name":"book","inputResponses":{{"a":{{"roots":[]}}}},"requestState":"two"}}
+        > 5 tools/call {{META "name":"look","inputResponses":{{"a":{{"roots":[]}}}},"requestState":"two"}}
+    """) == [None, None, 3, 4, None]
+
+
+def test_a_retry_with_another_state_goes_on_from_the_latest_answer():
+    assert continued(f"""
+        > 1 tools/call {{META "name":"book"}}
+        < 1 = {asks("one")}
+        > 2 tools/call {{META "name":"book","requestState":"other"}}
+    """) == [None, 2]
+
+
+def test_a_request_that_starts_over_goes_on_from_an_answer_once():
+    assert continued(f"""
+        > 1 tools/call {{META "name":"book"}}
+        < 1 = {asks("one")}
+        > 2 tools/call {{META "name":"book"}}
+        > 3 tools/call {{META "name":"book"}}
+    """) == [None, 2, None]
+
+
+def test_a_round_of_rounds_goes_on_from_answer_to_answer():
+    assert continued(f"""
+        > 1 tools/call {{META "name":"book"}}
+        < 1 = {asks("one")}
+        > 2 tools/call {{META "name":"book","requestState":"one"}}
+        < 2 = {asks("two")}
+        > 3 tools/call {{META "name":"book","requestState":"two"}}
+        < 3 = {{"resultType":"complete","content":[]}}
+    """) == [None, 2, 4]
+
+
+def test_a_result_tells_what_it_asks_for():
+    (*_, result) = messages(f'> 1 tools/call {{META "name":"book"}}\n< 1 = {asks("one")}')
+    assert result.exchange.inputs == {"roots/list"}
+    (*_, result) = messages('> 1 tools/call {META "name":"book"}\n< 1 = {"resultType":"complete","content":[]}')
+    assert result.exchange.inputs is None
+
+
+@pytest.mark.parametrize("wanted", ["null", "[]", "7", '{"a":null}', '{"a":{"method":7}}'])
+def test_any_shape_is_taken(wanted):
+    """F-10."""
+    ask = f'{{"resultType":"input_required","inputRequests":{wanted}}}'
+    text = f'> 1 tools/call {{META "name":"book"}}\n< 1 = {ask}\n> 2 tools/call {{META "name":"book"}}'
+    assert messages(text)[-1].exchange.continues
+
+
+def test_a_handshake_revision_has_no_rounds():
+    text = f'= 2025-06-18\n> 1 tools/call {{"name":"book"}}\n< 1 = {asks("one")}\n> 2 tools/call {{"name":"book"}}'
+    assert messages(text)[-1].exchange.continues is None
+
+
+def test_a_retry_has_the_key_of_its_request():
+    first, again, other = messages("""
+        > 1 tools/call {META "name":"book"}
+        > 2 tools/call {META "name":"book","inputResponses":{"a":{}},"requestState":"s"}
+        > 3 tools/call {META "name":"look"}
+    """)
+    assert round_key(first) == round_key(again) != round_key(other)
+
+
+def test_the_mark_of_a_state_tells_it_from_others_and_from_none():
+    assert mark(None) is None
+    assert len({mark("a"), mark("b"), mark({"a": 1}), mark({"a": "1"}), mark(None)}) == 5
+
+
+def test_only_so_many_answers_are_remembered(monkeypatch):
+    """A-02."""
+    ask = '> {n} tools/call {{META "name":"{name}"}}\n< {n} = {{"resultType":"input_required","requestState":"{n}"}}\n'
+    session = messages("".join(ask.format(n=n, name="book") for n in range(1, 40)))[-1].session
+    (rounds,) = session.rounds.values()
+    assert len(rounds) == 32
+    assert rounds[-1].state == mark("39")
+    monkeypatch.setattr(module, "_NAMES", 4)
+    monkeypatch.setattr(module, "FORGOTTEN", 0)
+    monkeypatch.setattr(module, "forget", lambda table: [table.pop(key) for key in list(table)[:2]])
+    session = messages("".join(ask.format(n=n, name=n) for n in range(1, 6)))[-1].session
+    assert len(session.rounds) == 3
