@@ -68,13 +68,13 @@ def params(text):
     text = text.strip()
     if not text:
         return {}
-    match = re.match(r"\{META(?: logLevel (\w+))?(?: can (\w+))?(?: with (\S+))?\s*(.*)", text, re.DOTALL)
+    match = re.match(r"\{META(?: logLevel (\w+))?(?: can (\w+))?(?: with ([^\s}]+))?\s*(.*)", text, re.DOTALL)
     if not match:
         return {"params": json.loads(text)}
     meta = META | ({"io.modelcontextprotocol/logLevel": match[1]} if match[1] else {})
     meta |= {"io.modelcontextprotocol/clientCapabilities": {match[2]: {}}} if match[2] else {}
     if match[3]:
-        meta |= {"io.modelcontextprotocol/clientCapabilities": {"extensions": {match[3].rstrip("}"): {}}}}
+        meta |= {"io.modelcontextprotocol/clientCapabilities": {"extensions": {match[3]: {}}}}
     return {"params": {"_meta": meta} | json.loads("{" + match[4])}
 
 

@@ -8,7 +8,9 @@ from functools import cache
 
 from mcpspy.spec.definitions import DEFINITIONS
 from mcpspy.spec.extensions.extension import Extension
+from mcpspy.spec.extensions.skills import SKILLS
 from mcpspy.spec.extensions.tasks import TASKS
+from mcpspy.spec.extensions.ui import UI
 from mcpspy.spec.methods import Method, methods, methods_of
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema, build
@@ -18,7 +20,7 @@ _AUTHORIZATION = (  # they add nothing to messages
     Extension("io.modelcontextprotocol/enterprise-managed-authorization"),
 )
 
-EXTENSIONS: dict[str, Extension] = {extension.id: extension for extension in (TASKS, *_AUTHORIZATION)}
+EXTENSIONS: dict[str, Extension] = {extension.id: extension for extension in (TASKS, SKILLS, UI, *_AUTHORIZATION)}
 """The known extensions, by id."""
 
 

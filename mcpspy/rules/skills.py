@@ -1,0 +1,138 @@
+"""Rules about the extension `io.modelcontextprotocol/skills`: what its server declares, and the entries of skills."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Message
+from mcpspy.json_values import excerpt, member
+from mcpspy.rules.rule import Fault, Severity, rule
+from mcpspy.spec.extensions.skills import SKILLS
+from mcpspy.wire.jsonrpc import Request, Result
+
+_PAGE = "https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_FILE = "/SKILL.md"
+_MOST_FILES, _MOST_BYTES = 512, 16 << 20  # of one skill
+
+
+@rule(
+    "skills/resources-undeclared",
+    "error",
+    """A server that declares skills has to declare the capability `resources` too, because the files of a skill are
+    read by `resources/read`. Clients that go by the capabilities cannot read them otherwise.""",
+    spec=f"{_PAGE}#capability-negotiation",
+    fails="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"extensions":{"io.modelcontextprotocol/skills":{}}}}
+    """,
+    passes="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}}}
+    """,
+    on=(Result,),
+    methods=("initialize", "server/discover"),
+)
+def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Servers with skills and without resources."""
+    capabilities = member(message.body.value, "result", "capabilities")
+    if member(capabilities, "extensions", SKILLS.id) is not None and member(capabilities, "resources") is None:
+        yield Fault("the server declares skills and not the capability resources", "/result/capabilities")
+
+
+@rule(
+    "skills/directory-undeclared",
+    "error",
+    """A client reads directories only from a server that declares `directoryRead: true` with its skills. Any other
+    server need not know the method.""",
+    spec=f"{_PAGE}#capability-negotiation",
+    fails="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}}}
+        > 2 resources/directory/read {META "uri":"skill://pdf/templates"}
+    """,
+    passes="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{"directoryRead":true}}}}
+        > 2 resources/directory/read {META "uri":"skill://pdf/templates"}
+        < 2 = {"resultType":"complete","resources":[]}
+    """,
+    on=(Request,),
+    methods=("resources/directory/read",),
+)
+def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Directories that a server does not list; that it has no skills at all, `extension/not-negotiated` says."""
+    settings = member(history.server, "extensions", SKILLS.id)
+    if settings is not None and member(settings, "directoryRead") is not True and not history.lossy:
+        yield Fault("the server did not declare directoryRead: true", "/method")
+
+
+@rule(
+    "skills/entry",
+    "error",
+    """The entry of a skill has the URI of its SKILL.md, in a directory of the skill's name, and lists every file of
+    that directory once, each with the SHA-256 of its bytes. Clients must not load a skill whose entry is otherwise.""",
+    spec=f"{_PAGE}#skill-entries",
+    fails="""
+        > 1 skills/get {META "uri":"skill://pdf/SKILL.md"}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","skill":{"uri":"skill://pdf/SKILL.md",\
+"frontmatter":{"name":"pdf","description":"Forms"},"resources":[{"uri":"skill://pdf/SKILL.md","size":9,\
+"digest":"md5:00000000000000000000000000000000"}]}}
+    """,
+    passes="""
+        > 1 skills/get {META "uri":"skill://pdf/SKILL.md"}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public","skill":{"uri":"skill://pdf/SKILL.md",\
+"frontmatter":{"name":"pdf","description":"Forms"},"resources":[{"uri":"skill://pdf/SKILL.md","size":9,\
+"digest":"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}]}}
+    """,
+    on=(Result,),
+    methods=("skills/list", "skills/get"),
+)
+def entry(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Entries that do not hold together, the first fault of each; their shapes are looked at elsewhere."""
+    result = member(message.body.value, "result")
+    listed = member(result, "skills")
+    skills = [(f"/result/skills/{n}", skill) for n, skill in enumerate(listed)] if isinstance(listed, list) else []
+    for where, skill in [*skills, ("/result/skill", member(result, "skill"))]:
+        for sentence, pointer, severity in _faults(skill):
+            yield Fault(sentence, where + pointer, severity=severity)
+            break
+
+
+def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
+    """What is wrong with an entry: a sentence, a pointer into the entry, and the severity where it is less."""
+    uri, name, files = member(skill, "uri"), member(skill, "frontmatter", "name"), member(skill, "resources")
+    if not isinstance(uri, str) or not isinstance(name, str):
+        return
+    root = uri.removesuffix(_FILE)
+    if root == uri:
+        yield f"{excerpt(uri)} is not the URI of a SKILL.md", "/uri", None
+    elif root.rpartition("/")[2] != name:
+        yield f"the directory of {excerpt(uri)} is not called {excerpt(name)}, as the skill is", "/uri", None
+    if not isinstance(files, list):
+        return
+    found: set[str] = set()
+    for place, file in enumerate(files):
+        own, digest = member(file, "uri"), member(file, "digest")
+        if not isinstance(own, str) or not isinstance(digest, str):
+            continue
+        if not own.startswith(f"{root}/"):
+            yield f"{excerpt(own)} is not in the directory of the skill", f"/resources/{place}/uri", None
+        if own in found:
+            yield f"{excerpt(own)} is listed twice", f"/resources/{place}/uri", None
+        if not _DIGEST.fullmatch(digest):
+            sentence = f"expected sha256: and 64 lowercase hexadecimal digits, got {excerpt(digest)}"
+            yield sentence, f"/resources/{place}/digest", None
+        found.add(own)
+    if uri not in found:
+        yield f"the resources of the skill lack {excerpt(uri)} itself", "/resources", None
+    size = sum(size for size in (member(file, "size") for file in files) if type(size) is int)
+    if len(files) > _MOST_FILES or size > _MOST_BYTES:
+        limit = f"{_MOST_FILES} files of {_MOST_BYTES} bytes"
+        sentence = f"clients need not take more than {limit}, and the skill has {len(files)} of {size} bytes"
+        yield sentence, "/resources", "warning"

@@ -1,0 +1,133 @@
+"""Rules about MCP Apps (`io.modelcontextprotocol/ui`): the interface that a tool names, and its type.
+
+What a tool names is looked at whoever the client is, since the members are those of the extension alone; the type of an
+interface is looked at where the client has declared the extension.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.history import SessionHistory, capabilities
+from mcpspy.conversation.model import Message
+from mcpspy.json_values import excerpt, member, pointer
+from mcpspy.rules.rule import Fault, rule
+from mcpspy.spec.extensions.ui import MIME_TYPE, UI
+from mcpspy.wire.jsonrpc import Result
+
+_PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
+_FLAT = "ui/resourceUri"
+_SCHEME = "ui://"
+
+
+@rule(
+    "ui/resource-uri",
+    "error",
+    """A tool names the interface for its results in `_meta.ui.resourceUri`, by a URI that begins with `ui://`. Clients
+    take no other URI for an interface, and show the result as text or refuse the tool.""",
+    spec=f"{_PAGE}#resource-discovery",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},\
+"_meta":{"ui":{"resourceUri":"https://example.com/map"}}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://map"}}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Interfaces by another URI, or by two different ones."""
+    for place, name, meta in _tools(message):
+        uri, flat = member(meta, "ui", "resourceUri"), member(meta, _FLAT)
+        for found, steps in ((uri, ("ui", "resourceUri")), (flat, (_FLAT,))):
+            if isinstance(found, str) and not found.startswith(_SCHEME):
+                where = pointer("result", "tools", place, "_meta", *steps)
+                yield Fault(f"the interface of {name} must have a URI that begins with ui://, got {excerpt(found)}",
+                            where)  # fmt: skip
+                break
+        else:
+            if isinstance(uri, str) and isinstance(flat, str) and uri != flat:
+                where = pointer("result", "tools", place, "_meta", _FLAT)
+                yield Fault(f"{name} names two interfaces: {excerpt(uri)} and {excerpt(flat)}", where)
+
+
+@rule(
+    "ui/flat-resource-uri",
+    "info",
+    """The member `_meta["ui/resourceUri"]` is deprecated and will be removed: the interface of a tool stands in
+    `_meta.ui.resourceUri`. Both may stand there for older clients. Said once a session.""",
+    spec=f"{_PAGE}#resource-discovery",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui/resourceUri":"ui://map"}}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},\
+"_meta":{"ui":{"resourceUri":"ui://map"},"ui/resourceUri":"ui://map"}}]}
+    """,
+    on=(Result,),
+    methods=("tools/list",),
+)
+def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Tools that have only the deprecated member."""
+    flat = [
+        (place, name)
+        for place, name, meta in _tools(message)
+        if member(meta, _FLAT) is not None and member(meta, "ui", "resourceUri") is None
+    ]
+    if flat and history.once("flat ui/resourceUri"):
+        place, name = flat[0]
+        others = f" and {len(flat) - 1} more" if len(flat) > 1 else ""
+        where = pointer("result", "tools", place, "_meta", _FLAT)
+        yield Fault(f"{name}{others} name the interface in the deprecated {_FLAT!r}; expected ui.resourceUri", where)
+
+
+@rule(
+    "ui/mime-type",
+    "error",
+    f"""The content of a `ui://` resource has the type `{MIME_TYPE}`, or another one that the client declared in its
+    `mimeTypes`. Clients do not show an interface of another type.""",
+    spec=f"{_PAGE}#content-requirements",
+    fails="""
+        > 1 resources/read {META with io.modelcontextprotocol/ui "uri":"ui://map"}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public",\
+"contents":[{"uri":"ui://map","mimeType":"text/html","text":"<!DOCTYPE html>"}]}
+    """,
+    passes="""
+        > 1 resources/read {META with io.modelcontextprotocol/ui "uri":"ui://map"}
+        < 1 = {"resultType":"complete","ttlMs":0,"cacheScope":"public",\
+"contents":[{"uri":"ui://map","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
+    """,
+    on=(Result,),
+    methods=("resources/read",),
+)
+def mime_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Interfaces of a type that the client does not take."""
+    contents = member(message.body.value, "result", "contents")
+    settings = member(capabilities("client", message, history), "extensions", UI.id)
+    if settings is None or not isinstance(contents, list):
+        return
+    more = member(settings, "mimeTypes")
+    taken = [MIME_TYPE, *(more if isinstance(more, list) else ())]
+    for place, content in enumerate(contents):
+        uri, found = member(content, "uri"), member(content, "mimeType")
+        if isinstance(uri, str) and uri.startswith(_SCHEME) and found not in taken:
+            got = "none" if found is None else excerpt(found)
+            yield Fault(f"the interface {excerpt(uri)} must have the MIME type {MIME_TYPE}, got {got}",
+                        f"/result/contents/{place}" + ("" if found is None else "/mimeType"))  # fmt: skip
+
+
+def _tools(message: Message) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The listed tools that have `_meta`: their places, their names for a sentence, and that."""
+    tools = member(message.body.value, "result", "tools")
+    for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+        meta = member(tool, "_meta")
+        if isinstance(meta, dict):
+            yield place, excerpt(member(tool, "name")), meta

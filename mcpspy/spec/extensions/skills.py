@@ -1,0 +1,33 @@
+"""Skills: directories of instructions for agents, served as resources (SEP-2640, final 2026-09-13).
+
+https://github.com/modelcontextprotocol/ext-skills. A server alone declares them, also in the handshake of an older
+revision; `ttlMs` and `cacheScope` belong to the results that have them in the revision.
+"""
+
+from mcpspy.spec.definitions.base import PAGE, request
+from mcpspy.spec.extensions.extension import Extension
+from mcpspy.spec.shapes import INTEGER, STRING, URI, Definitions, array, const, either, record
+
+_SHAPES: Definitions = {
+    "skills.SkillResource": record({"uri": URI, "digest": STRING, "size": INTEGER | {"minimum": 0}}),
+    "skills.Skill": record(
+        {
+            "uri": URI,
+            "frontmatter": record({"name": STRING, "description": STRING}),
+            "resources": either(array("skills.SkillResource"), const("dynamic")),
+        }
+    ),
+    "skills.ListSkillsRequest": request("skills/list", PAGE),
+    "skills.ListSkillsResult": record({"skills": array("skills.Skill")}, "PaginatedResult", "CacheableResult"),
+    "skills.GetSkillRequest": request("skills/get", record({"uri": URI}, "RequestParams")),
+    "skills.GetSkillResult": record({"skill": "skills.Skill"}, "Result", "CacheableResult"),
+    "skills.ReadResourceDirectoryRequest": request(
+        "resources/directory/read", record({"uri": URI}, "PaginatedRequestParams")
+    ),
+    "skills.ReadResourceDirectoryResult": record({"resources": array("Resource")}, "PaginatedResult"),
+    "skills.ClientRequest": either(
+        "skills.ListSkillsRequest", "skills.GetSkillRequest", "skills.ReadResourceDirectoryRequest"
+    ),
+}
+
+SKILLS = Extension("io.modelcontextprotocol/skills", needs=("server",), prefix="skills.", definitions=_SHAPES)
