@@ -164,7 +164,7 @@ def schema_members(message: Message, history: SessionHistory) -> Iterator[Fault]
             broken = [limit for limit in known if odd and which in limit.keywords]
             if odd and broken:
                 path, value = odd
-                got = f"{label(tool)} has {excerpt(value)} as {'/'.join(map(str, path))} of its {which}"
+                got = f"{label(tool)} has {excerpt(value)} at {excerpt(pointer(*path))} of its {which}"
                 where = pointer("result", "tools", place, which, *path)
                 yield from refused(got, broken, where, "write {} for any value, and required as an array or not at all")
                 break
@@ -208,7 +208,7 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
         if isinstance(schema, dict):
             why = {limit: _invalid(schema, limit, history) for limit in known}
             broken = [limit for limit in known if why[limit]]
-            got = f"{label(tool)} has an invalid inputSchema: {why[broken[0]] if broken else ''}"
+            got = f"{label(tool)} has an inputSchema that is invalid{why[broken[0]] if broken else ''}"
             yield from refused(got, broken, f"/result/tools/{place}/inputSchema", "write it in draft 2020-12")
 
 
@@ -216,7 +216,8 @@ def _invalid(schema: dict[str, Any], limit: Limit, history: SessionHistory) -> s
     """Why a schema is not one of the client's dialect; empty where it is, or where nothing is known."""
     dialect = next(name for name in DIALECTS if limit.keywords[0].replace(" ", "/") in name)
     found = Foreign(schema | {"$schema": dialect}, history.budget).check()
-    return f"{found.pointer or '/'}: {found.message}" if found.outcome is Outcome.NO_SCHEMA else ""
+    where = f" at {excerpt(found.pointer)}" if found.pointer else ""
+    return f"{where}: {found.message}" if found.outcome is Outcome.NO_SCHEMA else ""
 
 
 @rule(

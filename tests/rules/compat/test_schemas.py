@@ -102,7 +102,9 @@ def test_a_schema_is_judged_in_the_dialect_of_the_client(schema, clients):
 def test_an_invalid_schema_is_told_with_its_reason():
     (finding,) = compat(BEGIN + listing({"name": "a", "inputSchema": EMPTY | {"required": "x"}}), "vscode")
     assert finding.severity == "warning"
-    assert finding.message.startswith('tool "a" has an invalid inputSchema: /required: "x" is not of type "array"; ')
+    assert finding.message.startswith(
+        'tool "a" has an inputSchema that is invalid at "/required": "x" is not of type "array"; expected'
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,3 +142,11 @@ def test_references_in_definitions_are_judged():
 def test_the_values_of_an_enum(values, refused):
     found = told(EMPTY | {"properties": {"x": {"enum": values}}}, "gemini-api")
     assert found == [("compat/enum-values", f"{INPUT}/properties/x")] * refused
+
+
+def test_a_message_is_short_whatever_names_there_are():
+    long = "x" * 10_000
+    schema = {"type": long, "properties": {long: {"type": "array", "enum": [1], "$ref": "#", "items": [5]}, "y": True}}
+    found = compat(BEGIN + listing({"name": long, "inputSchema": schema, "outputSchema": {"type": long}}))
+    assert len({it.rule for it in found}) > 5
+    assert max(len(it.message) for it in found) < 600
