@@ -58,9 +58,9 @@ def _serve_web(make: Callable[[], Mock], where: str) -> Sequence[Mock]:
 
 
 def _told(wrong: Wrong) -> str:
-    asked = f"the client's answer to {wrong.asked.body.value['method']} (#{wrong.asked.n})"
+    answer = f"the client's answer to {wrong.question.body.value['method']} (#{wrong.question.n})"
     if wrong.difference is None:
-        return f"{asked} did not come"
+        return f"{answer} did not come"
     recorded, observed = excerpt(wrong.difference.recorded), excerpt(wrong.difference.observed)
     where = f" at {wrong.difference.pointer}" if wrong.difference.pointer else ""
-    return f"{asked} is another: it has {observed}{where} instead of {recorded}"
+    return f"{answer} is another: it has {observed}{where} instead of {recorded}"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _RESPONSES = ("result", "error")
 
 
-class CompiledGate:
+class DeclaredGate:
     """One gate. It counts its matches, so one object serves one relay."""
 
     def __init__(self, gate: "dict[str, Any]") -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mcpspy.gate.verdicts import Verdict
 
-    class Decider(Protocol):
-        """What the gate consists of, such as `CompiledGate`."""
+    class GateEntry(Protocol):
+        """What the gate consists of, such as `DeclaredGate`."""
 
         @property
         def by(self) -> str:
@@ -45,13 +45,13 @@ LIMIT = 1 << 20
 class Gate:
     """All gates of one relay. One thread at a time may use it."""
 
-    def __init__(self, gates: "Sequence[Decider]", report: "Callable[[str], None]") -> None:
+    def __init__(self, gates: "Sequence[GateEntry]", report: "Callable[[str], None]") -> None:
         """`report` gets one sentence for each gate that fails."""
         self.numbers = count(1)
         """The numbers of held frames, unique in a capture."""
         self._gates = gates
         self._report = report
-        self._reported: set[Decider] = set()
+        self._reported: set[GateEntry] = set()
         self._in_flight = InFlight()
 
     def facts(self, sender: str, framing: str, session: "Hashable" = None) -> Facts:
@@ -88,14 +88,14 @@ class Gate:
                 if message.answers:
                     self._in_flight.forget(facts.session, facts.requester, message.id)
 
-    def _follows(self, gate: "Decider", facts: Facts) -> bool:
+    def _follows(self, gate: "GateEntry", facts: Facts) -> bool:
         try:
             return gate.follows and gate.wants(facts)
         except Exception as error:
             self._fail(gate, error)
             return False
 
-    def _fail(self, gate: "Decider", error: Exception) -> None:
+    def _fail(self, gate: "GateEntry", error: Exception) -> None:
         if gate not in self._reported:
             self._reported.add(gate)
             self._report(f"{gate.by} failed ({type(error).__name__}: {error}); such frames pass unchanged")

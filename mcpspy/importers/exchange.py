@@ -121,7 +121,7 @@ def _beginning(headers: Headers, raw: bytes) -> bytes:
     return b"".join(islice(decoder.feed(raw), _LOOKED_AT)) if not decoder.plain else raw
 
 
-def _steps(exchange: RecordedExchange, captures: Captures, asked: RequestTimes) -> Steps:
+def _steps(exchange: RecordedExchange, captures: Captures, request_times: RequestTimes) -> Steps:
     yield exchange.asked
     name = exchange.origin.partition("://")[2]
     server = captures.get(exchange.origin, exchange.asked, name, {"transport": "http", "url": exchange.origin})
@@ -140,12 +140,14 @@ def _steps(exchange: RecordedExchange, captures: Captures, asked: RequestTimes) 
         server.gap(exchange.ended, 1, f"{why}: {unquoted(exchange.broken)}" if exchange.broken else why)
     else:
         yield exchange.answered
-        yield from _answer(exchange, server, http, asked)
+        yield from _answer(exchange, server, http, request_times)
 
 
-def _answer(exchange: RecordedExchange, server: ImportedServer, http: HttpExchange, asked: RequestTimes) -> Steps:
+def _answer(
+    exchange: RecordedExchange, server: ImportedServer, http: HttpExchange, request_times: RequestTimes
+) -> Steps:
     head = {"status": exchange.status, "reason": exchange.reason, "headers": _fields(exchange.response_headers)}
-    coded, parts = _parts(exchange, asked)
+    coded, parts = _parts(exchange, request_times)
     t = server.at(exchange.answered)
     response = http.open_response(t, head, decoded=not coded)
     for wall, part in parts:
@@ -163,7 +165,7 @@ def _answer(exchange: RecordedExchange, server: ImportedServer, http: HttpExchan
         yield from _socket(exchange, server, http)
 
 
-def _parts(exchange: RecordedExchange, asked: RequestTimes) -> tuple[bool, Iterable[tuple[int, bytes]]]:
+def _parts(exchange: RecordedExchange, request_times: RequestTimes) -> tuple[bool, Iterable[tuple[int, bytes]]]:
     """The response's body in parts with their times, and whether it is still coded."""
     answer = exchange.answer or ()
     if len(answer) == 1 and _is_stream(exchange.response_headers):
@@ -171,7 +173,7 @@ def _parts(exchange: RecordedExchange, asked: RequestTimes) -> tuple[bool, Itera
         stream = decoded(answer[0][1], encoding, LARGEST)
         if stream is not None:
             since, until, opens = exchange.answered, exchange.ended, exchange.head["method"] == "POST"
-            return False, placed(blocks(stream), exchange.origin, since, until, asked, to_a_request=opens)
+            return False, placed(blocks(stream), exchange.origin, since, until, request_times, to_a_request=opens)
     return exchange.coded, answer
 
 

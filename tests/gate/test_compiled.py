@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.gate.compiled import CompiledGate, matches
+from mcpspy.gate.compiled import DeclaredGate, matches
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.in_flight import InFlight
 from mcpspy.gate.messages import json_of, read
@@ -19,7 +19,7 @@ NOTE = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
 
 
 def gate(action=None, **rest):
-    return CompiledGate({"name": "g", "action": action or {"drop": True}} | rest)
+    return DeclaredGate({"name": "g", "action": action or {"drop": True}} | rest)
 
 
 def decide(gate, frame, sender="client", table=None, t=100):
@@ -181,7 +181,7 @@ CHOSEN = {11, 13, 15}
 )
 def test_what_it_does_not_know_is_refused(change, fault):
     with pytest.raises(ValueError, match=fault):
-        CompiledGate(json.loads(json.dumps({"name": "g", "action": {"drop": True}} | change)))
+        DeclaredGate(json.loads(json.dumps({"name": "g", "action": {"drop": True}} | change)))
 
 
 VALUES = [
@@ -238,7 +238,7 @@ def test_a_value_that_does_not_suit_its_key_is_refused(key, value, allowed):
     else:
         data[place] = value
     with pytest.raises(ValueError, match=r"^gate .*") as fault:
-        CompiledGate(data)
+        DeclaredGate(data)
     name = value if key == "name" else "g"
     assert str(fault.value).startswith(f"gate {name}: {key} is {json.dumps(value)}; it must be ")
     assert allowed in str(fault.value)
@@ -246,9 +246,9 @@ def test_a_value_that_does_not_suit_its_key_is_refused(key, value, allowed):
 
 def test_a_gate_without_name_or_action_is_refused():
     with pytest.raises(ValueError, match="name is null; it must be a text"):
-        CompiledGate({"action": {"drop": True}})
+        DeclaredGate({"action": {"drop": True}})
     with pytest.raises(ValueError, match="action is null; it must be an object"):
-        CompiledGate({"name": "g"})
+        DeclaredGate({"name": "g"})
 
 
 @pytest.mark.parametrize("id_", [["number", "7"], ["number", "1.0e5"], ["string", ""], ["null", "null"]])

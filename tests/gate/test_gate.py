@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import PASS, Drop, Pass, Send
 
@@ -11,7 +11,7 @@ PING = b'{"id":4,"method":"ping"}'
 
 
 def compiled(name, when, action=None):
-    return CompiledGate({"name": name, "when": when, "action": action or {"drop": True}})
+    return DeclaredGate({"name": name, "when": when, "action": action or {"drop": True}})
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import json
 import os
 import sys
 
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import Gate
 from mcpspy.process.child import environment, spawn
 from mcpspy.relay.stdio.relay import run, say_aside
 
 
-class Raising(CompiledGate):
+class Raising(DeclaredGate):
     """A gate with a bug."""
 
     def decide(self, frame, facts, t):
@@ -21,7 +21,7 @@ class Raising(CompiledGate):
 
 
 def main(capture, gates, *command):
-    deciders = [(Raising if gate["name"] == "raises" else CompiledGate)(gate) for gate in json.loads(gates)]
+    deciders = [(Raising if gate["name"] == "raises" else DeclaredGate)(gate) for gate in json.loads(gates)]
     environ = environment()
     server = spawn(list(command), environ)
     gate = Gate(deciders, say_aside)

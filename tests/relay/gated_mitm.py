@@ -8,12 +8,12 @@ import json
 import sys
 
 from mcpspy import cli
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import Gate
 from mcpspy.relay.mitm import master
 
 
-class Raising(CompiledGate):
+class Raising(DeclaredGate):
     """A gate with a bug."""
 
     def decide(self, frame, facts, t):
@@ -26,6 +26,6 @@ def say(sentence):
 
 if __name__ == "__main__":
     gates = json.loads(sys.argv.pop(1))
-    gate = Gate([(Raising if it["name"] == "raises" else CompiledGate)(it) for it in gates], say)
+    gate = Gate([(Raising if it["name"] == "raises" else DeclaredGate)(it) for it in gates], say)
     master.run = functools.partial(master.run, gate=gate)
     sys.exit(cli.main())

@@ -9,7 +9,7 @@ import sys
 
 from mcpspy import cli
 from mcpspy.cli import proxy
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import Gate
 from mcpspy.relay.http.listener import Relay
 
@@ -19,7 +19,7 @@ def say(sentence):
 
 
 if __name__ == "__main__":
-    gate = Gate([CompiledGate(it) for it in json.loads(sys.argv[1])], say)
+    gate = Gate([DeclaredGate(it) for it in json.loads(sys.argv[1])], say)
     proxy.Relay = functools.partial(Relay, gate=gate)
     del sys.argv[1]
     sys.exit(cli.main())

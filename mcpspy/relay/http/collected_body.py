@@ -17,7 +17,7 @@ from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.encoders import coded, encoder
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.heads import RawHeaders, first
-from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.passage import GatedChannel
 from mcpspy.wire.content_coding import Decoder
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class CollectedBody:
         plain = b"".join(frames)
         return self.raw if plain == self.plain else coded(plain, self._encoding)
 
-    def passage(
+    def gated_channel(
         self,
         gate: Gate,
         facts: "Facts",
@@ -83,8 +83,8 @@ class CollectedBody:
         drain: Callable[[], Awaitable[None]] | None = None,
         reply: Callable[[Reply], Awaitable[None]] | None = None,
         close: Callable[[], None] = lambda: None,
-    ) -> Passage:
-        """What carries out the verdict, as of `Passage`; `write` gets the whole body, at most once.
+    ) -> GatedChannel:
+        """What carries out the verdict, as of `GatedChannel`; `write` gets the whole body, at most once.
 
         The channel has to be open.
         """
@@ -93,15 +93,15 @@ class CollectedBody:
             await write(self.forwarded([plain]))
 
         channel.decoded()
-        return Passage(gate, facts, channel, recording, write_coded, say, drain=drain, reply=reply, close=close)
+        return GatedChannel(gate, facts, channel, recording, write_coded, say, drain=drain, reply=reply, close=close)
 
-    async def carry_out(self, passage: Passage, verdict: "Verdict", t: int) -> None:
+    async def carry_out(self, gated_channel: GatedChannel, verdict: "Verdict", t: int) -> None:
         """Do as the verdict says, and wait where it says so. Raises ConnectionError where the receiver has left."""
         try:
-            await passage.take(Piece(self.plain, self.plain), verdict, t)
-            await passage.drained()
+            await gated_channel.take(Piece(self.plain, self.plain), verdict, t)
+            await gated_channel.drained()
         finally:
-            passage.abandon()
+            gated_channel.abandon()
 
     def _decode(self) -> None:
         decoder, parts, size = Decoder(self._encoding), [], 0

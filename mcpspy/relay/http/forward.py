@@ -39,7 +39,7 @@ from mcpspy.relay.http.heads import (
 from mcpspy.relay.http.http1 import is_chunked, is_upgrade, unread
 from mcpspy.relay.http.local_replies import REASONS, answer
 from mcpspy.relay.http.response import BROKEN, Response, chunk, record
-from mcpspy.relay.http.route import HttpRoute, Surroundings
+from mcpspy.relay.http.route import HttpRoute, RelayContext
 from mcpspy.relay.http.tunnel import Pump, pump, tunnel
 from mcpspy.relay.http.upstream import protocol_of
 
@@ -69,7 +69,7 @@ class _Written(web.StreamResponse):
 class ForwardedRequest:
     """A request and its response."""
 
-    def __init__(self, relay: Surroundings, route: HttpRoute, request: web.BaseRequest) -> None:
+    def __init__(self, relay: RelayContext, route: HttpRoute, request: web.BaseRequest) -> None:
         self.relay = relay
         self.route = route
         self.request = request
@@ -353,7 +353,7 @@ class ForwardedRequest:
 
     async def _answer_ourselves(self, status: int, why: str) -> None:
         t = self.route.now()
-        head, body = answer(status, why, asked=(self._said or b"null") if self._asks_json() else None)
+        head, body = answer(status, why, json_request=(self._said or b"null") if self._asks_json() else None)
         if self._whole is None and not self.request.content.at_eof():
             self.keep_alive = False  # the rest of the request is not waited for
         self.say_whether_we_close(head)

@@ -21,7 +21,7 @@ from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
 from mcpspy.relay.http.heads import Head, every
 from mcpspy.relay.http.passage import cancel
-from mcpspy.relay.http.route import Asked, say_once
+from mcpspy.relay.http.route import RequestContext, say_once
 
 if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
@@ -50,7 +50,7 @@ async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bo
 
 
 async def decide(
-    exchange: Asked, gate: Gate, body: bytes, head: Head, *, chunked: bool, begin: Callable[[], Body]
+    exchange: RequestContext, gate: Gate, body: bytes, head: Head, *, chunked: bool, begin: Callable[[], Body]
 ) -> bytes | Pass | None:
     """The body to forward instead, the verdict that it passes, or None where the request goes no further.
 
@@ -80,11 +80,13 @@ async def decide(
         answers.append(answer)
 
     channel = begin()
-    passage = collected.passage(gate, facts, channel, exchange.route.recording, write, exchange.relay.say, reply=reply)
-    waiting = (exchange.session, passage)
+    gated_channel = collected.gated_channel(
+        gate, facts, channel, exchange.route.recording, write, exchange.relay.say, reply=reply
+    )
+    waiting = (exchange.session, gated_channel)
     exchange.route.held.append(waiting)
     try:
-        await collected.carry_out(passage, verdict, t)
+        await collected.carry_out(gated_channel, verdict, t)
     finally:
         exchange.route.held.remove(waiting)
     channel.end(exchange.route.now(), "eof")
@@ -92,7 +94,7 @@ async def decide(
         if out[0] is not body and not chunked:  # it was changed while it was delayed
             head.chunk("gate")
         return out[0]
-    if passage.closed:
+    if gated_channel.closed:
         exchange.keep_alive = False
         if exchange.request.transport:
             exchange.request.transport.close()
@@ -101,7 +103,7 @@ async def decide(
     return None
 
 
-async def _answer(exchange: Asked, reply: Reply | None) -> None:
+async def _answer(exchange: RequestContext, reply: Reply | None) -> None:
     """Answer the client in the upstream's place: with the reply, or that the request was accepted."""
     t = exchange.route.now()
     status, reason, body = (200, "OK", reply.frame) if reply else (202, "Accepted", b"")

@@ -22,7 +22,7 @@ from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.relay.http.gated_body import EventBlocks
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every, is_json
-from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.passage import GatedChannel
 from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import say_once
 from mcpspy.wire.content_coding import Decoder
@@ -55,25 +55,25 @@ class GatedResponse(Response):
         self._channel().decoded()
         decoder, blocks = Decoder(encoding), EventBlocks(LIMIT)
         coder = None if decoder.plain else encoder(encoding)
-        passage = self._passage(gate, gate.facts("server", "sse", exchange.session), own, coder)
+        gated_channel = self._gated_channel(gate, gate.facts("server", "sse", exchange.session), own, coder)
         ended = broken = False
         try:
-            while not ended and not broken and not passage.closed:
+            while not ended and not broken and not gated_channel.closed:
                 came, t, ended, broken = await self._read()
                 for part in decoder.feed(came):
-                    await passage.feed(blocks.feed(part), t)
+                    await gated_channel.feed(blocks.feed(part), t)
                     await asyncio.sleep(0)  # a small chunk may decode to many parts, and others have their turn
                 broken = broken or decoder.fault is not None
                 if broken:
-                    await passage.end()
-            await passage.feed(blocks.end(), t)
-            await passage.drained()
-            if broken or passage.closed:
+                    await gated_channel.end()
+            await gated_channel.feed(blocks.end(), t)
+            await gated_channel.drained()
+            if broken or gated_channel.closed:
                 return False
             rest = coder.finish() if coder else b""
             await exchange.request.writer.write(chunk(rest, last=True) if self._chunked else rest)
         finally:
-            passage.abandon()
+            gated_channel.abandon()
         return True
 
     async def _stream_json(self, head: Head, gate: Gate, encoding: str) -> bool:
@@ -101,7 +101,7 @@ class GatedResponse(Response):
         async def write(forwarded: bytes) -> None:
             await writer.write(chunk(forwarded, last=False) if self._chunked else forwarded, drain=False)
 
-        passage = body.passage(
+        gated_channel = body.gated_channel(
             gate,
             facts,
             self._channel(),
@@ -111,10 +111,10 @@ class GatedResponse(Response):
             drain=writer.drain,
             close=self._break_off,
         )
-        await body.carry_out(passage, verdict, t)
-        if not passage.closed and self._chunked:
+        await body.carry_out(gated_channel, verdict, t)
+        if not gated_channel.closed and self._chunked:
             await writer.write(chunk(b"", last=True))
-        return not passage.closed
+        return not gated_channel.closed
 
     def _change_length(self, head: Head, by: str) -> None:
         """Make a head fit a body whose length is not known yet."""
@@ -142,7 +142,7 @@ class GatedResponse(Response):
             await record(self._channel(), came, t)
         return not broken
 
-    def _passage(self, gate: Gate, facts: Facts, own: Gate | None, coder: Encoder | None) -> Passage:
+    def _gated_channel(self, gate: Gate, facts: Facts, own: Gate | None, coder: Encoder | None) -> GatedChannel:
         """What carries out the verdicts on events; `own` is a gate of the proxy's own, which is asked first."""
         exchange = self._exchange
 
@@ -152,7 +152,7 @@ class GatedResponse(Response):
             out = coder.encode(plain) if coder else plain
             await writer.write(chunk(out, last=False) if self._chunked else out, drain=False)
 
-        return Passage(
+        return GatedChannel(
             gate,
             facts,
             self._channel(),

@@ -22,8 +22,8 @@ from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_messages import CLOSES, MessagePieces
-from mcpspy.relay.http.passage import AT_ONCE, Passage
-from mcpspy.relay.http.route import Asked, say_once
+from mcpspy.relay.http.passage import AT_ONCE, GatedChannel
+from mcpspy.relay.http.route import RequestContext, say_once
 from mcpspy.relay.http.tunnel import Received
 from mcpspy.wire.websocket import BINARY, CLOSE, TEXT, encode
 
@@ -34,7 +34,7 @@ _OPCODES = {None: TEXT, "binary": BINARY}
 class GatedTunnel:
     """Both directions of one WebSocket."""
 
-    def __init__(self, exchange: Asked, gate: Gate, client: BaseProtocol, server: BaseProtocol) -> None:
+    def __init__(self, exchange: RequestContext, gate: Gate, client: BaseProtocol, server: BaseProtocol) -> None:
         """`client` and `server` are the connections to them."""
         session = object()  # what tells this connection apart for the gate
         from_client = _GatedDirection(exchange, gate, "client", session, server, self._close)
@@ -59,7 +59,7 @@ class _GatedDirection:
 
     def __init__(
         self,
-        exchange: Asked,
+        exchange: RequestContext,
         gate: Gate,
         sender: str,
         session: object,
@@ -73,7 +73,7 @@ class _GatedDirection:
         self._stopping: asyncio.Task[None] | None = None
         writer = StreamWriter(sink, asyncio.get_running_loop())
         self._write = functools.partial(writer.write, drain=False)
-        self._passage = Passage(
+        self._gated_channel = GatedChannel(
             gate,
             gate.facts(sender, "message", session),
             exchange.recorded.sockets[sender],
@@ -94,16 +94,16 @@ class _GatedDirection:
                 await self._take(chunk, now())
                 if self._messages.fault:
                     self._say(f"{self._messages.fault}; no gate decides on it, and it passes unchanged")
-            await self._passage.end()
+            await self._gated_channel.end()
             if self._stopping:
-                await self._passage.drained()
+                await self._gated_channel.drained()
                 await self._end()
                 return "shutdown"
-            await self._passage.feed(self._messages.end(), now())
+            await self._gated_channel.feed(self._messages.end(), now())
         except ConnectionError:
             return "abort"
         finally:
-            self._passage.abandon()
+            self._gated_channel.abandon()
             if self._stopping:
                 self._stopping.cancel()
         return "eof"
@@ -117,7 +117,7 @@ class _GatedDirection:
 
     async def _hasten(self) -> None:
         with contextlib.suppress(ConnectionError):  # who reads finds out, too
-            await self._passage.end()
+            await self._gated_channel.end()
 
     async def _take(self, chunk: bytes, t: int) -> None:
         """Forward what a chunk completes: few writes, and other connections have their turn between them."""
@@ -127,24 +127,24 @@ class _GatedDirection:
                 await self._forward(batch, t)
                 batch = []
                 await asyncio.sleep(0)
-            if piece.op == CLOSES and not self._passage.closed:
-                await self._passage.end()
-                self._passage.seal()
+            if piece.op == CLOSES and not self._gated_channel.closed:
+                await self._gated_channel.end()
+                self._gated_channel.seal()
             batch.append(piece)
         await self._forward(batch, t)
 
     async def _forward(self, batch: list[Piece], t: int) -> None:
-        await self.other._passage.own_room()  # noqa: SLF001 (one class)
-        await self._passage.feed(batch, t)
+        await self.other._gated_channel.own_room()  # noqa: SLF001 (one class)
+        await self._gated_channel.feed(batch, t)
 
     async def _reply(self, reply: Reply) -> None:
         """Have an answer of the gate sent to the peer that sends here."""
-        self.other._passage.add(reply)  # noqa: SLF001 (one class)
+        self.other._gated_channel.add(reply)  # noqa: SLF001 (one class)
 
     async def _end(self) -> None:
         """Send a close frame, if that is possible now; nobody waits until it has been taken."""
-        if not (self._passage.sealed or self._passage.inside):
-            self._passage.seal()
+        if not (self._gated_channel.sealed or self._gated_channel.inside):
+            self._gated_channel.seal()
             await self._write(self._encoded(_GOING_AWAY, CLOSE))
 
     def _render(self, frame: bytes, piece: Piece) -> bytes:

@@ -13,17 +13,17 @@ REASONS = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 504: "Gatew
 _SERVER_ERROR = -32000  # what JSON-RPC leaves to implementations; SDKs read it as a closed connection
 
 
-def answer(status: int, why: str, *, asked: bytes | None) -> tuple[Head, bytes]:
-    """The head and the body of an answer; `asked` is the JSON of the request, None where it was something else."""
+def answer(status: int, why: str, *, json_request: bytes | None) -> tuple[Head, bytes]:
+    """The head and the body of an answer; `json_request` is the request, None where it was no JSON."""
     kind, body = b"text/plain; charset=utf-8", f"mcpspy: {why}\n".encode()
-    if asked is not None:
-        kind, body = b"application/json", _error(why, asked)
+    if json_request is not None:
+        kind, body = b"application/json", _error(why, json_request)
     headers = [(b"Content-Type", kind), (b"Content-Length", b"%d" % len(body))]
     return Head(f"HTTP/1.1 {status} {REASONS[status]}".encode(), headers), body
 
 
-def _error(why: str, asked: bytes) -> bytes:
-    (request, *others) = parse(asked)
+def _error(why: str, json_request: bytes) -> bytes:
+    (request, *others) = parse(json_request)
     answerable = isinstance(request, Request) and request.id.kind in ("string", "number") and not others
     request_id = request.value["id"] if answerable else None
     error = {"code": _SERVER_ERROR, "message": f"mcpspy: {why}"}

@@ -48,7 +48,7 @@ class _Frame(GatedFrame):
         self.piece = piece
 
 
-class Passage:
+class GatedChannel:
     """`write` hands bytes on without waiting, and `drain` waits until the receiver has taken enough of them.
 
     `render` makes of a frame, and the piece that it came as, the bytes to forward. `reply` sends a frame back to the
@@ -324,9 +324,9 @@ class Passage:
             self._channel.frame(piece.passes, t, cut=True, gated={"sent": None, "by": self._closer})
 
 
-async def cancel(held: list[tuple[str, Passage]], session: str, key: "Key") -> str:
+async def cancel(held: list[tuple[str, GatedChannel]], session: str, key: "Key") -> str:
     """Drop the request of that id if it is held in that session; returns who held it, else nothing."""
-    for holder, passage in list(held):
-        if holder == session and (by := await passage.cancel(key)):
+    for holder, gated_channel in list(held):
+        if holder == session and (by := await gated_channel.cancel(key)):
             return by
     return ""

@@ -21,7 +21,7 @@ from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
 from mcpspy.relay.http.http1 import unread
-from mcpspy.relay.http.route import Asked
+from mcpspy.relay.http.route import RequestContext
 
 if TYPE_CHECKING:
     from mcpspy.relay.http.gated_body import HeldBody
@@ -39,7 +39,7 @@ class Response:
 
     def __init__(
         self,
-        exchange: Asked,
+        exchange: RequestContext,
         message: RawResponseMessage,
         payload: StreamReader,
         protocol: ResponseHandler,

@@ -14,7 +14,7 @@ from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
     from mcpspy.gate.gate import Gate
-    from mcpspy.relay.http.passage import Passage
+    from mcpspy.relay.http.passage import GatedChannel
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class HttpRoute:
     told: set[str] = field(default_factory=set)
     """What the user has been told of frames that a gate cannot decide on, or not as it wants."""
 
-    held: list[tuple[str, "Passage"]] = field(default_factory=list)
+    held: list[tuple[str, "GatedChannel"]] = field(default_factory=list)
     """The sessions and bodies of requests that wait for a gate."""
 
     def now(self) -> int:
@@ -39,7 +39,7 @@ class HttpRoute:
         return self.recording.clock.now()
 
 
-class Surroundings(Protocol):
+class RelayContext(Protocol):
     """What an exchange knows of the relay that it is part of."""
 
     guard: Guard
@@ -53,10 +53,10 @@ class Surroundings(Protocol):
         """Tell the user."""
 
 
-class Asked(Protocol):
+class RequestContext(Protocol):
     """What the response of an exchange knows of its request."""
 
-    relay: Surroundings
+    relay: RelayContext
     route: HttpRoute
     request: web.BaseRequest
     headers: RawHeaders
@@ -83,7 +83,7 @@ class Asked(Protocol):
         """A URL that the upstream named, as this client has to see it; None where it needs no change."""
 
 
-def say_once(exchange: Asked, sentence: str) -> None:
+def say_once(exchange: RequestContext, sentence: str) -> None:
     """Tell the user something about what passes the gate of a route."""
     if sentence not in exchange.route.told:
         exchange.route.told.add(sentence)

@@ -18,7 +18,7 @@ from mcpspy.gate.verdicts import Drop, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
-from mcpspy.relay.http.passage import Passage, cancel
+from mcpspy.relay.http.passage import GatedChannel, cancel
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated_events import GatedEvents
 from mcpspy.relay.mitm.gated_socket import GatedSocket
@@ -51,7 +51,7 @@ class GatedFlow:
         self._record = record
         self._begin: Callable[[Fields | None], object] | None = None
         self._by_client = True  # whose body is collected
-        self._passage: Passage | None = None
+        self._gated_channel: GatedChannel | None = None
         self._left = False  # the client has left while a body was held
         self._closed = False
         self.events: GatedEvents | None = None
@@ -188,9 +188,9 @@ class GatedFlow:
 
     def left(self) -> None:
         """The client has left while a body was held."""
-        if self._passage:
+        if self._gated_channel:
             self._left = True
-            self._passage.abandon()
+            self._gated_channel.abandon()
 
     def abandon(self) -> None:
         """Record that nothing is forwarded of what is held."""
@@ -248,17 +248,17 @@ class GatedFlow:
             out.append(forwarded)
 
         flow = self._turns.flow
-        passage = body.passage(self._gate, facts, channel, flow.recording, write, self._say, reply=reply)
-        self._passage, waiting = passage, (self._session, passage)
+        gated_channel = body.gated_channel(self._gate, facts, channel, flow.recording, write, self._say, reply=reply)
+        self._gated_channel, waiting = gated_channel, (self._session, gated_channel)
         if facts.sender == "client":
             flow.origin.held.append(waiting)
         try:
-            await body.carry_out(passage, verdict, t)
+            await body.carry_out(gated_channel, verdict, t)
         finally:
-            self._passage = None
+            self._gated_channel = None
             if waiting in flow.origin.held:
                 flow.origin.held.remove(waiting)
-        self._closed = passage.closed
+        self._closed = gated_channel.closed
         if out:
             message.raw_content = out[0]
             _set_length(message, len(out[0]))

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import PASS, Reply
 from mcpspy.relay.http.gated_body import Piece
-from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.passage import GatedChannel
 from mcpspy.relay.mitm.queue import Turns
 
 TEXT, BINARY = 1, 2  # RFC 6455, 5.2
-_HEAD = struct.Struct(">BQ")  # opcode and length of a message: a passage writes bytes
+_HEAD = struct.Struct(">BQ")  # opcode and length of a message: a gated channel writes bytes
 _OPS = {TEXT: None, BINARY: "binary"}
 
 Message = tuple[bool, int, bytes]
@@ -42,18 +42,18 @@ class GatedSocket:
         turns.finish()  # so that the channels are open
         session = object()  # what tells this connection apart for the gate
         self._facts = {sender: gate.facts(sender, "message", session) for sender in ("client", "server")}
-        self._passages = {sender: self._passage(sender, say) for sender in self._facts}
+        self._gated_channels = {sender: self._gated_channel(sender, say) for sender in self._facts}
 
     async def message(self, opcode: int, payload: bytes, *, from_client: bool) -> bool:
         """Take a message that has come; True if it goes on as it came, and is not to be taken out."""
         sender = "client" if from_client else "server"
         piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
         t = self._turns.flow.origin.now()
-        passage = self._passages[sender]
-        verdict = PASS if passage.closed else self._gate.decide(payload, self._facts[sender], t)
+        gated_channel = self._gated_channels[sender]
+        verdict = PASS if gated_channel.closed else self._gate.decide(payload, self._facts[sender], t)
         self._asked = True
         try:
-            await passage.take(piece, verdict, t)
+            await gated_channel.take(piece, verdict, t)
         finally:
             self._asked = False
         passes = self.out == [(not from_client, opcode, payload)]
@@ -63,24 +63,24 @@ class GatedSocket:
 
     async def room(self, sender: str) -> None:
         """Wait while so much of a peer's is held that nothing more should be read from it."""
-        await self._passages[sender].room()
+        await self._gated_channels[sender].room()
 
     async def closing(self, *, by_client: bool) -> None:
         """One side closes the connection, or has broken off: what it has sent goes on, and it gets nothing more."""
         closer, other = ("client", "server") if by_client else ("server", "client")
         self._asked = True
         try:
-            await self._passages[closer].end()
-            self._passages[other].abandon()
+            await self._gated_channels[closer].end()
+            self._gated_channels[other].abandon()
         finally:
             self._asked = False
 
     def abandon(self) -> None:
         """Record that nothing is forwarded of what is held."""
-        for passage in self._passages.values():
-            passage.abandon()
+        for gated_channel in self._gated_channels.values():
+            gated_channel.abandon()
 
-    def _passage(self, sender: str, say: Callable[[str], None]) -> Passage:
+    def _gated_channel(self, sender: str, say: Callable[[str], None]) -> GatedChannel:
         channels, recording = self._turns.flow.sockets, self._turns.flow.recording
         other = "server" if sender == "client" else "client"
 
@@ -93,7 +93,7 @@ class GatedSocket:
             channels[other].frame(answer.frame, recording.clock.now(), gated={"from": "mcpspy", "by": answer.by})
             self._waken()
 
-        return Passage(
+        return GatedChannel(
             self._gate,
             self._facts[sender],
             channels[sender],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mcpspy.recording.recording import Clock, Recording
 
 if TYPE_CHECKING:
-    from mcpspy.relay.http.passage import Passage
+    from mcpspy.relay.http.passage import GatedChannel
 
 MOST = 64
 """Origins that are kept at a time: a process may have open no more than 256 files on some systems."""
@@ -23,7 +23,7 @@ class Origin:
         self.clock = Clock()
         self._begin = begin
         self._recording: Recording | None = None
-        self.held: list[tuple[str, Passage]] = []
+        self.held: list[tuple[str, GatedChannel]] = []
         """The sessions and bodies of requests that wait for a gate."""
 
     def now(self) -> int:

@@ -27,4 +27,4 @@ def refusal(guard: Guard, flow: Any) -> str | None:
 def forbidden(request: Any, why: str) -> tuple[Head, bytes]:
     """The answer to a request, whose body has arrived, that may not pass."""
     is_json = request.method == "POST" and "json" in every(list(request.headers.fields), b"content-type").lower()
-    return answer(403, why, asked=(request.raw_content or b"null") if is_json else None)
+    return answer(403, why, json_request=(request.raw_content or b"null") if is_json else None)

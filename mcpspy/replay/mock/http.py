@@ -43,9 +43,9 @@ class _Stream:
         self._over = False
         self._changed = asyncio.Event()
 
-    def put(self, said: OutgoingFrame) -> None:
+    def put(self, frame: OutgoingFrame) -> None:
         """Have it said."""
-        self.left.append(said)
+        self.left.append(frame)
         self._changed.set()
 
     def end(self) -> None:
@@ -85,23 +85,23 @@ class _Session:
         self.aside = _Stream(self.aside.left)
         return self.aside
 
-    def leave(self, asked: Iterable[Request], stream: _Stream) -> None:
+    def leave(self, requests: Iterable[Request], stream: _Stream) -> None:
         """The client has left a stream before it had its answers."""
-        for body in asked:
+        for body in requests:
             if _states_revision(body):  # it wants none (2026-07-28, basic/transports)
                 self.feed(_cancelled(body.id))
             else:
                 self.streams.pop(body.id, None)
-        for said in stream.left:
-            self.aside.put(said)
+        for frame in stream.left:
+            self.aside.put(frame)
 
     def _say(self) -> None:
         """Put what is due on its streams, and come back when more is."""
-        for said in self.mock.due(time.monotonic_ns()):
-            stream = None if self.legacy or said.request is None else self.streams.get(said.request)
-            (stream or self.aside).put(said)
-            if said.answer and said.request is not None:
-                self.streams.pop(said.request, None)  # it ends with the answer: what comes later goes aside
+        for frame in self.mock.due(time.monotonic_ns()):
+            stream = None if self.legacy or frame.request is None else self.streams.get(frame.request)
+            (stream or self.aside).put(frame)
+            if frame.answer and frame.request is not None:
+                self.streams.pop(frame.request, None)  # it ends with the answer: what comes later goes aside
         if self._timer:
             self._timer.cancel()
         if self.mock.next is not None:
@@ -155,26 +155,26 @@ class WebMock:
         faults = [body.reason for body in bodies if isinstance(body, Invalid)]
         if len(faults) == len(bodies):
             return web.Response(status=400, text=f"mcpspy: this is {faults[0]}\n")
-        asked = [body for body in bodies if isinstance(body, Request)]
+        requests = [body for body in bodies if isinstance(body, Request)]
         stream = _Stream()
-        session.streams |= {body.id: stream for body in asked}
+        session.streams |= {body.id: stream for body in requests}
         session.feed(raw)
         for notice in session.mock.notices:
             self._say(notice)
         session.mock.notices.clear()
-        if session.legacy or not asked:
+        if session.legacy or not requests:
             return web.Response(status=202)
-        headers = {_SESSION: session.name} if asked[0].method == "initialize" else {}
+        headers = {_SESSION: session.name} if requests[0].method == "initialize" else {}
         try:
             first = await stream.next()
-            if first and first.answer and len(asked) == 1:
+            if first and first.answer and len(requests) == 1:
                 return web.Response(body=first.raw, headers=headers | {"Content-Type": "application/json"})
-            return await self._events(request, stream, headers, answers=len(asked))
+            return await self._events(request, stream, headers, answers=len(requests))
         except (asyncio.CancelledError, ConnectionError):
-            session.leave(asked, stream)
+            session.leave(requests, stream)
             raise
         finally:
-            for body in asked:
+            for body in requests:
                 session.streams.pop(body.id, None)
 
     def _session(self, request: web.BaseRequest, bodies: tuple[Any, ...]) -> _Session | None:
@@ -182,11 +182,11 @@ class WebMock:
         name = request.headers.get(_SESSION) or request.query.get("session_id")
         if name is not None:
             return self._sessions.get(name)
-        asked = [body for body in bodies if isinstance(body, Request)]
-        if any(body.method == "initialize" for body in asked):
+        requests = [body for body in bodies if isinstance(body, Request)]
+        if any(body.method == "initialize" for body in requests):
             return self._begin()
         for session in self._stateless:
-            if not any(body.id in session.streams for body in asked):
+            if not any(body.id in session.streams for body in requests):
                 return session
         self._stateless.append(self._new())  # an id that is in use is another client's
         return self._stateless[-1]
@@ -223,10 +223,10 @@ class WebMock:
         await response.prepare(request)
         await response.write(start.encode())
         left = answers
-        while said := await stream.next():
-            await response.write(b"event: message\ndata: " + said.raw + b"\n\n")
+        while frame := await stream.next():
+            await response.write(b"event: message\ndata: " + frame.raw + b"\n\n")
             stream.left.popleft()
-            left -= said.answer
+            left -= frame.answer
             if answers and not left:
                 break
         await response.write_eof()

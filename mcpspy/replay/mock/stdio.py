@@ -37,7 +37,7 @@ _NOT_RECORDED = -32603  # one was, with other params; those may be right: it is 
 class Wrong:
     """An answer of the client that is not the recorded one, or that did not come."""
 
-    asked: Message
+    question: Message
     """The recorded request of the server."""
     difference: Difference | None
     """The first place where the answers differ; None where none came."""

@@ -33,7 +33,7 @@ from mcpspy.tui.widgets.bindings import bindings, bound
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Rows, slice_now
-from mcpspy.tui.widgets.view import Told, View
+from mcpspy.tui.widgets.view import RowsOrNotice, View
 
 _LOOK = 0.04  # seconds from one look at a live capture to the next
 _PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
@@ -54,7 +54,7 @@ class SessionScreen(Screen[None]):
         """What is shown; it is closed with the screen."""
         self._view = _TIMELINE
         self._timeline = TimelineView(session)
-        self._views: dict[str, View | Told] = {_TIMELINE: self._timeline}  # those that were shown
+        self._views: dict[str, View | RowsOrNotice] = {_TIMELINE: self._timeline}  # those that were shown
         self._woken = asyncio.Event()  # there is something to search for
         self._filter = ""  # that of the timeline, as it was typed
         self._before: tuple[str, int] | None = None  # the filter and the selected row when typing began
@@ -95,7 +95,7 @@ class SessionScreen(Screen[None]):
     def _list(self) -> Rows:
         """That of the view that is shown."""
         view = self._views[self._view]
-        return view if isinstance(view, Told) else view.query_one(Rows)
+        return view if isinstance(view, RowsOrNotice) else view.query_one(Rows)
 
     # What goes on by itself.
 

@@ -36,7 +36,7 @@ class View(Vertical):
         raise NotImplementedError
 
 
-class Told(Rows):
+class RowsOrNotice(Rows):
     """A list that says so when it is empty."""
 
     def nothing(self) -> str:
@@ -57,7 +57,7 @@ class Told(Rows):
             self.refresh()
 
 
-class Following(Told):
+class Following(RowsOrNotice):
     """A list that grows at its end; with `follow` the cursor stays on the newest row."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("growing list")

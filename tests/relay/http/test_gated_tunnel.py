@@ -8,7 +8,7 @@ import pytest
 from aiohttp.base_protocol import BaseProtocol
 
 from mcpspy.capture.records import Close, Frame, Release
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.order import FRAMES
 from mcpspy.recording.http_exchange import HttpExchange
@@ -181,7 +181,7 @@ def directions(path, gates):
     recorded.open_socket(0)
     exchange = SimpleNamespace(recorded=recorded, route=SimpleNamespace(recording=recording))
     client, server = Sink(), Sink()
-    tunnel = GatedTunnel(exchange, Gate([CompiledGate(it) for it in gates], print), client, server)
+    tunnel = GatedTunnel(exchange, Gate([DeclaredGate(it) for it in gates], print), client, server)
     return tunnel._by_sink[client], tunnel._by_sink[server], client, server
 
 
@@ -228,11 +228,11 @@ async def test_only_so_many_answers_wait_and_then_who_asks_is_not_read(tmp_path)
     for _ in range(3 * FRAMES):
         await asyncio.sleep(0)
     assert not asking.done()
-    assert len(to_client._passage._own_frames) < FRAMES + 100
+    assert len(to_client._gated_channel._own_frames) < FRAMES + 100
     client.resume_writing()
     await asking
     await flooding
-    await to_client._passage.drained()
+    await to_client._gated_channel.drained()
     assert b"".join(client.written) == frame(b"x") + frame(RESULT) * 3 * FRAMES
 
 

@@ -9,7 +9,7 @@ from mcpspy.relay.http.local_replies import REASONS, answer
 
 @pytest.mark.parametrize("status", REASONS)
 def test_an_answer_in_words(status):
-    head, body = answer(status, "it is so", asked=None)
+    head, body = answer(status, "it is so", json_request=None)
     assert body == b"mcpspy: it is so\n"
     expected = "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 17\r\n\r\n"
     assert head.encode() == expected.format(status, REASONS[status]).encode()
@@ -30,7 +30,7 @@ def test_an_answer_in_words(status):
 )
 def test_an_answer_in_json_rpc_has_the_id_of_the_request(asked, expected):
     """Issue 7: an honest error in the client's own terms."""
-    head, body = answer(502, 'no "server"', asked=asked)
+    head, body = answer(502, 'no "server"', json_request=asked)
     assert json.loads(body) == {
         "jsonrpc": "2.0",
         "id": expected,

@@ -6,7 +6,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.messages import read
 from mcpspy.gate.order import BYTES, FRAMES
@@ -14,7 +14,7 @@ from mcpspy.gate.verdicts import Drop, Reply, Send
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
-from mcpspy.relay.http.passage import Passage
+from mcpspy.relay.http.passage import GatedChannel
 from tests.relay.stage import scripted
 from tests.transcript import begin
 
@@ -31,17 +31,17 @@ class Stream:
         exchange = HttpExchange(recording)
         exchange.open_request(0, {"method": "GET", "target": "/", "version": "1.1", "headers": []})
         head = {"status": 200, "reason": "OK", "headers": [["content-type", "text/event-stream"]]}
-        gates = Gate([CompiledGate(gate)], self.said.append)
+        gates = Gate([DeclaredGate(gate)], self.said.append)
         self.blocks = EventBlocks(LIMIT)
         channel = exchange.open_response(0, head)
         facts = gates.facts("server", "sse")
-        self.passage = Passage(gates, facts, channel, recording, self.write, self.said.append)
+        self.gated_channel = GatedChannel(gates, facts, channel, recording, self.write, self.said.append)
 
     async def write(self, raw):
         self.out.append(raw)
 
     async def feed(self, raw):
-        await self.passage.feed(self.blocks.feed(raw), 1)
+        await self.gated_channel.feed(self.blocks.feed(raw), 1)
 
     def records(self, kind):
         return [it for it in Capture(str(self.path)).records() if isinstance(it, kind)]
@@ -56,9 +56,9 @@ async def test_a_held_event_is_released_by_its_number(tmp_path, verdict, how, se
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(A + B)
     assert stream.out == []
-    await stream.passage.release(1, how, verdict)
+    await stream.gated_channel.release(1, how, verdict)
     assert b"".join(stream.out) == sent + B
-    stream.passage.abandon()
+    stream.gated_channel.abandon()
     first, second = stream.records(Release)
     assert (first.held, first.how, first.dropped) == (1, how, how == "dropped")
     assert (second.held, second.how) == (2, "delayed")
@@ -69,11 +69,11 @@ async def test_a_held_event_is_released_by_its_number(tmp_path, verdict, how, se
 async def test_the_end_lets_all_go_in_order_and_a_client_that_left_drops_it(tmp_path):
     stream = Stream(tmp_path / "a.jsonl")
     await stream.feed(A + B + C)
-    await stream.passage.end()
+    await stream.gated_channel.end()
     assert b"".join(stream.out) == A + B + C
     other = Stream(tmp_path / "b.jsonl")
     await other.feed(A + B)
-    other.passage.abandon()
+    other.gated_channel.abandon()
     assert other.out == []
     assert [(it.how, it.dropped) for it in other.records(Release)] == [("closed", True), ("closed", True)]
     assert not [it for it in stream.records(Release) if it.dropped]
@@ -86,10 +86,10 @@ async def test_an_event_that_is_too_long_waits_for_what_is_held(tmp_path):
     feeding = asyncio.create_task(stream.feed(A + long))
     await asyncio.sleep(0)
     assert stream.out == []
-    await stream.passage.release(1, "continued")
+    await stream.gated_channel.release(1, "continued")
     await feeding
     assert b"".join(stream.out) == A + long
-    stream.passage.abandon()
+    stream.gated_channel.abandon()
     assert [frame.undecided for frame in stream.records(Frame)] == [False, True]
 
 
@@ -100,11 +100,11 @@ async def test_no_more_waits_than_may_although_it_came_at_once(tmp_path):
     for _ in range(FRAMES):
         await asyncio.sleep(0)
     assert not feeding.done()
-    assert len(stream.passage._order) == FRAMES
-    await stream.passage.end()
+    assert len(stream.gated_channel._order) == FRAMES
+    await stream.gated_channel.end()
     await feeding
     assert b"".join(stream.out) == A * (FRAMES + 500)
-    stream.passage.abandon()
+    stream.gated_channel.abandon()
 
 
 @scripted
@@ -128,10 +128,10 @@ async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
         raise ConnectionResetError
 
     await stream.feed(A)
-    stream.passage._write = broken
+    stream.gated_channel._write = broken
     with pytest.raises(ConnectionResetError):
-        await stream.passage.release(1, "continued")
-    stream.passage.abandon()
+        await stream.gated_channel.release(1, "continued")
+    stream.gated_channel.abandon()
     (release,) = stream.records(Release)
     assert release.dropped
 
@@ -139,13 +139,13 @@ async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
 @scripted
 async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
-    stream.passage.add(Reply(b"1\n", "gate g"))
-    await stream.passage.drained()
-    await stream.passage.feed([Piece(b"data: ", more=True)], 1)
-    stream.passage.add(Reply(b"2\n", "gate g"))
-    await stream.passage.feed([Piece(b"x\n", more=True)], 1)
+    stream.gated_channel.add(Reply(b"1\n", "gate g"))
+    await stream.gated_channel.drained()
+    await stream.gated_channel.feed([Piece(b"data: ", more=True)], 1)
+    stream.gated_channel.add(Reply(b"2\n", "gate g"))
+    await stream.gated_channel.feed([Piece(b"x\n", more=True)], 1)
     assert stream.out == [b"1\n", b"data: ", b"x\n"]
-    await stream.passage.feed([Piece(b"\n")], 1)
+    await stream.gated_channel.feed([Piece(b"\n")], 1)
     assert stream.out[3:] == [b"\n", b"2\n"]
     assert [(it.raw, it.sender, it.by) for it in stream.records(Frame)] == [
         (b"1\n", "mcpspy", "gate g"),
@@ -159,15 +159,15 @@ async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces
 async def test_only_so_much_of_ours_waits(tmp_path, count, size):
     """Who has it sent waits then, and reads no more."""
     stream = Stream(tmp_path / "capture.jsonl")
-    await stream.passage.feed([Piece(b"data: ", more=True)], 1)
+    await stream.gated_channel.feed([Piece(b"data: ", more=True)], 1)
     for _ in range(count - 1):
-        stream.passage.add(Reply(b"1" * size, "gate g"))
-    await stream.passage.own_room()
-    stream.passage.add(Reply(b"1" * size, "gate g"))
-    waiting = asyncio.create_task(stream.passage.own_room())
+        stream.gated_channel.add(Reply(b"1" * size, "gate g"))
+    await stream.gated_channel.own_room()
+    stream.gated_channel.add(Reply(b"1" * size, "gate g"))
+    waiting = asyncio.create_task(stream.gated_channel.own_room())
     await asyncio.sleep(0)
     assert not waiting.done()
-    await stream.passage.feed([Piece(b"x\n\n")], 1)
+    await stream.gated_channel.feed([Piece(b"x\n\n")], 1)
     await waiting
     assert len(stream.out) == count + 2
 
@@ -181,10 +181,10 @@ async def test_what_was_handed_on_counts_as_sent_although_nobody_may_take_it(tmp
         written.set()
         await asyncio.Event().wait()
 
-    stream.passage._drain = never
+    stream.gated_channel._drain = never
     await stream.feed(A)
     await written.wait()
-    stream.passage.abandon()  # the timer waits for the receiver, and is cancelled
+    stream.gated_channel.abandon()  # the timer waits for the receiver, and is cancelled
     assert stream.out == [A]
     assert [(it.how, it.dropped) for it in stream.records(Release)] == [("delayed", False)]
 
@@ -194,7 +194,7 @@ async def test_frames_of_one_chunk_are_recorded_in_their_order(tmp_path):
     """Also if a later one is held."""
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(B + C + A + B)
-    stream.passage.abandon()
+    stream.gated_channel.abandon()
     assert [it.raw for it in stream.records(Frame)] == [B[:-1], C[:-1], A[:-1], B[:-1]]
     assert b"".join(stream.out) == B + C
 
@@ -204,12 +204,12 @@ async def test_a_release_that_is_given_up_is_recorded(tmp_path):
     """While it waits for another write to end."""
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(A)
-    async with stream.passage._writing:
-        releasing = asyncio.create_task(stream.passage.release(1, "continued"))
+    async with stream.gated_channel._writing:
+        releasing = asyncio.create_task(stream.gated_channel.release(1, "continued"))
         await asyncio.sleep(0)
         releasing.cancel()
         await asyncio.wait([releasing])
-    stream.passage.abandon()
+    stream.gated_channel.abandon()
     assert stream.out == []
     assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "continued", True)]
 
@@ -218,8 +218,8 @@ async def test_a_release_that_is_given_up_is_recorded(tmp_path):
 async def test_a_release_that_is_never_awaited_takes_nothing_out(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(A)
-    stream.passage.release(1, "continued").close()
-    stream.passage.abandon()
+    stream.gated_channel.release(1, "continued").close()
+    stream.gated_channel.abandon()
     assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "closed", True)]
 
 
@@ -229,8 +229,8 @@ async def test_what_comes_behind_a_verdict_that_closes_is_recorded_as_not_sent(t
     stream = Stream(tmp_path / "capture.jsonl", close)
     await stream.feed(A + B + C + b"\n")
     await stream.feed(C + b"data: cut")
-    await stream.passage.feed(stream.blocks.end(), 1)
-    stream.passage.abandon()
+    await stream.gated_channel.feed(stream.blocks.end(), 1)
+    stream.gated_channel.abandon()
     assert stream.out == [A]
     a, *others = stream.records(Frame)
     assert (a.dropped, a.by) == (False, None)
@@ -245,7 +245,7 @@ async def test_what_a_gate_has_changed_and_nobody_takes_is_recorded_as_not_sent(
     async def broken(raw):
         raise ConnectionResetError
 
-    stream.passage._write = broken
+    stream.gated_channel._write = broken
     with pytest.raises(ConnectionResetError):
         await stream.feed(A + B)
     changed, passed = stream.records(Frame)
@@ -260,11 +260,11 @@ async def test_a_request_that_is_held_alone_can_be_cancelled(tmp_path):
     ask = '{"jsonrpc":"2.0","id":%d,"method":"a"}'
     await stream.feed(f"data: {ask % 1}\n\ndata: [{ask % 2},{ask % 3}]\n\n".encode())
     ids = [read(b'{"id":%d,"method":"a"}' % number, "body")[0].id for number in (1, 2, 4)]
-    assert [await stream.passage.cancel(key) for key in ids] == ["gate g", "", ""]
+    assert [await stream.gated_channel.cancel(key) for key in ids] == ["gate g", "", ""]
     assert stream.out == []
     (release,) = stream.records(Release)
     assert (release.held, release.how, release.dropped, release.by) == (1, "cancelled", True, "gate g")
-    stream.passage.abandon()
+    stream.gated_channel.abandon()
 
 
 @scripted
@@ -281,5 +281,5 @@ async def test_the_parts_of_a_batch_are_not_searched_for_each_other(tmp_path):
         __hash__ = Piece.__hash__
 
     stream = Stream(tmp_path / "capture.jsonl")
-    await stream.passage.feed([Counted(b": %d\n" % number) for number in range(1000)], 1)
+    await stream.gated_channel.feed([Counted(b": %d\n" % number) for number in range(1000)], 1)
     assert Counted.compared == 0

@@ -15,7 +15,7 @@ import pytest
 import mcpspy
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Release
-from mcpspy.gate.compiled import CompiledGate
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.order import BYTES, FRAMES
 from mcpspy.gate.verdicts import Drop, Send
@@ -48,7 +48,7 @@ class Pair:
     def __init__(self, path, gates):
         self.path, self.said = path, []
         pipes = [os.pipe() for _ in range(4)]  # client writes, server reads, server writes, client reads
-        gate = Gate([gate if hasattr(gate, "decide") else CompiledGate(gate) for gate in gates], self.said.append)
+        gate = Gate([gate if hasattr(gate, "decide") else DeclaredGate(gate) for gate in gates], self.said.append)
         deciding = allocate_lock()
         self.there = GatedPump(pipes[0][0], pipes[1][1], 0, "client", gate, deciding)
         self.back = GatedPump(pipes[2][0], pipes[3][1], 0, "server", gate, deciding)

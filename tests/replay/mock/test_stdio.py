@@ -87,7 +87,7 @@ def test_the_server_asks_when_its_cause_comes_and_goes_on_when_it_is_answered():
 
 def test_another_answer_than_the_recorded_one_is_told():
     _, mock = converse(SAMPLING, call(1, "a"), GREEN.replace("green", "red"))
-    assert [(it.asked.n, it.difference.pointer, it.difference.observed) for it in mock.wrong] == [
+    assert [(it.question.n, it.difference.pointer, it.difference.observed) for it in mock.wrong] == [
         (2, "/result/content", "red")
     ]
     _, mock = converse(SAMPLING, call(1, "a"), '{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no"}}')
@@ -97,7 +97,7 @@ def test_another_answer_than_the_recorded_one_is_told():
 def test_an_answer_that_does_not_come_is_told():
     _, mock = converse(SAMPLING, call(1, "a"))
     mock.end()
-    assert [(it.asked.n, it.difference) for it in mock.wrong] == [(2, None)]
+    assert [(it.question.n, it.difference) for it in mock.wrong] == [(2, None)]
 
 
 def test_a_question_that_is_asked_twice_at_once_has_two_ids():

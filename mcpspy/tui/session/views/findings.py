@@ -15,12 +15,12 @@ from mcpspy.tui.model.findings import Group, Outline, OutlineLine, about
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import MARKS, Told, View
+from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View
 
 _WIDE = 100  # columns from which a group says what its rule is about
 
 
-class FindingsRows(Told):
+class FindingsRows(RowsOrNotice):
     """The list. It keeps the selected line where it is on the screen, wherever the order of groups takes it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -103,7 +103,7 @@ class FindingsRows(Told):
     def _rearrange(self, change: Callable[[], None]) -> None:
         place, below = self.selected, self.cursor - self.scroll_offset.y
         change()
-        Told.grown(self)
+        RowsOrNotice.grown(self)
         if place:
             self.move_to(self.outline.line_of(place))
             self.scroll_to(y=self.cursor - below, animate=False)

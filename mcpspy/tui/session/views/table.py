@@ -15,7 +15,7 @@ from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
 from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.session.views.tools import ToolsView
-from mcpspy.tui.widgets.view import Told, View
+from mcpspy.tui.widgets.view import RowsOrNotice, View
 
 
 class ViewEntry(NamedTuple):
@@ -24,8 +24,8 @@ class ViewEntry(NamedTuple):
     key: str
     title: str
     """Also the name of the command that shows it."""
-    of_session: Callable[[OpenCapture], View | Told]
-    of_merged: Callable[[Merged], View | Told] | None = None
+    of_session: Callable[[OpenCapture], View | RowsOrNotice]
+    of_merged: Callable[[Merged], View | RowsOrNotice] | None = None
     """For several sessions shown as one; None: the view of the session of the selected row is shown in its place."""
 
 
@@ -47,7 +47,7 @@ COMMANDS = commands.table(list(VIEWS))
 """The commands of the command line, those of the views included."""
 
 
-def create(title: str, shown: OpenCapture | Merged) -> View | Told | None:
+def create(title: str, shown: OpenCapture | Merged) -> View | RowsOrNotice | None:
     """The view with that title; None where several sessions are shown as one and it cannot show them."""
     view = VIEWS[title]
     if isinstance(shown, Merged):

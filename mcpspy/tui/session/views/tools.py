@@ -10,7 +10,7 @@ from mcpspy.text import duration_text, plural, size_text
 from mcpspy.tui.model.offers import Announced, Peer, ToolUse
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import Told, fit
+from mcpspy.tui.widgets.view import RowsOrNotice, fit
 
 _LEAST = 12  # columns that the name of a tool has at least
 _TITLE = 13  # columns of what stands before a sentence
@@ -50,7 +50,7 @@ def _peer_text(peer: Peer) -> str:
     return " · ".join(filter(None, (name, peer.revision, " ".join(peer.capabilities) or "no capabilities")))
 
 
-class ToolsView(Told):
+class ToolsView(RowsOrNotice):
     """The rows; each leads to the frame that tells it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--error", "view--warning", "view--heading"}

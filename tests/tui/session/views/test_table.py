@@ -9,7 +9,7 @@ from mcpspy import tui
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
-from mcpspy.tui.widgets.view import Told, View
+from mcpspy.tui.widgets.view import RowsOrNotice, View
 from tests.transcript import capture
 
 ROOT = Path(tui.__file__).parent
@@ -44,7 +44,7 @@ def test_a_merge_has_the_views_that_show_several_sessions(tmp_path, title):
     paths = [capture(tmp_path / name, "> {}") for name in ("a.jsonl", "b.jsonl")]
     merged = Merged([OpenCapture(str(path)) for path in paths])
     try:
-        assert isinstance(create(title, merged.sessions[0]), View | Told)
+        assert isinstance(create(title, merged.sessions[0]), View | RowsOrNotice)
         assert (create(title, merged) is not None) == (title == "timeline")
     finally:
         merged.close()
