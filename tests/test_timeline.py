@@ -1,4 +1,4 @@
-"""Rows, and the JSON that programs read (DESIGN section 5, "What programs read")."""
+"""Rows, and the JSON that programs read (docs/json.md)."""
 
 import json
 

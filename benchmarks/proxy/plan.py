@@ -41,7 +41,7 @@ http {{
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured; the defaults are the least that PERFORMANCE asks for."""
+    """How much is measured; the defaults are the least from which figures are published."""
 
     rounds: int = 5
     samples: int = 3000

@@ -52,7 +52,7 @@ def name(*argv):
     ],
 )
 def test_the_name_tells_the_server_from_others(command, expected):
-    """FIELD-TRAFFIC's launchers; neither a launcher nor an option nor what holds `://`, `=` or a password."""
+    """The launchers of the field; neither a launcher nor an option nor what holds `://`, `=` or a password."""
     assert name(*command.split()) == expected
 
 

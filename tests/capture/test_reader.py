@@ -1,4 +1,4 @@
-"""Reading a capture: damage is shown, never an exception (DESIGN section 3)."""
+"""Reading a capture: damage is shown, never an exception (A-07)."""
 
 import base64
 import json
@@ -247,7 +247,7 @@ def test_a_joined_frame_is_cut_where_its_last_piece_is():
     ids=["the end of the file", "a close", "a gap", "the end", "a damaged line", "a torn line", "an open"],
 )
 def test_more_without_the_rest_is_cut(after, expected):
-    """DESIGN section 3: a file that ends after `more` yields the part, `cut`."""
+    """A-07: a file that ends after `more` yields the part, `cut`."""
     assert both(file(piece(1, "ab"), piece(2, "cd"), *after)) == [Frame(3, 1, 2, b"abcd", cut=True), *expected]
 
 
@@ -558,7 +558,7 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path):
 
 
 def test_following_ends_where_the_relay_was_killed(tmp_path):
-    """DESIGN section 3: no lock and no `end`: killed. `follow` ends there."""
+    """S-07: no lock and no `end`: the relay was killed. `follow` ends there."""
     writer = begin(tmp_path / "a")
 
     def die():

@@ -1,4 +1,4 @@
-"""Writing a capture (DESIGN section 3): one write a record, nothing raised, losses told."""
+"""Writing a capture: one write a record, nothing raised, losses told."""
 
 import base64
 import errno
@@ -124,7 +124,7 @@ def test_each_record_is_one_line_as_the_design_shows_it(tmp_path):
 
 
 def test_records_of_http_have_what_stdio_has_not(tmp_path):
-    """DESIGN section 3: the keys stand in the order of its examples, and only where there is something to say."""
+    """The keys stand in the order of docs/capture-format.md, and only where there is something to say."""
     writer, _ = make(tmp_path / "a")
     head = {"status": 200, "reason": "OK", "headers": [["content-type", "text/event-stream"]]}
     writer.open(7, 1, "server", "response", "sse", {"answers": 6, "head": head, "sent": {"headers": []}, "by": "host"})
@@ -324,7 +324,7 @@ def test_the_user_is_told_once(tmp_path, full):
 
 
 def test_after_a_torn_line_the_next_record_begins_with_a_newline(tmp_path, full):
-    """DESIGN section 3: after a short write."""
+    """S-01: after a short write."""
     writer, _ = make(tmp_path / "a")
     writer.frame(1, 1, b"before", more=False, cut=False)
     full.room = 20
@@ -372,7 +372,7 @@ def test_a_gap_before_the_end_is_written_with_it(tmp_path, full):
 
 @pytest.mark.parametrize("lost", range(4))
 def test_of_a_big_frame_that_lost_a_piece_the_rest_is_lost_too(tmp_path, full, lost):
-    """DESIGN section 3: a frame of several records is kept whole or cut, never joined across a loss."""
+    """S-01: a frame of several records is kept whole or cut, never joined across a loss."""
     writer, _ = make(tmp_path / "a")
     writer.frame(1, 0, b"before", more=False, cut=False)
     for piece in range(4):
@@ -425,7 +425,7 @@ def test_a_header_that_fails_first_is_written_before_the_first_record_that_can_b
 
 
 def test_a_file_that_cannot_be_emptied_is_told_once_like_any_failure(tmp_path, monkeypatch):
-    """DESIGN, principle 1: the user is told once. An append-only file (`chattr +a`) is one such."""
+    """S-01: the user is told once. An append-only file (`chattr +a`) is one such."""
 
     def refuse(*_):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
@@ -473,7 +473,7 @@ CALLS = st.lists(
 @example([(1, b"x", True, 0), (2, b"x", True, None), (1, b"x", False, None), (2, b"x", False, None)], None)
 @example([(1, b"x", True, 0), (1, b"x", False, None)], 0)
 def test_whatever_the_disk_does_records_are_kept_or_counted_and_frames_whole_or_cut(tmp_path_factory, calls, first):
-    """DESIGN section 3."""
+    """S-01: at any write that fails, and any that is short."""
     path = tmp_path_factory.mktemp("disk") / "a"
     spoken = {ch: [b""] for ch in (1, 2, 3)}
     with disk() as full:
@@ -534,7 +534,7 @@ def test_a_file_that_reaches_its_size_limit_goes_on_when_it_may(tmp_path):
 
 
 def test_files_are_for_the_user_alone(tmp_path):
-    """DESIGN section 3: 0600, and 0700 for directories that we create."""
+    """Files have mode 0600, and 0700 the directories that we create."""
     writer, _ = make(tmp_path, output=None, folder=str(tmp_path / "a" / "b"))
     assert os.stat(writer.path).st_mode & 0o777 == 0o600
     assert os.stat(tmp_path / "a").st_mode & 0o777 == os.stat(tmp_path / "a" / "b").st_mode & 0o777 == 0o700

@@ -97,7 +97,7 @@ def test_the_version_is_shown(mcpspy):
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(mcpspy, arguments, hint):
-    """DESIGN section 5."""
+    """The line names the mistake and the nearest alternative."""
     status, out, err = mcpspy(*arguments)
     assert (status, out) == (2, "")
     assert err.startswith("mcpspy: ")

@@ -171,5 +171,5 @@ def test_a_node_that_ignores_proxies_is_told_of(home, place, client, version, wa
     [((18, 20), False), ((20, 20), False), ((22, 20), False), ((22, 21), True), ((23, 11), False), ((24, 0), True)],
 )
 def test_since_when_node_heeds_proxies(version, heeds):
-    """REQUIREMENTS 3.2."""
+    """M-07: Node obeys NODE_USE_ENV_PROXY from 22.21 and 24 on."""
     assert _heeds_proxies(*version) is heeds

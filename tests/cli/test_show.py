@@ -287,7 +287,7 @@ def test_a_frame_that_goes_on_nowhere_is_shown(tmp_path, show):
     assert "invalid: not JSON" in out
 
 
-# Values of any shape in records that this version knows (F-08, DESIGN section 3: damage is shown, never an exception).
+# Values of any shape in records that this version knows (F-08, A-07: damage is shown, never an exception).
 
 VALUE = st.one_of(
     st.sampled_from([None, True, 0, -1, 2**63, 1.5, "", "x", "\x1b[2J", [], ["x"], {}, {"x": 1}]),
@@ -390,7 +390,6 @@ def test_a_newer_format_cannot_put_anything_on_the_terminal(tmp_path, show):
 
 
 def test_colours_are_for_terminals(tmp_path, show, monkeypatch):
-    """DESIGN section 5."""
     path = capture(tmp_path / "a", SESSION)
     assert "\x1b" not in show(path)[1]
     monkeypatch.setattr("mcpspy.cli.show.sys.stdout.isatty", lambda: True, raising=False)
@@ -430,7 +429,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, options):
 
 
 def test_nothing_is_called_unanswered_across_a_gap(tmp_path, capsys, monkeypatch):
-    """DESIGN section 3."""
+    """R-01: the answers may be among the lost records."""
     path = tmp_path / "c.jsonl"
     path.write_text(
         '{"mcpspy":1,"started":"2026-01-01T00:00:00Z"}\n'

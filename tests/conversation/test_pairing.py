@@ -98,7 +98,7 @@ def test_both_peers_count_from_1():
 
 
 def test_an_id_is_free_again_once_it_is_answered():
-    """F-06; FIELD-TRAFFIC: id 1 in two successive exchanges is legal."""
+    """F-06: id 1 in two successive exchanges is legal."""
     assert told("""
         > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
         < {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"query"}]}}
@@ -144,7 +144,7 @@ def test_an_answer_from_the_wrong_side_answers_nothing():
     """) == ["#1 ping pending", "#2 Result of nothing"]
 
 
-# The recording may be out of order; times are not (DESIGN section 3, `t`).
+# The recording may be out of order; times are not (R-01).
 
 
 def test_a_response_recorded_before_its_request_answers_it():
@@ -383,7 +383,7 @@ def test_an_answer_after_a_gap_takes_the_doubt_away():
     """)
 
 
-# The revision belongs to the exchange (DESIGN section 4).
+# The revision belongs to the exchange, not to the connection.
 
 
 def test_what_a_session_negotiates_holds_for_both_sides_from_then_on():
@@ -504,11 +504,11 @@ def test_a_notification_belongs_to_the_listen_request_that_its_subscription_name
     assert found[2].exchange.method == ENDLESS
 
 
-# Oddities of the field (FIELD-TRAFFIC.md, REQUIREMENTS 1.3).
+# Oddities of the field (F-01, F-03).
 
 
 def test_cursor_to_a_mem0_server():
-    """FIELD-TRAFFIC: id 0, boolean capabilities, id 2 skipped."""
+    """Seen in the field: id 0, boolean capabilities, id 2 skipped."""
     text = """
         > {"method":"initialize","params":{"protocolVersion":"2024-11-05",\
           "capabilities":{"tools":true,"prompts":false,"resources":true,"logging":false,"roots":{"listChanged":false}},\
@@ -535,13 +535,13 @@ def test_cursor_to_a_mem0_server():
 
 
 def test_a_tutorials_method_of_no_revision_is_shown():
-    """FIELD-TRAFFIC."""
+    """Seen in the field."""
     (message,) = events('< {"jsonrpc":"2.0","method":"notifications/resources/changed","params":{"uri":"file:///x"}}')
     assert message.body.method == "notifications/resources/changed"
 
 
 def test_a_description_that_is_not_quite_json_rpc_is_paired():
-    """FIELD-TRAFFIC: no `jsonrpc`, `result` and `error` together, a method of no revision."""
+    """F-03: no `jsonrpc`, `result` and `error` together, a method of no revision."""
     assert told("""
         > {"id":"discovery-1","method":"rpc.discover","params":{}}
         < {"id":"discovery-1","result":{"methods":[]},"error":null}
@@ -550,7 +550,7 @@ def test_a_description_that_is_not_quite_json_rpc_is_paired():
 
 
 def test_sampling_and_roots_go_from_server_to_client():
-    """FIELD-TRAFFIC."""
+    """Seen in the field."""
     assert told("""
         < {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":100}}
         < {"jsonrpc":"2.0","id":2,"method":"roots/list"}
@@ -594,7 +594,7 @@ def test_a_byte_order_mark_and_blanks_do_not_hinder_pairing(prefix, suffix):
 
 
 def test_an_id_that_is_not_utf_8_is_read_as_servers_read_it():
-    """REQUIREMENTS 1.3: every server replaces by U+FFFD."""
+    """F-01: every server replaces by U+FFFD."""
     conversation = Conversation()
     feed = [
         *OPENS,

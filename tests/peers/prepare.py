@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENVIRONMENTS = os.path.join(os.path.dirname(os.path.dirname(HERE)), ".peers")
-REQUIREMENTS = {
+PACKAGES = {
     "python1": ["requirements.txt"],
     "python2": ["requirements.txt"],
     "node": ["package.json", "package-lock.json"],
@@ -85,7 +85,7 @@ def _fingerprint(name):
     digest = hashlib.sha256()
     if name != "node":
         digest.update(repr(sys.version_info[:3]).encode())
-    for file_name in REQUIREMENTS[name]:
+    for file_name in PACKAGES[name]:
         with open(os.path.join(HERE, name, file_name), "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
@@ -106,7 +106,7 @@ def _build_python(name, folder):
 
 def _build_node(npm, folder):
     os.makedirs(folder)
-    for file_name in REQUIREMENTS["node"]:
+    for file_name in PACKAGES["node"]:
         shutil.copy(os.path.join(HERE, "node", file_name), folder)
     _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
 
@@ -134,7 +134,7 @@ def build(name):
 
 def main():
     with ThreadPoolExecutor() as pool:
-        outcomes = dict(zip(REQUIREMENTS, pool.map(build, REQUIREMENTS), strict=True))
+        outcomes = dict(zip(PACKAGES, pool.map(build, PACKAGES), strict=True))
     for name, outcome in outcomes.items():
         print(f"{name}: {outcome}")
     words = {outcome.partition(":")[0] for outcome in outcomes.values()}

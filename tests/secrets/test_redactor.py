@@ -152,7 +152,7 @@ def test_a_header_behind_an_equals_sign_is_replaced():
     ],
 )
 def test_the_password_of_a_url_is_replaced(url, shown):
-    """FIELD-TRAFFIC: `mysql://username:password@localhost:3306/database` in Cursor's configuration."""
+    """Seen in the field: `mysql://username:password@localhost:3306/database` in Cursor's configuration."""
     assert MARK.sub("<mark>", argv("server", url)[1]) == shown
 
 

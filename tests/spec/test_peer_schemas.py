@@ -128,7 +128,7 @@ def doubled(levels):
 
 
 def test_doubled_references_end_within_their_time():
-    """DESIGN section 4: 28 levels take three seconds."""
+    """A-12: 28 levels would take three seconds."""
     assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
     start = time.monotonic()
     assert judge(doubled(30), 1).outcome is Outcome.TOO_COSTLY

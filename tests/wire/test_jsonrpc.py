@@ -45,7 +45,7 @@ def test_a_message_is_told_by_its_keys(raw, kind):
 
 
 def test_a_result_with_error_null_is_a_result():
-    """FIELD-TRAFFIC: an old FastMCP description answers with both."""
+    """Seen in the field: an old FastMCP description answers with both."""
     body = one('{"id":"request-123","result":"…","error":null}')
     assert type(body) is Result
     assert body.result == "…"

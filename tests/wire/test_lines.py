@@ -157,7 +157,7 @@ def test_messages_come_out_as_they_went_in(values):
 
 
 def test_the_module_imports_nothing():
-    """It stands on the wrap path (DESIGN section 2)."""
+    """It stands on the wrap path (S-13)."""
     import mcpspy.wire.lines
 
     with open(mcpspy.wire.lines.__file__, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""One request and its response: forwarded as they came, ended as they ended (REQUIREMENTS section 2)."""
+"""One request and its response: forwarded as they came, ended as they ended (H-03, H-04, H-05)."""
 
 import asyncio
 import hashlib
@@ -131,7 +131,7 @@ async def test_an_idle_connection_to_the_upstream_is_used_again(tmp_path):
 @pytest.mark.parametrize("when", ["before the head", "idle in the stream", "in the request's body"])
 @scripted
 async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, when):
-    """H-05, H-13; REQUIREMENTS 6, case 9: within 100 ms, however idle."""
+    """H-05, H-13: within 100 ms, however idle."""
     delays = []
     async with stage(tmp_path) as there:
         for _ in range(5):
@@ -369,7 +369,7 @@ async def test_an_event_stream_of_an_oauth_endpoint_is_withheld_and_forwarded(tm
 
 @scripted
 async def test_a_large_oauth_body_is_withheld_whole(tmp_path):
-    """DESIGN section 3, "Secrets"."""
+    """O-02: what is too large to be redacted is not recorded at all."""
     body = b'{"client_secret":"hunter2","x":"%b"}' % (b"a" * 70_000)
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(

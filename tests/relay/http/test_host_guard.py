@@ -34,7 +34,7 @@ def test_a_request_has_exactly_one_host():
 
 @pytest.mark.parametrize("allowed", ["mcp.local", "MCP.local:9000"])
 def test_a_name_that_the_user_allows_is_ours(allowed):
-    """REQUIREMENTS 6, case 8."""
+    """H-01, H-02."""
     assert refused("mcp.local:9000", allowed=[allowed]) is None
     assert refused("mcp.local:9000", "http://mcp.local:9000", allowed=[allowed]) is None
 

@@ -153,7 +153,7 @@ async def test_ctrl_c_ends_every_stream_and_every_capture_in_order(tmp_path):
 
 @scripted
 async def test_the_capture_says_which_server_it_is_and_is_live_meanwhile(tmp_path):
-    """DESIGN section 3."""
+    """The header tells transport, name, URL and no secret; the capture is live until the relay ends."""
     async with stage(tmp_path, "--name", "weather", path="/mcp?token=hunter2") as there:
         header = Capture(str(there.path)).header
         assert (header.transport, header.name, header.argv) == ("http", "weather", ())

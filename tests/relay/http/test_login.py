@@ -1,6 +1,6 @@
 """A real OAuth login through the proxy: the SDK's client, its server, and its authorization server (case 13).
 
-REQUIREMENTS 6, case 13, as far as a local authorization server can play it; the same with mitm is tested there.
+O-01, O-02, as far as a local authorization server can play it; the same with mitm is tested there.
 """
 
 import json

@@ -40,7 +40,7 @@ async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
 
 @scripted
 async def test_events_in_segments_of_one_byte_are_whole_frames(tmp_path):
-    """H-10; REQUIREMENTS 6, case 10: also divided inside a character."""
+    """H-10: also divided inside a character."""
     event = 'event: message\r\ndata: {"é🌍":"\u2028"}\r\n\r\n'.encode()
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
@@ -58,7 +58,7 @@ async def test_events_in_segments_of_one_byte_are_whole_frames(tmp_path):
 @pytest.mark.parametrize("name", ["gzip", "deflate", "raw", "br", "zstd"])
 @scripted
 async def test_a_compressed_stream_passes_as_it_is_and_is_recorded_decoded(tmp_path, name):
-    """H-04, H-11; REQUIREMENTS 6, case 10."""
+    """H-04, H-11."""
     from tests.wire.test_content_coding import flushed
 
     events = [b'data: {"id":%d}\n\n' % number for number in range(4)]
@@ -184,7 +184,7 @@ async def test_what_was_held_of_a_stream_that_breaks_off_is_not_lost(tmp_path):
 @pytest.mark.parametrize("name", ["identity", "gzip", "raw", "br", "zstd"])
 @scripted
 async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, name):
-    """H-04, H-10, H-11; REQUIREMENTS 6, case 10: CR alone, one byte a segment, no end; each event within 10 ms."""
+    """H-04, H-10, H-11: CR alone, one byte a segment, no end; each event within 10 ms."""
     from tests.wire.test_content_coding import flushed
 
     events = [f'data: {{"é🌍":{number}}}\r\r'.encode() for number in range(5)]
@@ -234,7 +234,7 @@ async def test_redirects_are_not_followed_and_lead_back_to_us(tmp_path):
 
 @scripted
 async def test_small_calls_pass_beside_a_large_compressed_body(tmp_path):
-    """PERFORMANCE: recording a large body lets others have their turn."""
+    """H-04: recording a large body lets others have their turn."""
     import gzip
 
     body = gzip.compress(b'{"text":"%b"}' % (b"0123456789 lorem ipsum" * 400_000))

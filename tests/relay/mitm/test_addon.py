@@ -44,7 +44,7 @@ async def asked(there, request=POST + CALL):
 
 @scripted
 async def test_an_exchange_is_recorded_as_by_the_proxy(tmp_path, certificate):
-    """DESIGN, section 3: transport, url, heads, peer, answers, how channels end; and no secret."""
+    """M-03: transport, url, heads, peer, answers, how channels end; and no secret."""
     async with interception(tmp_path, certificate) as there:
         client, server, head = await asked(there)
         assert head == POST
@@ -76,7 +76,7 @@ async def test_an_exchange_is_recorded_as_by_the_proxy(tmp_path, certificate):
 
 @scripted
 async def test_each_event_of_an_endless_stream_passes_at_once(tmp_path, certificate):
-    """REQUIREMENTS 6, case 14; M-03: the next event is sent only when the client has the one before."""
+    """M-03: the next event is sent only when the client has the one before."""
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"")
@@ -229,7 +229,7 @@ def der(path):
 
 @scripted
 async def test_other_hosts_pass_untouched_and_unrecorded(tmp_path, certificate):
-    """REQUIREMENTS 6, case 14; M-04: the client sees the server's own certificate."""
+    """M-04: the client sees the server's own certificate."""
     async with interception(tmp_path, certificate, "--allow", "mcp.example.com") as there:
         client = await there.client(certificate[0])
         assert client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True) == der(certificate[0])
@@ -270,7 +270,7 @@ async def test_hosts_without_tls_follow_the_same_rule(tmp_path, certificate, all
 
 @scripted
 async def test_a_client_that_does_not_trust_us_is_told_of(tmp_path, certificate):
-    """REQUIREMENTS 6, case 14; M-06: untrusting, or pinned; asyncio gives no reason."""
+    """M-06: untrusting, or pinned; asyncio gives no reason."""
     async with interception(tmp_path, certificate) as there:
         for _ in range(2):
             with pytest.raises(ssl.SSLError):
@@ -372,7 +372,7 @@ sys.exit(main())
 )
 @scripted
 async def test_a_bug_in_recording_does_not_break_the_flow(tmp_path, certificate, place, sentence):
-    """S-01, M-03; REQUIREMENTS 6, case 14: it is met, and said once."""
+    """S-01, M-03: it is met, and said once."""
     async with interception(tmp_path, certificate, program=("-c", BUG.format(place=place))) as there:
         client, server, head = await asked(there)
         assert head == POST

@@ -108,7 +108,7 @@ def test_an_answer_that_cannot_hold_a_message_does_not_forget_a_request_under_wa
 
 
 def test_flows_have_channels_of_their_own_and_the_times_at_which_they_were_read(kept):
-    """DESIGN, section 3: a flow that is told late is written late, with its own times."""
+    """A flow that is reported late is written late, with its own times."""
     late, early = kept.flow(), kept.flow((b"mcp-method", b"ping"))
     pass_through(early, CALL, JSON, CALL)
     late.request.feed(b"{}", 5)

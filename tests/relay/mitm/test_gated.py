@@ -1,4 +1,4 @@
-"""Requests and responses of JSON pass the gate of `mitm` before they are forwarded (DESIGN, section 6)."""
+"""Requests and responses of JSON pass the gate of `mitm` before they are forwarded."""
 
 import gzip
 import json

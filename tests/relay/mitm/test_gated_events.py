@@ -1,4 +1,4 @@
-"""Event streams pass the gate of `mitm`, which cannot wait there (DESIGN, section 6)."""
+"""Event streams pass the gate of `mitm`, which cannot wait there."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""Messages of a WebSocket pass the gate of `mitm`, each direction for itself (DESIGN, section 6)."""
+"""Messages of a WebSocket pass the gate of `mitm`, each direction for itself."""
 
 import asyncio
 import contextlib

@@ -82,7 +82,7 @@ def test_a_client_on_node_goes_through_a_reverse_mode(tmp_path, certificate):
     each([("python1", False), ("python1", True), ("python2", True)], [("python1", False), ("python2", True)]),
 )
 def test_a_login_with_oauth_succeeds_and_no_secret_is_recorded(tmp_path, certificate, client, everything):
-    """REQUIREMENTS 6, case 13; O-02: form, query, JSON, headers, byte by byte.
+    """O-02, M-03: form, query, JSON, headers, byte by byte.
 
     The server insists on tokens for its own URL, and its authorization server stands at another origin.
     """

@@ -1,4 +1,4 @@
-"""Cases 8, 9 and 11 of REQUIREMENTS section 6, from the wire to the timeline."""
+"""A foreign host, a cancelled call and a resumed stream (H-02, H-05, H-12), from the wire to the timeline."""
 
 import http.client
 import json

@@ -63,7 +63,7 @@ def following(pid, path):
 
 
 def test_an_error_is_said_while_the_session_goes_on(checked):
-    """DESIGN section 5: one line for each finding of severity error, prefixed; stdout is the server's alone."""
+    """S-14: one line for each finding of severity error, prefixed; stdout is the server's alone."""
     wrapped = checked(*python(FAULTY))
     assert wrapped.ask(PING) == b"not a message"
     line = wrapped.stderr.readline()

@@ -114,7 +114,7 @@ def test_a_read_only_directory_changes_nothing_for_the_client(wrap, tmp_path):
 
 
 def test_a_live_capture_or_a_file_of_somebody_else_is_never_overwritten(wrap, tmp_path):
-    """DESIGN section 3: a sibling, said once; a finished capture is replaced."""
+    """S-15: a sibling is written, which is reported once; a finished capture is replaced."""
     path = tmp_path / "mine.jsonl"
     first = wrap("cat", options=("-o", str(path)))
     assert first.ask(b"one") == b"one"
@@ -170,7 +170,7 @@ def test_the_default_directory_works_in_the_environment_of_a_desktop_client(wrap
 
 
 def test_secrets_of_the_command_line_are_not_in_the_capture(wrap, tmp_path):
-    """DESIGN section 3, FIELD-TRAFFIC: the password in argv must never reach a capture."""
+    """A-09: the password in argv must never reach a capture."""
     environ = os.environ | {"HOME": str(tmp_path), "SERVICE_TOKEN": "in-the-environment"}
     url = "mysql://username:hunter2@localhost:3306/database"
     wrapped = wrap("sh", "-c", "cat", "sh", url, "--api-key", "hunter2", env=environ)
@@ -228,7 +228,7 @@ def test_a_command_that_cannot_start_leaves_a_capture_that_says_so(wrap):
 
 
 def test_a_command_that_cannot_start_leaves_no_secret_behind(wrap):
-    """DESIGN section 3: the sentence for the user may hold the command and the PATH, the capture may not."""
+    """A-09: the sentence for the user may hold the command and the PATH, the capture may not."""
     wrapped = wrap("API_KEY=hunter2", "server")
     assert b"hunter2" in wrapped.finish()[1]
     assert b"hunter2" not in wrapped.path.read_bytes()
@@ -278,7 +278,7 @@ for line in sys.stdin.buffer:
 
 
 def test_channels_are_opened_and_closed_in_the_capture(wrap):
-    """DESIGN section 3."""
+    """Each of the three channels has its role and framing; the header tells the processes."""
     wrapped = wrap("cat")
     wrapped.finish(b"x\n")
     opened = {

@@ -232,7 +232,7 @@ def test_what_the_end_of_a_file_leaves_open_is_counted(tmp_path, seen, content):
 
 
 def test_a_large_capture_is_listed_but_not_counted(tmp_path, seen, monkeypatch):
-    """DESIGN section 5: counts null."""
+    """Its counts are null."""
     path = capture(tmp_path / "large.jsonl", EVERY_OUTCOME)
     capture(tmp_path / "small.jsonl", "> {}")
     monkeypatch.setattr(library, "COUNTED", os.path.getsize(path) - 1)

@@ -418,7 +418,7 @@ def test_a_session_that_ended_is_not_called_killed_for_an_answer_that_had_no_req
 
 
 def test_across_a_line_that_was_torn_by_a_kill_nothing_is_called_unanswered(session, tmp_path):
-    """DESIGN section 3: nothing is called unanswered across a gap."""
+    """R-01: nothing is called unanswered across a gap."""
     path = tmp_path / "a.jsonl"
     writer = begin(path)
     record(writer, '> {"id":1,"method":"a"}')

@@ -211,7 +211,7 @@ async def test_the_endpoint_leads_back_to_us(tmp_path, name, prefix):
 
 @scripted
 async def test_a_server_that_compresses_all_the_same_is_understood(tmp_path):
-    """REQUIREMENTS 6, case 12; H-08."""
+    """H-08: the endpoint is found in a compressed stream."""
     async with stage(tmp_path, path="/api/v1/sse?tenant=a") as there:
         client, server, _ = await there.both(GET % (b"/api/v1/sse?tenant=a", there.port))
         await server.send(STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"))

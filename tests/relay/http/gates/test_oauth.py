@@ -109,7 +109,7 @@ async def ask(there, target, answer):
 
 @scripted
 async def test_by_default_everything_passes_and_the_user_is_told_once(tmp_path):
-    """O-01; REQUIREMENTS 6, case 13: the diagnosis names mitm."""
+    """O-01: the diagnosis names mitm."""
     async with stage(tmp_path) as there:
         for _ in range(2):
             client, _ = await ask(there, b"/mcp", (challenge(there), b""))
