@@ -39,7 +39,7 @@ def lines(text: str) -> list[tuple[str, int, str]]:
             seconds, _, rest = rest[1:].partition(" ")
             t = round(float(seconds) * 1e9)
         mark, _, rest = rest.lstrip().partition(" ")
-        assert mark in (*CHANNELS, *WEB, "~", "="), f"a transcript has no line {line!r}"
+        assert mark in (*CHANNELS, *WEB, "~", "=", "."), f"a transcript has no line {line!r}"
         found.append((mark, t, rest))
     return found
 

@@ -7,9 +7,9 @@ paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wr
 
 from collections.abc import Iterator
 
-from mcpspy.capture.records import Close, Frame, Gap, Open, Record, Release
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
 from mcpspy.conversation.http_sessions import HttpSessions
-from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
 from mcpspy.conversation.pairing import join_refusal, pair
 from mcpspy.wire.jsonrpc import Body, Error, Request, Undecoded, parse
 from mcpspy.wire.outline import outline
@@ -40,15 +40,37 @@ class Conversation:
             else:
                 yield from self._http.open(record)
         elif isinstance(record, Close):
-            if self._channels.pop(record.ch, None) is None:
+            stream = self._channels.pop(record.ch, None)
+            if stream is None:
                 yield from self._http.close(record)
+            else:
+                self._end_stream(stream, record)
         elif not isinstance(record, Release):
             if isinstance(record, Gap):
                 for session in self._since_gap:
                     for exchange in session.exchanges():
                         exchange.in_doubt = True
                 self._since_gap.clear()
+            elif isinstance(record, Signal) and self._stdio.gone is None:
+                self._stdio.left = self._stdio.left or record.t
             yield record
+
+    def _end_stream(self, stream: Open, closed: Close) -> None:
+        """Learn who left first: the client, which closes stdin or reads no more, or the server."""
+        session = self._stdio
+        if stream.role == "stderr" or session.left is not None or session.gone is not None:
+            return
+        by_server = ("exit", "abort") if stream.role == "stdin" else ("exit", "eof", "reset")
+        if closed.how in by_server:
+            session.gone = closed.t
+        else:
+            session.left = closed.t
+
+    def exit(self, end: End) -> ServerExit | None:
+        """How the server's process ended; None where there was none."""
+        session = self._stdio
+        told = end.why is not None or end.code is not None or end.signal is not None
+        return ServerExit(end, session, session.negotiated or session.stated) if told else None
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first within a session."""

@@ -22,7 +22,7 @@ from mcpspy.conversation.history import (
     subscription,
 )
 from mcpspy.conversation.http_requests import asked
-from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Message
+from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.spec.extensions.extension import declared
@@ -35,8 +35,10 @@ _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage
 """Requests that change nothing that is known of a session, whatever is in them or in what answers them."""
 
 
-def learn(event: Message | HttpUnit, history: SessionHistory) -> None:
+def learn(event: Judged, history: SessionHistory) -> None:
     """Add a message, or what came over HTTP without one, to what is known."""
+    if isinstance(event, ServerExit):
+        return
     if event.http:
         _learn_http(event, event.http, history)
     if not isinstance(event, Message):

@@ -92,6 +92,10 @@ class Exchange:
     """The response was too large to be decoded, or such a frame may be the response."""
     refused: bool = False
     """Over HTTP: a status of failure came instead of a response."""
+    lost: int | None = None
+    """Over HTTP: the line number at which the server broke off, or could not be reached."""
+    left: int | None = None
+    """Over HTTP: when the client left, in nanoseconds since the capture started."""
     underlying: str | None = None
     """Of `tasks/result`, once it is answered: the method whose result that is, where it is known (2025-11-25)."""
     inputs: frozenset[str] | None = None
@@ -169,6 +173,10 @@ class Session:
     """By method and name: the latest answers `input_required` (2026-07-28)."""
     initialize: Exchange | None = None
     """While it is not answered."""
+    left: int | None = None
+    """On stdio: when the client began to end the session, by a signal or by closing stdin."""
+    gone: int | None = None
+    """On stdio: when the server closed stdout, or took no more, if the client had not left before."""
 
     @property
     def begun(self) -> bool:
@@ -300,5 +308,30 @@ class HttpUnit:
         return self.http.session
 
 
+@dataclass(slots=True)
+class ServerExit:
+    """The end of a capture of stdio, which says how the server's process ended."""
+
+    end: End
+    session: Session
+    revision: Revision | None
+
+    sender = "server"
+    part = 0
+    http = exchange = frame = None
+
+    @property
+    def n(self) -> int:
+        """The line number of the record."""
+        return self.end.n
+
+    @property
+    def t(self) -> int:
+        """When it was recorded."""
+        return self.end.t
+
+
+Judged = Message | HttpUnit | ServerExit
+"""What rules look at."""
 Event = Message | HttpUnit | Frame | Gap | Signal | End
 """What comes out of a conversation: messages, what HTTP has besides, lines of stderr, gaps, signals and the end."""

@@ -24,6 +24,10 @@ NOTATION = """\
 < |tools129 2                         the same, with so many tools
 < |description2049 2                  the same, with a tool whose description has so many characters
 @5 > 3 ping                           something that is said five seconds after the beginning
+. stdin closed                        the client closes stdin; . stdout closed: the server closes stdout
+. signal 15                           the client sends a signal
+. exit 1                              the server's process ends with a code; . killed 9: by a signal
+. unstarted text                      the server could not be started, and why
 
 = 2025-06-18 http                     the handshake over Streamable HTTP, in a session
 >> 2 tools/list                       a POST of the client's request 2, with the headers that belong to it

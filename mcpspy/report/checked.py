@@ -12,7 +12,7 @@ from typing import Literal
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.conversation.model import HttpUnit, Message
+from mcpspy.conversation.model import Judged, Message
 from mcpspy.report.shown import ShownFrame, shown
 from mcpspy.rules import SEVERITIES, Finding, Severity
 from mcpspy.rules.judge import Judge
@@ -75,9 +75,9 @@ def check(
     """
     capture = Capture(path)
     live = capture.live
-    subjects: dict[int, Message | HttpUnit] = {}  # by the identity of a finding that has not come out yet
+    subjects: dict[int, Judged] = {}  # by the identity of a finding that has not come out yet
 
-    def note(finding: Finding, message: Message | HttpUnit) -> None:
+    def note(finding: Finding, message: Judged) -> None:
         subjects[id(finding)] = message
 
     judge = Judge(as_revision, note if show else None, clients=clients)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.conversation.model import Exchange, HttpUnit, Message
+from mcpspy.conversation.model import Exchange, Judged, Message, ServerExit
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.lines import line
 from mcpspy.rules import Finding
@@ -31,9 +31,12 @@ class ShownFrame(NamedTuple):
     """What the finding points to, as JSON; the beginning of the frame if it points to nothing. Clipped."""
 
 
-def shown(finding: Finding, message: Message | HttpUnit) -> ShownFrame:
+def shown(finding: Finding, message: Judged) -> ShownFrame:
     """What a report shows of the message that a finding is about."""
-    row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
+    if isinstance(message, ServerExit):
+        row = row_of(message.end)
+    else:
+        row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
     row.revision = finding.revision
     return ShownFrame(line(row), _value(row, finding.pointer))
 

@@ -12,7 +12,7 @@ from mcpspy.rules.lifecycle import handshake
 from mcpspy.rules import jsonrpc
 from mcpspy.rules.http import oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
-from mcpspy.rules.lifecycle import stateless
+from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription, tools, skills, ui
 from mcpspy.rules.compat import names, schemas
@@ -20,7 +20,7 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, S
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cancel", "capabilities", "current", "extension", "framing", "handshake", "headers", "jsonrpc", "mrtr", "names",
-    "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas", "security", "skills", "stateless",
-    "streams", "subscription", "tools", "ui",
+    "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers", "jsonrpc",
+    "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas", "security", "skills",
+    "stateless", "streams", "subscription", "tools", "ui",
 ]  # fmt: skip

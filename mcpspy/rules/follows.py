@@ -7,7 +7,7 @@ not answer it is not to blame; or its answer was, and then that has a finding al
 
 from collections.abc import Iterator, Sequence
 
-from mcpspy.conversation.model import HttpUnit, Message
+from mcpspy.conversation.model import Judged
 from mcpspy.rules.rule import Fault, Finding, Rule
 
 FOLLOWS: dict[str, tuple[str, ...]] = {
@@ -52,6 +52,7 @@ LOST_ANSWER = frozenset(
         "http/answer-type",
         "http/not-json",
         "http/redirect-elsewhere",
+        "lifecycle/server-exit",
         "jsonrpc/neither-result-nor-error",
         "jsonrpc/not-an-object",
         "pairing/id-loose-match",
@@ -72,7 +73,7 @@ def _follows(rule: Rule, fault: Fault, cause: Rule, why: Fault) -> bool:
     return f"{fault.pointer}/".startswith(f"{why.pointer}/") or f"{why.pointer}/".startswith(f"{fault.pointer}/")
 
 
-def explained(finding: Finding, message: Message | HttpUnit) -> Iterator[int]:
+def explained(finding: Finding, message: Judged) -> Iterator[int]:
     """The line numbers of the requests of which a finding about a message explains that they have no answer."""
     if finding.rule in UNFIT:
         yield finding.frame

@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from mcpspy.capture.records import Gap, Record
+from mcpspy.capture.records import End, Gap, Record
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.learning import learn
-from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Message, Session
+from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, ServerExit, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
 from mcpspy.rules.follows import explained, specific
@@ -59,7 +59,7 @@ class _Session:
     """What the judge has of a session."""
 
     history: SessionHistory
-    later: deque[tuple[int, Rule, Message | HttpUnit, Iterator[Fault]]] = field(default_factory=deque)
+    later: deque[tuple[int, Rule, Judged, Iterator[Fault]]] = field(default_factory=deque)
     """What is looked for later, each with the time when."""
 
     def lose(self, gaps: int) -> None:
@@ -85,7 +85,7 @@ class Judge:
     def __init__(
         self,
         as_revision: Revision | None = None,
-        noted: Callable[[Finding, Message | HttpUnit], None] | None = None,
+        noted: Callable[[Finding, Judged], None] | None = None,
         report: Callable[[str], None] = complain,
         clients: Iterable[str] = (),
     ) -> None:
@@ -116,6 +116,9 @@ class Judge:
             else:
                 yield event
                 self._gaps += isinstance(event, Gap)
+                ended = self._conversation.exit(event) if isinstance(event, End) else None
+                if ended:
+                    yield from self._judged(ended)
 
     def end(self) -> Iterator[Finding]:
         """Yield what was waiting for more, when there is no more."""
@@ -133,7 +136,7 @@ class Judge:
         """The exchanges without a message in answer, oldest first."""
         return self._conversation.pending()
 
-    def _judged(self, message: Message | HttpUnit) -> list[Finding]:
+    def _judged(self, message: Judged) -> list[Finding]:
         found: list[Finding] = []
         if self._as:
             message.revision = self._as
@@ -182,7 +185,7 @@ class Judge:
         return found
 
     def _findings(
-        self, rule: Rule, message: Message | HttpUnit, faults: Iterator[Fault], history: SessionHistory
+        self, rule: Rule, message: Judged, faults: Iterator[Fault], history: SessionHistory
     ) -> Iterator[Finding]:
         try:
             for fault in faults:
@@ -190,7 +193,7 @@ class Judge:
         except Exception as error:
             self._failed(f"the rule {rule.id}", message, error)
 
-    def _finding(self, rule: Rule, fault: Fault, message: Message | HttpUnit, history: SessionHistory) -> Finding:
+    def _finding(self, rule: Rule, fault: Fault, message: Judged, history: SessionHistory) -> Finding:
         finding = rule.finding(fault, message)
         for request in explained(finding, fault.at or message):
             keep(history.explained, request, None)
@@ -198,13 +201,13 @@ class Judge:
             self._noted(finding, fault.at or message)
         return finding
 
-    def _failed(self, what: str, message: Message | HttpUnit, error: Exception) -> None:
+    def _failed(self, what: str, message: Judged, error: Exception) -> None:
         if what not in self._reported:
             self._reported.add(what)
             why = printable(f"{type(error).__name__}: {error}", 200)
             self._report(f"a bug in {what} at #{message.n} ({why}); the other rules go on")
 
-    def _rules(self, message: Message | HttpUnit, history: SessionHistory) -> _Rules:
+    def _rules(self, message: Judged, history: SessionHistory) -> _Rules:
         if message.frame and message.frame.omitted:  # of what was not decoded only the size is known
             return ((RULES["framing/oversize"],) if isinstance(message, Message) else ()), ()
         key = self._key(message, history) if isinstance(message, Message) else _key_of_remark(message)
@@ -255,8 +258,8 @@ class Judge:
         self._forgetful = True
 
 
-def _key_of_remark(remark: HttpUnit) -> _Key:
-    return HttpUnit, None, remark.revision, *_REMARK
+def _key_of_remark(remark: HttpUnit | ServerExit) -> _Key:
+    return type(remark), None, remark.revision, *_REMARK
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:

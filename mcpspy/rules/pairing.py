@@ -18,7 +18,9 @@ _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
 _FEW = 8  # exchanges without an answer that are looked through
-_PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up that others have overtaken
+_PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up
+_PROMPTLY = 10_000_000_000  # the same for what takes no work; some clients wait no longer
+_PROMPT = ("initialize", "server/discover", "ping")
 
 
 @rule(
@@ -239,9 +241,10 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
 @rule(
     "pairing/unanswered",
     "warning",
-    """The request was never answered, although the session went on for more than a minute and later requests were.
-    Where it ended sooner, or the request was cancelled, that is no more than worth knowing; `subscriptions/listen` is
-    answered only at its end.""",
+    """The request was never answered, although the session went on for more than a minute and later requests were, or
+    the client waited a minute for nothing else (for `initialize`, `server/discover` and `ping` ten seconds) before it
+    left. Where it ended sooner, or the request was cancelled, that is no more than worth knowing;
+    `subscriptions/listen` is answered only at its end.""",
     spec=_RESPONSES,
     fails="""
         = 2025-06-18
@@ -264,11 +267,17 @@ class Unanswered(StatefulCheck):
         exchange = request.exchange
         if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
             return
-        if request.n in self.history.explained:
+        left = exchange.left if request.http else request.session.left
+        waited = 0 if left is None else left - request.t
+        if request.n in self.history.explained or exchange.lost:  # see `lifecycle/server-exit`
             return
         blame, method = other(request.sender), exchange.method
         if exchange.cancelled:
             yield Fault(f"{method} was cancelled and not answered", severity="info", blame=blame)
+        elif waited >= (_PROMPTLY if method in _PROMPT else _PATIENCE):
+            yield Fault(
+                f"{method} was not answered in {waited / 1e9:.0f} seconds, after which the client left", blame=blame
+            )
         elif request.session.last_answered < request.n or self.history.answered - request.t < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from mcpspy.conversation.history import SessionHistory, SessionMemory
-from mcpspy.conversation.model import HttpUnit, Message
+from mcpspy.conversation.model import Judged, Message
 from mcpspy.json_values import nearest
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -68,6 +68,7 @@ _MOVED = {
         "basic/lifecycle#initialization": (
             "basic/versioning#backward-compatibility-with-initialization-based-versions"
         ),
+        "basic/lifecycle#shutdown": "basic/transports/stdio#unexpected-termination",
         "basic/lifecycle#version-negotiation": "basic/versioning#protocol-version-negotiation",
         "basic/lifecycle#capability-negotiation": "server/discover",
     },
@@ -115,7 +116,7 @@ class Fault:
     related: tuple[int, ...] = ()
     blame: str | None = None
     """Who is to blame, where that is not the sender."""
-    at: Message | HttpUnit | None = None
+    at: Judged | None = None
     """The message that is wrong, where it is an earlier one."""
     severity: Severity | None = None
     """Where it is less than the rule's."""
@@ -192,7 +193,7 @@ class Rule:
             return False
         return revision is None or revision in self.revisions
 
-    def learn(self, message: Message | HttpUnit, history: SessionHistory) -> None:
+    def learn(self, message: Judged, history: SessionHistory) -> None:
         """Let the check learn from a message."""
         if isinstance(self.check, type):
             history.of(self.check).learn(message)
@@ -207,7 +208,7 @@ class Rule:
         """The first sentence of the explanation."""
         return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
 
-    def finding(self, fault: Fault, message: Message | HttpUnit) -> Finding:
+    def finding(self, fault: Fault, message: Judged) -> Finding:
         """The finding that a fault in a message makes; one in a response names the request as well."""
         message = fault.at or message
         value = message.body.value if isinstance(message, Message) else None

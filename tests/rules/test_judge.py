@@ -187,7 +187,7 @@ def swapped(found):
     """The same records with each pair of neighbours of two channels exchanged, one pair at a time."""
     for place in range(len(OPENS), len(found) - 1):
         first, second = found[place], found[place + 1]
-        if first.ch != second.ch and {first.ch, second.ch} == {1, 2}:
+        if {getattr(first, "ch", None), getattr(second, "ch", None)} == {1, 2}:
             again = replace(second, n=first.n), replace(first, n=second.n)
             yield [*found[:place], *again, *found[place + 2 :]], {first.n: second.n, second.n: first.n}
 

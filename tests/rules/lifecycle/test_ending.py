@@ -1,0 +1,109 @@
+"""Who ended the session: a server that ends by itself is to blame for what was in flight, or a client that leaves."""
+
+import pytest
+
+from tests.conversation.http import SSE, Exchange, request, result
+from tests.rules.examples import findings, judged
+
+ASK = '> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}'
+CALL = '= 2025-06-18\n> 2 tools/call {"name":"a"}'
+
+
+def above_info(text):
+    return [(it.frame, it.severity, it.rule, it.message) for it in findings(text) if it.severity != "info"]
+
+
+@pytest.mark.parametrize(
+    ("text", "frame", "sentence"),
+    [
+        (f"{ASK}\n. exit 0", 2, "the server ended with the code 0 without the answer to initialize"),
+        (f"{ASK}\n. exit 1", 2, "the server ended with the code 1 without the answer to initialize"),
+        (f"{ASK}\n. stdout closed\n. stdin closed\n. exit 1", 4, "with the code 1 without the answer to initialize"),
+        ("> 1 tools/list {META}\n. exit 0", 2, "the server ended with the code 0 without the answer to tools/list"),
+        ("! Traceback\n. exit 1", 2, "the server ended with the code 1 without an answer to anything"),
+        (f"{CALL}\n. exit 3", 5, "the server ended with the code 3, with tools/call in flight"),
+        (f"{CALL}\n. killed 11", 5, "the server ended by the signal 11, with tools/call in flight"),
+        (f"{CALL}\n> 3 ping\n. killed 9", 6, "the server ended by the signal 9, with tools/call and 1 more in flight"),
+        (". unstarted no such file", 1, "the server could not be started: no such file"),
+    ],
+)
+def test_a_server_that_ends_by_itself_with_requests_in_flight_is_one_error(text, frame, sentence):
+    """R-09, R-07: the requests are not unanswered as well."""
+    (found,) = findings(text)
+    assert (found.frame, found.severity, found.rule, found.blame) == (frame, "error", "lifecycle/server-exit", "server")
+    assert found.message.endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CALL}\n. stdin closed\n. exit 1",
+        f"{CALL}\n. stdin closed\n. killed 9",
+        f"{CALL}\n. signal 15\n. exit 143",
+        f"{CALL}\n. signal 2\n. killed 15",
+        f"{ASK}\n. signal 15\n. killed 15",
+        f"{ASK}\n. stdin closed\n. exit 0",
+        ". stdin closed\n. exit 1",
+        f'{CALL}\n> notifications/cancelled {{"requestId":2}}\n. exit 1',
+        "= 2025-06-18\n> 2 ping\n< 2 = {}\n. exit 1",
+        '> 1 subscriptions/listen {META "notifications":{}}\n. killed 15',
+    ],
+)
+def test_what_a_leaving_client_did_is_not_the_servers_fault(text):
+    """R-09: clients end servers by closing stdin and by signals."""
+    assert above_info(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        (f"{ASK}\n@12 . stdin closed\n. exit 0", "warning"),
+        (f"{ASK}\n@30 . signal 15\n. killed 15", "warning"),
+        (f"{ASK}\n@2 . signal 15\n. killed 15", "info"),
+        (f"{CALL}\n@61 . signal 15\n. killed 15", "warning"),
+        (f"{CALL}\n@30 . signal 15\n. killed 15", "info"),
+    ],
+)
+def test_a_server_that_hangs_until_its_client_leaves_is_a_warning(text, severity):
+    """R-09."""
+    (found,) = findings(text)
+    assert (found.rule, found.severity, found.blame) == ("pairing/unanswered", severity, "server")
+
+
+def broken(how, sender="server", status=200, then=None):
+    """A request over HTTP, whose answer ends so."""
+    http = Exchange()
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="s")
+    channel = http.answer(asked, status=status, kind=SSE, end=False)
+    http.records[-1] = type(http.records[-1])(**{**vars_of(http.records[-1]), "sender": sender})
+    if then:
+        http.event(channel, then)
+    http.close(channel, how)
+    return [it for it in judged(http.records) if it.rule in ("lifecycle/server-exit", "pairing/unanswered")]
+
+
+def vars_of(record):
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
+def test_over_http_a_server_that_breaks_off_its_answer_is_the_same_error():
+    """R-09, the same rule on both transports."""
+    (found,) = broken("reset")
+    assert (found.rule, found.severity, found.message) == (
+        "lifecycle/server-exit", "error", "the server broke off its answer to tools/list",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_server_that_cannot_be_reached_is_the_same_error(status):
+    """R-09: the relay has answered in its place."""
+    (found,) = broken("eof", sender="mcpspy", status=status)
+    assert (found.rule, found.blame) == ("lifecycle/server-exit", "server")
+    assert found.message == "the server could not be reached for tools/list"
+
+
+def test_a_stream_that_breaks_after_the_answer_or_is_left_by_its_client_is_no_fault():
+    """R-09."""
+    assert broken("reset", then=result(1, tools=[])) == []
+    assert [it.severity for it in broken("abort")] == ["info"]
+    assert broken("eof", status=502) == []
