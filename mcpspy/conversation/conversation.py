@@ -14,6 +14,8 @@ from mcpspy.conversation.pairing import join_refusal, pair
 from mcpspy.wire.jsonrpc import Body, Error, Request, Undecoded, parse
 from mcpspy.wire.outline import outline
 
+_AT_ONCE = 50_000_000  # nanoseconds
+
 
 class Conversation:
     """Folds the records of one capture, in the order of their times; `feed` each."""
@@ -51,9 +53,17 @@ class Conversation:
                     for exchange in session.exchanges():
                         exchange.in_doubt = True
                 self._since_gap.clear()
-            elif isinstance(record, Signal) and self._stdio.gone is None:
-                self._stdio.left = self._stdio.left or record.t
+            elif isinstance(record, Signal):
+                self._take_signal(record)
             yield record
+
+    def _take_signal(self, signal: Signal) -> None:
+        """Learn that the client has left; one to the group may have ended the server before we noticed it."""
+        session = self._stdio
+        if session.gone is not None and signal.to == "group" and signal.t - session.gone < _AT_ONCE:
+            session.gone = None
+        if session.gone is None and session.left is None:
+            session.left = signal.t
 
     def _end_stream(self, stream: Open, closed: Close) -> None:
         """Learn who left first: the client, which closes stdin or reads no more, or the server."""

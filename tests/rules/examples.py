@@ -60,7 +60,8 @@ def _records(n, mark, t, raw, *, cut):
         yield Close(n, CHANNELS[">"], t, "exit")
         yield End(n, t, **{"code" if what == "exit" else "signal": int(rest)})
     elif what == "signal":
-        yield Signal(n, t, int(rest), "process", forwarded=True)
+        number, _, group = rest.partition(" ")
+        yield Signal(n, t, int(number), "group" if group else "process", forwarded=not group)
     elif what == "unstarted":
         yield End(n, t, why=rest)
     else:

@@ -39,7 +39,7 @@ class ServerGone(StatefulCheck):
         """See who left first, and what was in flight."""
         end, session = exited.end, exited.session
         if end.why is not None:
-            yield Fault(f"the server could not be started: {end.why}")
+            yield Fault(end.why)
             return
         if session.gone is None or self.history.lossy:
             return

@@ -24,7 +24,13 @@ def above_info(text):
         (f"{CALL}\n. exit 3", 5, "the server ended with the code 3, with tools/call in flight"),
         (f"{CALL}\n. killed 11", 5, "the server ended by the signal 11, with tools/call in flight"),
         (f"{CALL}\n> 3 ping\n. killed 9", 6, "the server ended by the signal 9, with tools/call and 1 more in flight"),
-        (". unstarted no such file", 1, "the server could not be started: no such file"),
+        (f"{CALL}\n. stdout closed\n. signal 15\n. killed 11", 7, "by the signal 11, with tools/call in flight"),
+        (
+            f"{CALL}\n. stdout closed\n@2 . signal 15 group\n. killed 11",
+            7,
+            "by the signal 11, with tools/call in flight",
+        ),
+        (". unstarted cannot start the server: not found", 1, "cannot start the server: not found"),
     ],
 )
 def test_a_server_that_ends_by_itself_with_requests_in_flight_is_one_error(text, frame, sentence):
@@ -41,6 +47,7 @@ def test_a_server_that_ends_by_itself_with_requests_in_flight_is_one_error(text,
         f"{CALL}\n. stdin closed\n. killed 9",
         f"{CALL}\n. signal 15\n. exit 143",
         f"{CALL}\n. signal 2\n. killed 15",
+        f"{CALL}\n. stdout closed\n. signal 15 group\n. killed 15",
         f"{ASK}\n. signal 15\n. killed 15",
         f"{ASK}\n. stdin closed\n. exit 0",
         ". stdin closed\n. exit 1",
