@@ -37,6 +37,7 @@ UNFIT = frozenset(
         "jsonrpc/id-null",
         "jsonrpc/id-type",
         "jsonrpc/lone-surrogate",
+        "jsonrpc/not-a-number",
         "jsonrpc/version-missing",
         "lifecycle/discover-missing-meta",
         "lifecycle/meta-missing",

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from math import isfinite, isinf
 from typing import Any
 
 import orjson
@@ -193,6 +194,37 @@ def _doubled(raw: bytes) -> list[str]:
 
 
 @rule(
+    "jsonrpc/not-a-number",
+    "error",
+    """NaN, Infinity or -Infinity stands where a value belongs. JSON has none of them, although Python writes them. The
+    TypeScript SDK drops such a frame and waits for the answer for ever; send null, or leave the member out.""",
+    spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
+    about="bytes",
+    fails='< | {"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}',
+    passes='< | {"jsonrpc":"2.0","id":1,"result":{"mean":null}}',
+)
+def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Constants of JavaScript and Python that are no JSON, once a frame."""
+    named = () if message.part else _constants(message)
+    if named:
+        values = walk(message.body.value)
+        where = next((path for path, value in values if type(value) is float and not isfinite(value)), ())
+        yield Fault(f"{named[0]} is not JSON", pointer(*where))
+
+
+def _constants(message: Message) -> list[str]:
+    """What stands in a frame as a number and is none, as it is written."""
+    raw, found = message.frame.raw, list[str]()
+    if not message.body.refused or not (b"NaN" in raw or b"Infinity" in raw):
+        return found
+    try:
+        json.loads(raw.decode(errors="replace").lstrip("\ufeff"), parse_constant=found.append, parse_int=str)
+    except (ValueError, RecursionError):
+        return []
+    return found
+
+
+@rule(
     "jsonrpc/number-range",
     "warning",
     """An integer lies beyond 2 to the 53rd, or a number beyond the range of a double. JavaScript rounds the first, no
@@ -206,9 +238,10 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Numbers that do not arrive as they were sent."""
     if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
         return
+    named = bool(_constants(message))  # `jsonrpc/not-a-number` says that
     for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
-        if large or isinstance(value, Number) or (isinstance(value, float) and value in (float("inf"), float("-inf"))):
+        if large or isinstance(value, Number) or (type(value) is float and isinf(value) and not named):
             yield Fault(f"the number {excerpt(value)} does not arrive as it is at every peer", pointer(*path))
             return
 

@@ -106,3 +106,28 @@ def test_other_rules_quote_such_an_integer_digit_for_digit_too(number):
     texts = {finding.rule: finding.message for finding in found}
     assert str(number) in texts["tools/arguments"], texts
     assert str(number) in texts["schema/invalid"], texts
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_stands_as_a_number_and_is_none_is_named_as_it_is_written(constant):
+    """F-03: JSON has no such numbers, and the TypeScript SDK drops the frame."""
+    text = f'= 2025-06-18\n> 2 ping\n< | {{"jsonrpc":"2.0","id":2,"result":{{"a":"NaN","b":{constant}}}}}'
+    (found,) = findings(text)
+    assert (found.rule, found.pointer, found.message) == (
+        "jsonrpc/not-a-number",
+        "/result/b",
+        f"{constant} is not JSON",
+    )
+
+
+def test_a_number_that_is_too_large_is_something_else():
+    text = '= 2025-06-18\n> 2 ping\n< | {"jsonrpc":"2.0","id":2,"result":{"a":1e999,"b":"Infinity"}}'
+    assert told(text) == ["#5 jsonrpc/number-range"]
+
+
+def test_a_client_that_sends_nan_is_not_left_unanswered():
+    """R-04."""
+    text = (
+        '= 2025-06-18\n> | {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","arguments":{"a":NaN}}}'
+    )
+    assert told(text) == ["#4 jsonrpc/not-a-number"]
