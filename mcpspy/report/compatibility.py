@@ -25,7 +25,8 @@ def document() -> str:
             "",
             f"This page is written from a table by `scripts/write-rules`. All sources were read on {SEEN}. The last",
             "column has the date of each source, and the version where it names one. Limits change: a limit without a",
-            "public source is not in the table, and neither is what a client mends by itself.",
+            "public source is not in the table, and neither is what a client mends by itself. A test compares the rows",
+            "of the SDKs with what the SDKs do.",
             *(line for client in CLIENTS for line in _section(client)),
             "",
         ]

@@ -57,6 +57,7 @@ EXPECTED = {
     "compat/array-items": "items for each array in the inputSchema",
     "compat/enum-values": "strings in each enum",
     "compat/reference-siblings": "nothing but {keywords} beside a $ref",
+    "compat/output-schema-reference": "an outputSchema that holds what it refers to",
     "compat/output-schema-type": 'an outputSchema with "type": "object"',
 }
 """By rule: what a limit expects, with its values in place of the braces."""
@@ -129,16 +130,16 @@ LIMITS = (
 
     Limit("compat/schema-missing", "codex", _LIST, f"{_GITHUB}/juspay/olai/issues/548", "2026-09-06"),
     Limit("compat/schema-missing", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
-    Limit("compat/schema-missing", "py-sdk", _LIST, _PY_SESSION, SEEN, version="1.27.0, 2.0.0"),
-    Limit("compat/schema-missing", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.29.0, 2.0.0"),
+    Limit("compat/schema-missing", "py-sdk", _LIST, _PY_SESSION, SEEN, version="1.30.0, 2.3.0"),
+    Limit("compat/schema-missing", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
 
     Limit("compat/schema-type", "bedrock-api", _REQUEST, f"{_GITHUB}/Yeachan-Heo/gajae-code/pull/864", "2026-06-18"),
     Limit("compat/schema-type", "claude-code", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/88049", "2026-08-19"),
     Limit("compat/schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
     Limit("compat/schema-type", "openai-api", _REQUEST, f"{_GITHUB}/langchain-ai/langchainjs/issues/9804",
           "2026-01-14"),
-    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.0.0"),
-    Limit("compat/schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.29.0, 2.0.0"),
+    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x takes it"),
+    Limit("compat/schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
 
     Limit("compat/schema-combination", "anthropic-api", _REQUEST, f"{_GITHUB}/anomalyco/opencode/issues/46628",
           "2026-09-01", keywords=_COMBINING),
@@ -157,9 +158,7 @@ LIMITS = (
     Limit("compat/schema-members", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, keywords=_BOTH, version=_GEMINI_VERSION),
     Limit("compat/schema-members", "opencode", _LIST, f"{_GITHUB}/anomalyco/opencode/issues/49464", "2026-09-17",
           keywords=_BOTH),
-    Limit("compat/schema-members", "py-sdk", _LIST, f"{_GITHUB}/modelcontextprotocol/python-sdk/issues/3353",
-          "2026-08-21", keywords=_BOTH, version="2.0.0"),
-    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, SEEN, keywords=_BOTH, version="1.29.0"),
+    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, SEEN, keywords=_BOTH, version="1.32.2; 2.0.0 takes it"),
 
     Limit("compat/schema-dialect", "anthropic-api", _REQUEST, f"{_GITHUB}/anthropics/claude-code/issues/86664",
           "2026-08-14", keywords=("draft 2020-12",)),
@@ -181,8 +180,11 @@ LIMITS = (
     Limit("compat/output-schema-type", "cursor", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/10031",
           "2025-10-21"),
     Limit("compat/output-schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
-    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.0.0"),
-    Limit("compat/output-schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.29.0, 2.0.0"),
+    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x takes it"),
+    Limit("compat/output-schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
+
+    Limit("compat/output-schema-reference", "ts-sdk", _LIST, f"{_GITHUB}/anomalyco/opencode/issues/21591",
+          "2026-04-09", version="1.32.2; 2.0.0 takes it"),
 )  # fmt: skip
 """The rows, by rule and client."""
 

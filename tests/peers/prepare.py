@@ -43,6 +43,17 @@ def server(sdk, *options):
     return [*_program(sdk, "server"), *options]
 
 
+def lister(sdk, count):
+    """The argv of an SDK's client that asks for the tools so many times; append a server's argv."""
+    program = "lister.py" if sdk.startswith("python") else os.path.join("node", "lister.mjs")
+    return ["node" if sdk == "node" else python(sdk), os.path.join(HERE, program), str(count)]
+
+
+def lists(listings):
+    """The argv of a server without an SDK that gives each of some listings (JSON) in turn."""
+    return [sys.executable, os.path.join(HERE, "lists.py"), listings]
+
+
 def everything(transport="stdio"):
     """The argv of the reference server that has every feature; `streamableHttp` and `sse` take the port from PORT."""
     return [

@@ -89,6 +89,38 @@ def output_schema_type(message: Message, history: SessionHistory) -> Iterator[Fa
             yield from refused(got, known, f"/result/tools/{place}/outputSchema", _ADD_TYPE)
 
 
+@rule(
+    "compat/output-schema-reference",
+    "error",
+    """A `$ref` of the `outputSchema` leads nowhere, or to a URL. Clients that compile the schemas of results when they
+    get the list then take no tool of the server. Only with `check --client`. Put the definitions into the `$defs` of
+    the outputSchema itself: a reference cannot reach those of the inputSchema.""",
+    spec="server/tools#output-schema",
+    revisions=HANDSHAKE,
+    fails=_listed(
+        '"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object",\
+"properties":{"a":{"$ref":"#/$defs/A"}}}'
+    ),
+    passes=_listed(
+        '"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object",\
+"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{}}}'
+    ),
+    on=(Result,),
+    methods=("tools/list",),
+)
+def output_schema_reference(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Schemas of results that cannot be compiled without something else."""
+    known = limits("compat/output-schema-reference", history.clients)
+    for place, tool in new_tools(message, history):
+        schema = tool.get("outputSchema")
+        if known and isinstance(schema, dict):
+            found = Foreign(schema, history.budget).check()
+            if found.outcome is Outcome.UNRESOLVED:
+                got = f"{label(tool)} has an outputSchema with a reference to what it does not hold: {found.message}"
+                where = f"/result/tools/{place}/outputSchema{found.pointer}"
+                yield from refused(got, known, where, "add the definition to its $defs")
+
+
 _ADD_TYPE = 'add "type": "object"'
 
 
@@ -178,7 +210,7 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
     if not isinstance(properties, dict):
         return ("properties",), properties
     for name, value in properties.items():
-        if not isinstance(value, dict):
+        if not isinstance(value, dict | list):  # an array passes there, and is refused as a schema
             return ("properties", name), value
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         return ("required",), required

@@ -67,9 +67,9 @@ def test_output_schemas_and_members_count_up_to_2025_11_25(revision):
 )
 def test_members_that_sdks_refuse(schema, pointer):
     expected = [("compat/schema-members", INPUT + pointer)]
-    assert told(EMPTY | schema, "py-sdk") == expected
+    assert told(EMPTY | schema, "ts-sdk") == expected
     output = [("compat/schema-members", f"/result/tools/0/outputSchema{pointer}")]
-    assert told(EMPTY, "py-sdk", outputSchema=EMPTY | schema) == output
+    assert told(EMPTY, "ts-sdk", outputSchema=EMPTY | schema) == output
     assert told(EMPTY, "cursor", outputSchema=EMPTY | schema) == []
 
 
