@@ -17,7 +17,7 @@ from mcpspy.json_values import Path, member, walk
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.extensions.extension import declared
 from mcpspy.spec.peer_schemas import Budget, Foreign
-from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
+from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Id, Request
 
 REMEMBERED = 4096
@@ -162,6 +162,10 @@ class SessionHistory:
             self.listing.complete = False
             for memory in self.memories.values():
                 memory.lose()
+
+    def is_unsure(self, revision: Revision | None) -> bool:
+        """Whether something may be missing that requests of a revision depend on; those of 2026-07-28 need no session."""
+        return self.gaps > 0 if revision in STATELESS else self.lossy
 
     def rest(self) -> None:
         """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""

@@ -37,9 +37,9 @@ _LISTED = """
     methods=("tools/call",),
 )
 def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Calls of what is not listed; only after a complete listing."""
+    """Calls of what is not listed; only after a complete listing, which no gap and no other client has made another."""
     listing = history.listing
-    if not listing.complete or listing.t > message.t or history.lossy:
+    if not listing.complete or listing.t > message.t:
         return
     name = message.exchange.name if message.exchange else None
     if name is not None and name not in listing.tools:

@@ -72,7 +72,7 @@ def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fa
     if path[0] == "completions" and message.revision in _WITHOUT_COMPLETIONS:
         return
     declared = capabilities(side, message, history)
-    if declared is None or history.lossy:
+    if declared is None or history.is_unsure(message.revision):
         return
     if side == "client" and body.method in ASKED:
         lacking = undeclared(body.method, body.params, declared)

@@ -88,16 +88,24 @@ class LoggingWithoutLevel(StatefulCheck):
 
     def learn(self, message: Message) -> None:
         """See whether a request asks for log messages."""
-        self._asked = self._asked or member(message.body.value, "params", "_meta", _LOG_LEVEL) is not None
+        self._asked = self._asked or _asks_for_logs(message)
 
-    def check(self, message: Message) -> Iterator[Fault | Later]:  # noqa: ARG002 (what it says does not matter)
-        """Look at a log message that comes before any request asked for one."""
-        if not self._asked and not self.history.lossy:
+    def check(self, message: Message) -> Iterator[Fault | Later]:
+        """Look at a log message that comes before any request asked for one; over HTTP it belongs to one request."""
+        carried = message.http.request.carried if message.http and message.http.request else []
+        if carried:
+            if not any(_asks_for_logs(request) for request in carried):
+                yield Fault("its request has not asked for log messages", "/method")
+        elif not self._asked and not self.history.lossy:
             yield Later(self._later())
 
     def _later(self) -> Iterator[Fault]:
         if not self._asked:
             yield Fault("no request has asked for log messages", "/method")
+
+
+def _asks_for_logs(request: Message) -> bool:
+    return member(request.body.value, "params", "_meta", _LOG_LEVEL) is not None
 
 
 @rule(
