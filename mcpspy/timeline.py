@@ -21,6 +21,7 @@ from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.conversation.negotiation import declares
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
@@ -63,6 +64,8 @@ class Row:
     exchange: Exchange | None = field(default=None, repr=False)
     session: str | None = None
     """The session id, where the transport has one."""
+    extensions: tuple[str, ...] = ()
+    """The extensions and experiments that the message declares for its sender."""
     http: dict[str, Any] | None = None
     """Over HTTP: method, target, and the status of the response."""
     findings: tuple[Finding, ...] = ()
@@ -248,6 +251,7 @@ def _message_row(message: Message) -> Row:
         value=body.value,
         refused=body.refused,
         session=message.session.name,
+        extensions=declares(message),
         http=message.http.summary if message.http else None,
     )
     _add_frame(row, message.frame)
@@ -302,6 +306,7 @@ def to_json(row: Row, header: Header) -> bytes:
         "response": row.response,
         "latency": None if row.latency is None else row.latency / 1e9,
         "size": row.size,
+        **({"extensions": [_text_json(name) for name in row.extensions]} if row.extensions else {}),
         "http": row.http and {name: _text_json(text) for name, text in row.http.items()},
         "findings": [finding_fields(finding) for finding in row.findings],
     }

@@ -2,13 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import has_colours
 from mcpspy.conversation.model import ENDLESS, Message
+from mcpspy.conversation.negotiation import Declarations
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
 from mcpspy.report import words
@@ -48,7 +49,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         timeline = Timeline(rules=True)
         found = judged(capture.follow() if options.follow else capture.records(), timeline)
-    _print_lines(found, choice.wants, colour=colour, flush=options.follow)
+    declarations = Declarations()
+    _print_lines(_noted(found, declarations), choice.wants, colour=colour, flush=options.follow)
+    if declarations.sides:
+        print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
     for exchange in sorted(timeline.pending(), key=lambda exchange: exchange.ordinal):
         if exchange.method == ENDLESS or not choice.printed(exchange.request):
             continue
@@ -120,6 +124,14 @@ def _title(capture: Capture, *, live: bool) -> str:
     parts = (("approximate", header.imported.approximate), ("missing", header.imported.missing))
     limits = "".join(f" · {what}: {printable(', '.join(names), 100)}" for what, names in parts if names)
     return f"{title}\nimported from {printable(header.imported.form, 60)}{limits}"
+
+
+def _noted(found: Iterable[Row | Finding], declarations: Declarations) -> Iterator[Row | Finding]:
+    """What was found, while the extensions that rows declare are noted."""
+    for row in found:
+        if isinstance(row, Row) and row.extensions:
+            declarations.add(row.n, row.sender, row.extensions)
+        yield row
 
 
 def _print_lines(

@@ -4,12 +4,49 @@ The theory. In 2026-07-28 a client declares extensions in each request and a ser
 before, both do so in `initialize` and its answer. What is not known of a side counts for nothing.
 """
 
-from mcpspy.conversation.history import SessionHistory, capabilities
+from collections.abc import Iterable
+
+from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, capabilities
 from mcpspy.conversation.model import ENDLESS, Message
+from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.json_values import member
 from mcpspy.spec.extensions import EXTENSIONS, extension_methods
 from mcpspy.spec.extensions.extension import Extension, declared
+from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
+
+_MOST = 100  # extensions of a capture that are told apart
+
+
+class Declarations:
+    """Which extensions were declared so far, and by whom; `add` what each message declares."""
+
+    def __init__(self) -> None:
+        self.sides: dict[str, dict[str, int]] = {}
+        """By extension: the line on which each side declared it first."""
+
+    def add(self, n: int, side: str, names: Iterable[str]) -> None:
+        """Take the names that a message of a side declares."""
+        for name in names:
+            if name in self.sides or len(self.sides) < _MOST:
+                self.sides.setdefault(name, {}).setdefault(side, n)
+
+    def told(self) -> list[str]:
+        """Each with those who declared it: `io.modelcontextprotocol/tasks (client, server)`."""
+        return [f"{name} ({', '.join(sorted(sides))})" for name, sides in sorted(self.sides.items())]
+
+
+def declares(message: Message) -> tuple[str, ...]:
+    """The names of the extensions and experiments that a message declares for its sender, sorted."""
+    body, found = message.body, None
+    if isinstance(body, Request):
+        if body.method == "initialize":
+            found = member(body.params, "capabilities")
+        elif message.revision in STATELESS:
+            found = member(body.params, "_meta", CLIENT_CAPABILITIES)
+    elif isinstance(body, Result) and message.method in HANDSHAKES:
+        found = member(body.result, "capabilities")
+    return tuple(sorted(declared(found))) if found else ()
 
 
 def used_extension(message: Message) -> Extension | None:

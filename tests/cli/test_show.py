@@ -458,3 +458,33 @@ def test_a_pipe_is_no_capture(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["mcpspy", "show", str(tmp_path / "pipe")])
     assert cli.main() == 2
     assert "is not a regular file" in capsys.readouterr().err
+
+
+NEGOTIATED = """
+    @1 > {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":\
+"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"com.example/turbo":{}}}}}}
+    @2 > {"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{\
+"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}
+    @3 < {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,\
+"cacheScope":"public","capabilities":{"extensions":{"com.example/turbo":{},"io.modelcontextprotocol/ui":{}}}}}
+"""
+
+
+def test_x_03_the_extensions_that_were_declared_stand_below_with_who_did(tmp_path, show):
+    path = capture(tmp_path / "a", NEGOTIATED)
+    expected = "extensions: com.example/turbo (client, server), io.modelcontextprotocol/ui (server)"
+    for options in ((), ("--filter", "kind:error")):
+        _, out, _ = show(path, *options)
+        assert expected in out.splitlines()
+    _, out, _ = show(capture(tmp_path / "b", SESSION))
+    assert "extensions" not in out
+
+
+def test_x_03_the_json_of_a_message_has_the_extensions_that_it_declares(tmp_path, show):
+    _, out, _ = show(capture(tmp_path / "a", NEGOTIATED), "--json")
+    found = {row["n"]: row.get("extensions") for row in map(json.loads, out.splitlines())}
+    assert list(found.values())[:3] == [
+        ["com.example/turbo"],
+        None,
+        ["com.example/turbo", "io.modelcontextprotocol/ui"],
+    ]

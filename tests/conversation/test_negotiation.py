@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.negotiation import undeclared_by, used_extension
+from mcpspy.conversation.negotiation import Declarations, declares, undeclared_by, used_extension
 from mcpspy.spec.extensions.tasks import TASKS
 from tests.rules.examples import messages
 
@@ -48,3 +48,30 @@ def test_x_01_what_is_not_known_of_a_side_counts_for_nothing(client, server, sid
 def test_x_01_after_a_loss_nothing_is_held_against_the_server():
     (request,) = messages(f'> 1 tasks/get {{META with {TASKS.id} "taskId":"a"}}')
     assert undeclared_by(TASKS, request, SessionHistory(server={}, lossy=True)) == []
+
+
+def test_x_03_what_a_message_declares_is_known_of_both_eras():
+    discover = '{"resultType":"complete","capabilities":{"extensions":{"b/b":{},"a/a":{}}}}'
+    asked, answered, listed, listing = messages(f"""
+        > 1 server/discover {{META with a/a}}
+        < 1 = {discover}
+        > 2 tools/list {{META}}
+        < 2 = {discover}
+    """)
+    assert [declares(message) for message in (asked, answered, listed, listing)] == [("a/a",), ("a/a", "b/b"), (), ()]
+    begun, agreed = messages("""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{"experimental":{"turbo":{}}}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{"extensions":7}}
+    """)
+    assert [declares(begun), declares(agreed)] == [("turbo",), ()]
+
+
+def test_x_03_who_declared_what_is_told_by_name():
+    declarations = Declarations()
+    declarations.add(5, "client", ["b/b", "a/a"])
+    declarations.add(6, "server", ["a/a"])
+    declarations.add(7, "client", ["a/a"])
+    assert declarations.told() == ["a/a (client, server)", "b/b (client)"]
+    assert declarations.sides["a/a"] == {"client": 5, "server": 6}
+    declarations.add(8, "client", map(str, range(1000)))
+    assert len(declarations.sides) == 100

@@ -71,6 +71,8 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
     text = " · ".join(filter(None, outcome))
     if text:
         yield _plain(text, "warning" if row.status in _BAD else "label")
+    if row.extensions:
+        yield _plain(f"declares {printable(', '.join(row.extensions), _LONG)}")
     for fault in (row.refused, row.text if row.kind == "invalid" else None):
         if fault:
             yield _plain(printable(fault, 300), "warning")

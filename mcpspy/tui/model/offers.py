@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.negotiation import Declarations, declares
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Statement, page, statement
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
@@ -101,6 +102,8 @@ class Announced:
         self.client: Peer | None = None
         self.server: Peer | None = None
         """What each said of itself last."""
+        self.extensions = Declarations()
+        """The extensions that each declared in any message."""
         self.listings: dict[str, PagedListing] = {}
         """Of tools, prompts, resources and resourceTemplates."""
         self.tools: dict[str, ToolUse] = {}
@@ -110,6 +113,7 @@ class Announced:
     def add(self, message: Message) -> None:
         """Take the next message."""
         method = message.method
+        self.extensions.add(message.n, message.sender, declares(message))
         if method == CALL:
             self._add_call(message)
             if (self.client is None or self.server is None) and message.revision in STATELESS:

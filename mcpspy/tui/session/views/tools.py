@@ -36,6 +36,10 @@ def sayings(announced: Announced) -> Iterator[Announcement]:
     server = announced.server
     if server and server.instructions:
         yield Announcement("instructions", size_text(server.instructions), server.n)
+    extensions = announced.extensions
+    if extensions.sides:
+        first = min(n for sides in extensions.sides.values() for n in sides.values())
+        yield Announcement("extensions", ", ".join(extensions.told()), first)
     for kind, noun in _LISTINGS:
         listing = announced.listings.get(kind)
         if listing:

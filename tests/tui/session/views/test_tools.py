@@ -122,3 +122,12 @@ def test_every_golden_capture_is_shown(path):
         assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
 
     view(ToolsView, path, scenario, (120, 60))
+
+
+def test_x_03_extensions_have_a_row_with_who_declared_them(tmp_path):
+    said = HANDSHAKE.replace('"capabilities":{', '"capabilities":{"extensions":{"com.example/turbo":{}},')
+
+    async def scenario(pilot):
+        assert "extensions com.example/turbo (client, server)" in words(pilot.app)
+
+    view(ToolsView, capture(tmp_path / "a.jsonl", said), scenario)
