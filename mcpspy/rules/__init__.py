@@ -14,13 +14,13 @@ from mcpspy.rules.http import oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
 from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
-from mcpspy.rules import subscription, tools, skills, ui
+from mcpspy.rules import subscription, tools, skills, ui, cache
 from mcpspy.rules.compat import names, schemas
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers", "jsonrpc",
-    "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas", "security", "skills",
-    "stateless", "streams", "subscription", "tools", "ui",
+    "cache", "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers",
+    "jsonrpc", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas",
+    "security", "skills", "stateless", "streams", "subscription", "tools", "ui",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Rules about cancellations: `notifications/cancelled` names a request that its sender has in flight."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.model import HOLD, Message
@@ -102,16 +102,17 @@ class CancelTask(StatefulCheck):
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
-        self._answers: dict[Id, Message] = {}
-        self._tasks: dict[str, Message] = {}
+        self._answers: dict[Id, _Created] = {}
+        self._tasks: dict[str, _Created] = {}
 
     def learn(self, message: Message) -> None:
         """Remember an answer that is a task."""
         result = message.body.value["result"]
         task = member(result, "taskId")
         if member(result, "resultType") == "task" and isinstance(task, str) and message.id:
-            keep(self._answers, message.id, message)
-            keep(self._tasks, task, message)
+            created = _Created(message.n, message.t, task)
+            keep(self._answers, message.id, created)
+            keep(self._tasks, task, created)
 
     def names_task(self, requested: Any) -> bool:
         """Whether a cancellation names a task where a request should stand."""
@@ -124,6 +125,14 @@ class CancelTask(StatefulCheck):
             return
         answer = self._tasks.get(requested) if self.names_task(requested) else self._answers.get(Id.of(requested))
         if answer and (self.names_task(requested) or message.t > answer.t + HOLD):
-            task = member(answer.body.value, "result", "taskId")
-            yield Fault(f"the task {task[:60]!r} is cancelled by `notifications/cancelled`; expected `tasks/cancel`",
-                        "/params/requestId", (answer.n,))  # fmt: skip
+            task = f"{answer.task[:60]!r}"
+            sentence = f"the task {task} is cancelled by `notifications/cancelled`; expected `tasks/cancel`"
+            yield Fault(sentence, "/params/requestId", (answer.n,))
+
+
+class _Created(NamedTuple):
+    """The answer by which a task was created."""
+
+    n: int
+    t: int
+    task: str

@@ -124,8 +124,9 @@ def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "schema/unknown-method",
     "warning",
-    """No revision has this method. Extensions and private methods are allowed; a slip of the pen is more likely, and no
-    peer will understand it.""",
+    """No revision and no known extension has this method, and it does not carry the name of a declared extension or
+    experiment: for `com.example/turbo` that is `turbo/…`, `notifications/turbo/…`, or the id in place of `turbo`. It is
+    probably a typo; declare the extension if it is a method of your own.""",
     spec=_SCHEMA,
     about="shape",
     fails="""

@@ -109,6 +109,9 @@ ROUNDS = since(R2026_07_28)
 SUBSCRIPTIONS = since(R2026_07_28)
 """A server tells of changes only in answer to `subscriptions/listen`."""
 
+CACHING = since(R2026_07_28)
+"""Results of lists and of resources say for how long and for whom they may be kept."""
+
 BATCHES = only(R2025_03_26)
 """One frame may hold an array of messages."""
 

@@ -111,8 +111,9 @@ def _asks_for_logs(request: Message) -> bool:
 @rule(
     "lifecycle/result-type-unknown",
     "warning",
-    """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what an extension adds. A
-    client must not accept one that it does not know.""",
+    """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what a declared extension
+    adds. Of an extension that is not known, it begins with the first word of the extension's name. A client must not
+    accept a type that it does not know.""",
     spec="basic#resulttype",
     about="shape",
     revisions=STATELESS,

@@ -156,8 +156,10 @@ def test_no_rows_have_nothing_to_say():
 
 
 def test_x_03_a_message_that_declares_extensions_says_which():
-    found = lines(final("""
+    found = lines(
+        final("""
         > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",\
 "capabilities":{"experimental":{"a/b":{},"tur\\u202ebo":{}}},"clientInfo":{"name":"c","version":"1"}}}
-    """))
+    """)
+    )
     assert "declares a/b, tur\\u202ebo" in found

@@ -1,0 +1,192 @@
+"""Rules about caching (2026-07-28): for how long (`ttlMs`) and for whom (`cacheScope`) a result may be kept.
+
+Where one of the two is missing or not of its shape, `schema/invalid` says so. An answer is told from others by method,
+params and what the client declared; a page of a listing is an answer of its own.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, keep, round_key
+from mcpspy.conversation.model import Message
+from mcpspy.json_values import member
+from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.spec.revisions import CACHING
+from mcpspy.text import duration_text
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+_PAGE = "server/utilities/caching"
+_PAGED = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "skills/list")
+_CACHED = (*_PAGED, "server/discover", "resources/read", "skills/get")
+_HINTS = ("ttlMs", "cacheScope")
+_CHANGES = {
+    "notifications/tools/list_changed": ("tools/list",),
+    "notifications/prompts/list_changed": ("prompts/list",),
+    "notifications/resources/list_changed": ("resources/list", "resources/templates/list", "resources/read"),
+    "notifications/resources/updated": ("resources/read",),
+}
+"""By method: the requests whose earlier answers are stale then."""
+_MILLISECOND = 1_000_000
+_LONGEST = 1 << 53  # milliseconds: a peer may give any number
+
+
+@rule(
+    "cache/page-scope",
+    "error",
+    """All pages of a listing have the same `cacheScope`. A cache that shares a public page of a private listing gives
+    one user what belongs to another.""",
+    spec=f"{_PAGE}#interaction-with-pagination",
+    revisions=CACHING,
+    fails="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","tools":[],"nextCursor":"b","ttlMs":0,"cacheScope":"private"}
+        > 2 tools/list {META "cursor":"b"}
+        < 2 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","tools":[],"nextCursor":"b","ttlMs":0,"cacheScope":"private"}
+        > 2 tools/list {META "cursor":"b"}
+        < 2 = {"resultType":"complete","tools":[],"ttlMs":9000,"cacheScope":"private"}
+    """,
+    on=(Result,),
+    methods=_PAGED,
+)
+class PageScope(StatefulCheck):
+    """Pages of one listing, found by their cursors, that are for different readers."""
+
+    learns_from: ClassVar = {Result: _PAGED}
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._pages: dict[tuple[str, str], tuple[int, Any]] = {}
+        """By method and cursor: the line and the scope of the page that gave the cursor."""
+
+    def learn(self, message: Message) -> None:
+        """Keep the scope of a page that another one follows."""
+        result = message.body.value["result"]
+        cursor = member(result, "nextCursor")
+        if isinstance(cursor, str) and message.method:
+            keep(self._pages, (message.method, cursor), (message.n, member(result, "cacheScope")))
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Look at a page that follows another one."""
+        request = message.exchange.request.body.value if message.exchange else None
+        cursor, scope = member(request, "params", "cursor"), member(message.body.value, "result", "cacheScope")
+        if not isinstance(cursor, str) or not isinstance(scope, str) or message.method is None:
+            return
+        n, before = self._pages.get((message.method, cursor), (0, None))
+        if isinstance(before, str) and before != scope:
+            sentence = f"the cacheScope of this page is {scope[:20]!r}, and of the page before it {before[:20]!r}"
+            yield Fault(sentence, "/result/cacheScope", (n,))
+
+
+@rule(
+    "cache/interim-result",
+    "warning",
+    """A result that is not complete, because it asks for input, cannot be cached and carries neither `ttlMs` nor
+    `cacheScope`. A cache that goes by them would answer another request with a question.""",
+    spec=f"{_PAGE}#cacheable-results",
+    about="shape",
+    revisions=CACHING,
+    fails="""
+        > 1 resources/read {META "uri":"a:b"}
+        < 1 = {"resultType":"input_required","requestState":"s","ttlMs":9000,"cacheScope":"public"}
+    """,
+    passes="""
+        > 1 resources/read {META "uri":"a:b"}
+        < 1 = {"resultType":"input_required","requestState":"s"}
+    """,
+    on=(Result,),
+)
+def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Hints about caching where there is nothing to be cached."""
+    result = member(message.body.value, "result")
+    hints = [name for name in _HINTS if member(result, name) is not None]
+    if member(result, "resultType") == "input_required" and hints:
+        yield Fault(f"a result that asks for input carries {' and '.join(hints)}", f"/result/{hints[0]}")
+
+
+@rule(
+    "cache/ignored",
+    "info",
+    """The client asks the same again while the answer that it has is still fresh by its `ttlMs`, and nothing has
+    announced a change. It may have a reason; keeping the answer would save the request. Said once a session.""",
+    spec=f"{_PAGE}#time-to-live-ttl-field",
+    revisions=CACHING,
+    fails="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
+        @5 > 2 tools/list {META}
+        @5 < 2 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
+    """,
+    passes="""
+        > 1 tools/list {META}
+        < 1 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
+        @61 > 2 tools/list {META}
+        @61 < 2 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
+    """,
+    on=(Request,),
+    methods=_CACHED,
+)
+class FreshAnswers(StatefulCheck):
+    """Requests whose answer is known; after an error a client may want to see what has changed."""
+
+    learns_from: ClassVar = {Result: (*_CACHED, "tools/call"), Error: (), Notification: tuple(_CHANGES)}
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._fresh: dict[str, _Answer] = {}
+        """By what was asked."""
+
+    def learn(self, message: Message) -> None:
+        """Keep an answer that may be kept; forget those that a change or an error puts in doubt."""
+        if isinstance(message.body, Notification):
+            stale = _CHANGES[message.body.method]
+            self._fresh = {key: kept for key, kept in self._fresh.items() if kept.method not in stale}
+        elif isinstance(message.body, Error) or message.method == "tools/call":
+            if isinstance(message.body, Error) or member(message.body.value, "result", "isError") is True:
+                self._fresh.clear()
+        else:
+            self._keep(message)
+
+    def _keep(self, message: Message) -> None:
+        result = message.body.value["result"]
+        lasts, request = member(result, "ttlMs"), message.exchange.request if message.exchange else None
+        if request is None or type(lasts) is not int or not 0 < lasts < _LONGEST or _is_part(request, result):
+            return
+        answer = _Answer(message.n, message.t, message.t + lasts * _MILLISECOND, message.method)
+        keep(self._fresh, _key(request), answer)
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Look for an answer to a request."""
+        answer = self._fresh.get(_key(message))
+        if answer is None or not answer.t < message.t < answer.until or self.history.lossy:
+            return
+        if self.history.once("cache ignored"):
+            age, lasts = duration_text(message.t - answer.t), duration_text(answer.until - answer.t)
+            yield Fault(f"{message.method} is asked again {age} after an answer that is fresh for {lasts}",
+                        "/method", (answer.n,))  # fmt: skip
+
+
+class _Answer(NamedTuple):
+    """An answer that may be kept."""
+
+    n: int
+    t: int
+    until: int
+    """When it is not fresh any more."""
+    method: str | None
+
+
+def _is_part(request: Message, result: Any) -> bool:
+    """Whether an answer is one of several pages or rounds, which are asked for again with the others."""
+    params = member(request.body.value, "params")
+    asked = any(member(params, name) is not None for name in ("cursor", "inputResponses", "requestState"))
+    return asked or member(result, "nextCursor") is not None or member(result, "resultType") != "complete"
+
+
+def _key(request: Message) -> str:
+    """What requests with the same answer have in common."""
+    declared = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
+    return f"{round_key(request)} {hash(repr(declared))}"
