@@ -19,6 +19,7 @@ from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
+from mcpspy.conversation.content import content
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.conversation.negotiation import declares
@@ -71,6 +72,11 @@ class Row:
     findings: tuple[Finding, ...] = ()
     """What the rules found; of a row that came out of a stream, as far as they could tell by then."""
 
+    @property
+    def content(self) -> str | None:
+        """What there is to read beside the method: the words of a log message, the name of a server."""
+        return content(self.kind, self.method, self.value)
+
 
 class Timeline:
     """Folds the records of one capture into rows; `feed` each, then `end`. With `rules` the rows carry findings."""
@@ -79,9 +85,12 @@ class Timeline:
         self._fold: Conversation | Judge = Judge() if rules else Conversation()
         self.late: list[Finding] = []
         """What was found about rows that had come out before; it is for the caller to empty it."""
+        self.ended = False
+        """The record of the end has come. A relay that is killed writes none."""
 
     def feed(self, record: Record) -> Iterator[Row]:
         """Take the next record and yield the rows that it completes."""
+        self.ended = self.ended or isinstance(record, End)
         return self._rows(self._fold.feed(record))
 
     def end(self) -> None:

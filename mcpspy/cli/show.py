@@ -53,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
     _print_lines(_noted(found, declarations), choice.wants, colour=colour, flush=options.follow)
     if declarations.sides:
         print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
+    if not timeline.ended and (options.follow or not live):
+        print("the capture has no end: mcpspy was killed while it recorded")
     for exchange in sorted(timeline.pending(), key=lambda exchange: exchange.ordinal):
         if exchange.method == ENDLESS or not choice.printed(exchange.request):
             continue

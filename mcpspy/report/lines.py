@@ -21,7 +21,8 @@ def line(row: Row) -> str:
         return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}"
     if row.kind == "invalid":
         return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}"
-    subject = printable(row.method or "(no request seen)", 60) + (f" {printable(row.name, 60)}" if row.name else "")
+    about = printable(row.name, 60) if row.name else printable(row.content or "", 120)
+    subject = printable(row.method or "(no request seen)", 60) + (f" {about}" if about else "")
     number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
     outcome = large or (_outcome(row) if row.kind in ("result", "error") else row.revision or "")
     return f"{start}{subject:<36} {number:<6} {outcome}".rstrip()

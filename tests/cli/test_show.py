@@ -16,7 +16,7 @@ from mcpspy.errors import CaptureError
 from mcpspy.report.lines import line
 from mcpspy.timeline import final_rows, rows, to_json
 from tests import limits
-from tests.transcript import begin, capture, finish, record, records
+from tests.transcript import abandon, begin, capture, finish, record, records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
 SESSION = """
@@ -220,6 +220,47 @@ def test_what_is_pointed_at_is_printable(tmp_path, show):
     text, caret, _ = err.splitlines()
     assert text.isprintable()
     assert text.index("metod") == caret.index("^")
+
+
+# What a row shows beside its method, and how the recording ended
+
+
+def test_rows_show_what_is_logged_the_progress_and_who_is_who(tmp_path, show):
+    """R-14."""
+    text = """
+        > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"cursor","version":"1.0"}}}
+        < {"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"weather","version":"2.1"}}}
+        < {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\u001b[31mred"}}
+        < {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2,"total":3}}
+    """
+    _, out, _ = show(capture(tmp_path / "a", text))
+    rows = [" ".join(text.split()[2:]) for text in out.splitlines() if text.startswith("#")]
+    assert rows[0].startswith("→ initialize cursor 1.0 ")
+    assert rows[1].startswith("← initialize weather 2.1 ")
+    assert rows[2].startswith("← notifications/message log info: \\e[31mred")
+    assert rows[3].startswith("← notifications/progress 2/3")
+
+
+@pytest.mark.parametrize("options", [[], ["--follow"], ["--filter", "method:initialize"]])
+def test_a_relay_that_was_killed_is_told_at_the_end(tmp_path, show, options):
+    """R-14."""
+    writer = begin(tmp_path / "a")
+    record(writer, SESSION)
+    abandon(writer)
+    sentence = "the capture has no end: mcpspy was killed while it recorded"
+    rows, found, after = show(tmp_path / "a", *options)[1].partition(f"\n{sentence}\n")
+    assert found
+    assert "#5 " in rows
+    assert " → " not in after, "rows come before it"
+    assert sentence not in show(capture(tmp_path / "b", SESSION), *options)[1]
+
+
+def test_a_live_capture_was_not_killed(tmp_path, show):
+    """R-14."""
+    writer = begin(tmp_path / "a")
+    record(writer, SESSION)
+    assert "killed" not in show(tmp_path / "a")[1]
+    finish(writer)
 
 
 # What cannot be shown: one line and exit code 2.

@@ -41,7 +41,7 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
 
 
 def _subject(row: Row) -> list[Piece]:
-    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind
+    subject = " ".join(part for part in (row.method, row.name or row.content) if part) or row.kind
     part = f" part {row.part + 1}" if row.part else ""
     return [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
 

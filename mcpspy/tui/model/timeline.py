@@ -17,6 +17,7 @@ from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.conversation.columns import Columns, Known
+from mcpspy.conversation.content import has_content
 from mcpspy.conversation.model import Event, Message
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
@@ -61,7 +62,7 @@ class TimelineRow(NamedTuple):
     size: int = 0
     """Bytes of the frame."""
     text: str = ""
-    """What there is to read where there is no method."""
+    """What there is to read where there is no method, or beside it."""
     severity: str = ""
     """Of the worst that was found of it."""
     source: Source | None = None
@@ -155,7 +156,8 @@ class OpenCapture:
             known.status or "",
             known.latency,
             known.size,
-            severity=self.findings.worst(n) or "",
+            self._content(n) if has_content(known.kind, known.method) else "",
+            self.findings.worst(n) or "",
         )
 
     def time_of(self, n: int) -> int | None:
@@ -234,6 +236,11 @@ class OpenCapture:
         row.status, row.latency = known.status, known.latency
         row.request, row.response = known.request or row.request, known.response or row.response
 
+    def _content(self, n: int) -> str:
+        """What a row shows of its message beside the method."""
+        found = self._rows(n, _SHOWN)
+        return (found[0].content if found else None) or ""
+
     def _decoded(self, n: int) -> TimelineRow:
         """A row that has no method, or that the fold has not come to yet."""
         kind = self._columns.kind(n)
@@ -252,7 +259,7 @@ class OpenCapture:
             return TimelineRow(n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity)
         method = row.method or ("…" if row.kind in ("result", "error") else "")
         number = str(row.id) if row.id else ""
-        subject = (method, row.name or "", number)
+        subject, text = (method, row.name or "", number), text or row.content or ""
         return TimelineRow(n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity)
 
     def _fold(self) -> Iterator[bool]:

@@ -91,7 +91,7 @@ def agree(found, path, *, live=False):
         assert (line.method, line.name, line.status) == (row.method or "", row.name or "", row.status or "")
         assert (line.id, line.latency) == ("" if row.id is None else str(row.id), row.latency)
         assert line.text.startswith(row.text or "")
-        assert row.kind in OWN or not line.text
+        assert row.kind in OWN or line.text == (row.content or "")
         other = row.response if row.kind == "request" else row.request
         assert found.partner(place) == (None if other is None else found.index.row_of(other))
 

@@ -52,7 +52,10 @@ def cells(face: Face, width: int) -> list[Cell]:
     if not line.method and line.kind not in ("result", "error"):
         colour = _COLOURS.get(line.kind, "")
         return [*start, (f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}", colour)]
-    outcome = _outcome(face, width - _NAME if line.source else width)
+    left = width - _NAME if line.source else width
+    outcome = _outcome(face, left)
+    if line.kind == "notification" and line.text:  # nothing answers it, and what it says needs the room
+        outcome = outcome[-1:] if left >= _SIZED else []
     room = max(room - sum(len(text) for text, _ in outcome), 8)
     return [*start, *_subject(line, room), *outcome]
 
@@ -94,14 +97,15 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
     """Method, name and id in `room` columns of the screen, the id only if it fits beside the others."""
     number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
     method = printable(line.method or "(no request seen)", room)
-    name = printable(f" {line.name}", room) if line.name else ""
+    about = line.name or line.text
+    name = printable(f" {about}", room) if about else ""
     if cell_len(method) + cell_len(name) + cell_len(number) > room:
         number = ""
     left = room - cell_len(number)
     method = fit(method, left)
     name = set_cell_size(fit(name, left - cell_len(method)), left - cell_len(method))
     colour = "timeline--dim" if line.kind == "notification" else ""
-    return [(method, colour), (name, "timeline--client"), (number, "timeline--dim")]
+    return [(method, colour), (name, "timeline--client" if line.name else ""), (number, "timeline--dim")]
 
 
 def _outcome(face: Face, width: int) -> list[Cell]:

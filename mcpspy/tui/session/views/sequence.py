@@ -150,7 +150,7 @@ def _field(line: TimelineRow, columns: int) -> list[Cell]:
 
 def _label(line: TimelineRow, columns: int) -> Cell:
     """What a message is, and how it went."""
-    subject = printable(" ".join(filter(None, (line.method, line.name))), columns)
+    subject = printable(" ".join(filter(None, (line.method, line.name or line.text))), columns)
     if line.kind in _ANSWERS:
         took = duration_text(line.latency) if line.latency is not None else ""
         status = line.status or line.kind

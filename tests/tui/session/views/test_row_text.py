@@ -46,6 +46,14 @@ def test_a_name_that_is_cut_says_so():
     assert "get_all_coding_standards_of_everybody" in text(width=120)
 
 
+@pytest.mark.parametrize("width", [120, 80, 60])
+def test_what_a_message_says_stands_beside_its_method(width):
+    """R-14."""
+    line = TimelineRow(5, 0, "notification", "server", "notifications/progress", text="2/3\x1b[2J: reading")
+    assert "notifications/progress 2/" in text(line, width=width)
+    assert "\x1b" not in text(line, width=width)
+
+
 @pytest.mark.parametrize("width", [120, 80, 50])
 def test_an_error_that_answers_no_request_is_no_success(width):
     line = TimelineRow(5, 0, "error", "server")
