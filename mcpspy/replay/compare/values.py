@@ -2,9 +2,10 @@
 
 The theory. Two values are walked side by side. Numbers are equal by value (1 is 1.0, but not true); a text that holds a
 JSON object or array is compared as that, and the pointer goes on inside it; in a listing (tools, resources, templates,
-prompts) the members go by their names, which stand in the pointer instead of a place, so that a new tool at the top is
-one difference and not twenty. With `shape` only the structure counts: which members, of which types, and which kinds of
-items an array has, not how many.
+prompts) the members go by their names, which stand in the pointer instead of a place. The items of other arrays are
+aligned (`mcpspy.replay.compare.align`); a pointer names the place in the recorded array, or, of an item that only the
+observed one has, the place there. So one item more at the top is one difference and not twenty. With `shape` only the
+structure counts: which members, of which types, and which kinds of items an array has, not how many.
 
 Pure: a value against itself never differs, and what differs one way differs the other way.
 """
@@ -17,7 +18,8 @@ from typing import Any, Final
 import orjson
 
 from mcpspy.json_values import Number, Path, pointer
-from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, matches, renamed
+from mcpspy.replay.compare.align import aligned, by_order
+from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, canonical, matches, renamed
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import decode
 
@@ -115,9 +117,14 @@ def _items(one: list[Any], other: list[Any], path: Path, shape: bool) -> Iterato
         if not one or not other:
             return  # what the items would be is not known
         one, other = _kinds(one), _kinds(other)
-    for place in range(max(len(one), len(other))):
-        first, second = (items[place] if place < len(items) else ABSENT for items in (one, other))
-        yield from _walk(first, second, (*path, place), shape)
+        pairs = list(by_order(one, other, (_structure,)))
+    else:
+        pairs = aligned(one, other, (canonical, _structure))
+    for place, there in pairs:
+        first, second = ABSENT if place is None else one[place], ABSENT if there is None else other[there]
+        step = place if place is not None else there
+        assert step is not None  # a pair has at least one
+        yield from _walk(first, second, (*path, step), shape)
 
 
 def by_name(items: list[Any], path: Path) -> dict[str, Any] | None:
@@ -133,8 +140,13 @@ def _kinds(items: list[Any]) -> list[Any]:
     """One item of each structure, in an order that does not depend on theirs."""
     kinds: dict[str, Any] = {}
     for item in items:
-        kinds.setdefault(json.dumps(_shape(item), sort_keys=True), item)
+        kinds.setdefault(_structure(item), item)
     return [kinds[kind] for kind in sorted(kinds)]
+
+
+def _structure(value: Any) -> str:
+    """A text that values of one structure share."""
+    return json.dumps(_shape(value), sort_keys=True)
 
 
 def _shape(value: Any) -> Any:

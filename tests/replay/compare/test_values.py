@@ -64,6 +64,51 @@ def test_a_listing_with_a_name_twice_is_compared_by_place():
     assert told(before, now) == [("/result/tools/1/description", "B", "C")]
 
 
+CONTENT = [{"type": "text", "text": text} for text in ("one", "two", "three")]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed", "expected"),
+    [
+        ([1, 2, 3], [0, 1, 2, 3], [("/a/0", ABSENT, 0)]),
+        ([1, 2, 3], [1, 3], [("/a/1", 2, ABSENT)]),
+        ([1, 2, 3], [1, 5, 3], [("/a/1", 2, 5)]),
+        ([1, 2, 3], [3, 1, 2], [("/a/0", ABSENT, 3), ("/a/2", 3, ABSENT)]),
+        ([1, 1, 2], [1, 2], [("/a/1", 1, ABSENT)]),
+        (CONTENT, CONTENT[1:], [("/a/0", CONTENT[0], ABSENT)]),
+        (CONTENT, [CONTENT[0], {"type": "text", "text": "2"}, CONTENT[2]], [("/a/1/text", "two", "2")]),
+        ([{"x": 1}, {"y": 1}], [{"z": 1}, {"x": 2}, {"y": 2}],
+         [("/a/0", ABSENT, {"z": 1}), ("/a/0/x", 1, 2), ("/a/1/y", 1, 2)]),
+        ([{"id": 1, "v": "a"}, {"id": 2, "v": "b"}], [{"id": 3}, {"id": 2, "v": "B"}, {"id": 1, "v": "a"}],
+         [("/a/1/v", "b", "B"), ("/a/0", ABSENT, {"id": 3})]),
+        ([{"uri": "a:", "v": 1}, {"uri": "b:"}], [{"uri": "b:"}], [("/a/0", {"uri": "a:", "v": 1}, ABSENT)]),
+        ([{"id": "f3", "v": 1}, {"id": "0c", "v": 2}], [{"id": "77", "v": 1}, {"id": "e1", "v": 2}],
+         [("/a/0/id", "f3", "77"), ("/a/1/id", "0c", "e1")]),
+        ("[1,2,3]", "[2,3]", [("/a/0", 1, ABSENT)]),
+    ],
+)  # fmt: skip
+def test_the_items_of_arrays_are_aligned(recorded, observed, expected):
+    """R-15: by name, uri or id; else as an edit script."""
+    assert told({"a": recorded}, {"a": observed}) == expected
+
+
+def test_the_arguments_of_prompts_and_other_named_items_within_a_listing_are_aligned():
+    """R-15."""
+
+    def prompts(*names):
+        return {"result": {"prompts": [{"name": "p", "arguments": [{"name": name} for name in names]}]}}
+
+    assert told(prompts("a", "b"), prompts("new", "a", "b")) == [
+        ("/result/prompts/p/arguments/0", ABSENT, {"name": "new"})
+    ]
+
+
+def test_of_a_shape_the_kinds_of_items_are_aligned():
+    """R-15."""
+    there = differences({"a": [{"x": 1}, {"y": 1}]}, {"a": [{"b": 1}, {"x": 2}, {"y": 2}]}, shape=True)
+    assert [(it.recorded, it.observed) for it in there] == [(ABSENT, {"b": 1})]
+
+
 def test_issued_values_are_compared_by_their_presence_alone():
     assert told({"result": {"nextCursor": "1"}}, {"result": {"nextCursor": "2"}}) == []
     assert told({"result": {"nextCursor": "1"}}, {"result": {}}) == [("/result/nextCursor", "1", ABSENT)]
@@ -122,9 +167,10 @@ def test_nothing_differs_from_itself(value, shape):
 
 @given(JSON, JSON, st.booleans())
 def test_what_differs_one_way_differs_the_other_way(one, other, shape):
-    there = differences(one, other, shape=shape)
-    back = differences(other, one, shape=shape)
-    assert {it.pointer for it in there} == {it.pointer for it in back}
+    """Of an array the pointer names the place on the side that counts as recorded."""
+    there = sorted((repr(it.recorded), repr(it.observed)) for it in differences(one, other, shape=shape))
+    back = sorted((repr(it.observed), repr(it.recorded)) for it in differences(other, one, shape=shape))
+    assert there == back
 
 
 @given(JSON, JSON)
