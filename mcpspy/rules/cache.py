@@ -7,8 +7,9 @@ params and what the client declared; a page of a listing is an answer of its own
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, keep, round_key
+from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, keep
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.rounds import round_key
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import CACHING
@@ -189,4 +190,4 @@ def _is_part(request: Message, result: Any) -> bool:
 def _key(request: Message) -> str:
     """What requests with the same answer have in common."""
     declared = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
-    return f"{round_key(request)} {hash(repr(declared))}"
+    return f"{request.method} {round_key(request)} {hash(repr(declared))}"

@@ -15,7 +15,10 @@ DONE = '"resultType":"complete","ttlMs":0,"cacheScope":"public"'
 TOOLS = '"tools":[{"name":"echo","inputSchema":{"type":"object","required":["text"]}}]'
 LISTED = f"> 2 tools/list\n< 2 = {{{TOOLS}}}\n"
 MODERN = f"> 2 tools/list {{META}}\n< 2 = {{{TOOLS},{DONE}}}\n"
-DISCOVERED = f'> 1 server/discover {{META}}\n< 1 = {{"supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},{DONE}}}\n'
+DISCOVERED = (
+    "> 1 server/discover {META}\n"
+    f'< 1 = {{"supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},{DONE}}}\n'
+)
 FAULTS = {
     "unknown tool": BEGUN + LISTED + '> 3 tools/call {"name":"ecko"}\n< 3 = {"content":[]}',
     "unknown tool of 2026": MODERN
@@ -38,7 +41,8 @@ FAULTS = {
     '"inputRequests":{"a":{"method":"roots/list","params":{}}}}',
     "half a meta": '> 2 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}\n'
     f'< 2 = {{"tools":[],{DONE}}}',
-    "unasked log message of 2026": '> 2 tools/call {META "name":"a"}\n< notifications/message {"level":"info","data":1}\n'
+    "unasked log message of 2026": '> 2 tools/call {META "name":"a"}\n'
+    '< notifications/message {"level":"info","data":1}\n'
     '< 2 = {"content":[],"resultType":"complete"}',
     "progress without a token": BEGUN + '> 2 tools/call {"name":"a"}\n'
     '< notifications/progress {"progressToken":5,"progress":1}\n< 2 = {"content":[]}',
