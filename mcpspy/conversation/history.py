@@ -164,7 +164,7 @@ class SessionHistory:
                 memory.lose()
 
     def is_unsure(self, revision: Revision | None) -> bool:
-        """Whether something may be missing that requests of a revision depend on; some need no session."""
+        """Whether something may be missing that requests depend on; those of 2026-07-28 need no session."""
         return self.gaps > 0 if revision in STATELESS else self.lossy
 
     def rest(self) -> None:

@@ -6,17 +6,18 @@ answers the first that was sent before it. Over HTTP a response comes in answer 
 request, and then that decides.
 
 The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
-else what the transport tells, else unknown.
+else, where earlier requests stated one without a handshake, that one, else what the transport tells, else unknown.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mcpspy.conversation.links import enter, follow, follow_task
 from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session
 from mcpspy.conversation.recent import FORGOTTEN, forget
 from mcpspy.conversation.rounds import INPUT_REQUIRED, begin_round, follow_round
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, ROUNDS, TASKS, Revision
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, ROUNDS, STATELESS, TASKS, Revision
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded
 from mcpspy.wire.subject import subject
 
@@ -89,7 +90,12 @@ def _stated(session: Session, body: Request) -> Revision | None:
         return stated
     if body.method == "initialize":
         return Revision.of(member(body.params, "protocolVersion")) or NEWEST_HANDSHAKE
-    return session.negotiated
+    return session.negotiated or _without_handshake(session)
+
+
+def _without_handshake(session: Session) -> Revision | None:
+    """The revision of a session in which requests stand by themselves, as earlier ones stated it."""
+    return session.stated if session.stated in STATELESS and not session.begun else None
 
 
 def _first_sent(pending: Sequence[Exchange], t: int, carrier: int | None) -> Exchange | None:
@@ -138,7 +144,14 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     elif exchange.revision in TASKS:
         follow_task(key[0], exchange, message.body.result)
     elif exchange.method == _PROBE:
-        session.stated = session.stated or exchange.revision
+        session.stated = session.stated or exchange.revision or _supported(message.body.result)
+
+
+def _supported(result: Any) -> Revision | None:
+    """The newest revision without a handshake among those that a server was discovered to speak."""
+    names = member(result, "supportedVersions")
+    found = [Revision.of(name) for name in names] if isinstance(names, list) else []
+    return next((revision for revision in reversed(STATELESS) if revision in found), None)
 
 
 def _doubt(session: Session, sender: str) -> None:

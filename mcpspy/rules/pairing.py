@@ -11,6 +11,7 @@ from mcpspy.conversation.history import SessionHistory, other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
+from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
@@ -267,6 +268,8 @@ class Unanswered(StatefulCheck):
         exchange = request.exchange
         if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
             return
+        if request.sender == "server" and request.revision in STATELESS:
+            return  # clients send no answers there; see `lifecycle/wrong-direction`
         left = exchange.left if request.http else request.session.left
         waited = 0 if left is None else left - request.t
         if request.n in self.history.explained or exchange.lost:  # see `lifecycle/server-exit`

@@ -58,9 +58,11 @@ def test_a_request_of_2026_07_28_lacks_what_its_meta_has_not():
         > 2 tools/list {META}
         > 3 tools/list
     """)
+    (alone,) = messages("> 1 tools/list")
     assert missing_meta(version) == ["io.modelcontextprotocol/clientCapabilities"]
     assert missing_meta(both) == []
-    assert missing_meta(bare) == []  # nobody knows that it is one
+    assert len(missing_meta(bare)) == 2  # R-10: those before have stated the revision
+    assert missing_meta(alone) == []  # nobody knows that it is one
     bare.revision = both.revision
     assert len(missing_meta(bare)) == 2
 

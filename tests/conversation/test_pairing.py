@@ -460,7 +460,7 @@ def test_a_request_states_its_revision_itself_in_the_per_request_era():
         < {{"jsonrpc":"2.0","id":1,"result":{{}}}}
         < {{"jsonrpc":"2.0","method":"notifications/message"}}
         > {{"jsonrpc":"2.0","id":2,"method":"tools/list"}}
-    """) == ["#1 2026-07-28", "#2 2026-07-28", "#3 2026-07-28", "#4 unknown"]
+    """) == ["#1 2026-07-28", "#2 2026-07-28", "#3 2026-07-28", "#4 2026-07-28"]
 
 
 def test_both_eras_live_in_one_process():

@@ -72,7 +72,7 @@ def test_an_array_may_be_spread_too():
         ("\\xef\\xbb\\xbf", ["framing/blank-line", "framing/bom"]),
         ("null", ["jsonrpc/not-an-object"]),
         ("[]", ["jsonrpc/not-an-object"]),
-        ("NaN", ["jsonrpc/not-an-object"]),
+        ("NaN", ["jsonrpc/not-a-number"]),
         ("{}", ["jsonrpc/neither-result-nor-error", "jsonrpc/version-missing"]),
     ],
 )

@@ -15,10 +15,8 @@ DONE = '"resultType":"complete","ttlMs":0,"cacheScope":"public"'
 TOOLS = '"tools":[{"name":"echo","inputSchema":{"type":"object","required":["text"]}}]'
 LISTED = f"> 2 tools/list\n< 2 = {{{TOOLS}}}\n"
 MODERN = f"> 2 tools/list {{META}}\n< 2 = {{{TOOLS},{DONE}}}\n"
-DISCOVERED = (
-    "> 1 server/discover {META}\n"
-    f'< 1 = {{"supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},{DONE}}}\n'
-)
+SUPPORTED = '"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}'
+DISCOVERED = f"> 1 server/discover {{META}}\n< 1 = {{{SUPPORTED},{DONE}}}\n"
 FAULTS = {
     "unknown tool": BEGUN + LISTED + '> 3 tools/call {"name":"ecko"}\n< 3 = {"content":[]}',
     "unknown tool of 2026": MODERN
@@ -39,11 +37,14 @@ FAULTS = {
     "undeclared capability of 2026": DISCOVERED + f'> 2 prompts/list {{META}}\n< 2 = {{"prompts":[],{DONE}}}',
     "undeclared input of 2026": '> 2 tools/call {META "name":"a"}\n< 2 = {"resultType":"input_required",'
     '"inputRequests":{"a":{"method":"roots/list","params":{}}}}',
+    "no meta after discovery": DISCOVERED + f'> 2 tools/list\n< 2 = {{"tools":[],{DONE}}}',
+    "no meta after meta": MODERN + f'> 3 tools/list\n< 3 = {{"tools":[],{DONE}}}',
+    "server request of 2026": '> 2 tools/call {META can roots "name":"a"}\n< 7 roots/list\n'
+    '< 2 = {"content":[],"resultType":"complete"}',
     "half a meta": '> 2 tools/list {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}\n'
     f'< 2 = {{"tools":[],{DONE}}}',
     "unasked log message of 2026": '> 2 tools/call {META "name":"a"}\n'
-    '< notifications/message {"level":"info","data":1}\n'
-    '< 2 = {"content":[],"resultType":"complete"}',
+    '< notifications/message {"level":"info","data":1}\n< 2 = {"content":[],"resultType":"complete"}',
     "progress without a token": BEGUN + '> 2 tools/call {"name":"a"}\n'
     '< notifications/progress {"progressToken":5,"progress":1}\n< 2 = {"content":[]}',
     "initialize is cancelled": f'{ASK}\n> notifications/cancelled {{"requestId":1}}\n{AGREE}',
@@ -62,7 +63,8 @@ def over_http(text):
         if mark == "=":
             lines.append(f"{line} http")
         elif mark == ">":
-            lines.append(f">> {rest}")
+            modern = "META" in text and "META" not in rest and "resultType" in text
+            lines.append(f">> {'[mcp-protocol-version: 2026-07-28] ' if modern else ''}{rest}")
             if asks or rest.startswith("|"):
                 streams, waiting = False, True
             else:

@@ -70,7 +70,7 @@ class BeforeInitialize(StatefulCheck):
 
     def _is_early(self, message: Message, body: Request) -> bool:
         history = self.history
-        if history.initialized or history.lossy or body.method in ("ping", "initialize"):
+        if history.initialized or history.lossy or body.method in ("ping", "initialize", "server/discover"):
             return False
         modern = message.revision in STATELESS
         return not modern and (message.sender == "server" or history.agreed is None) and len(self._early) < _MOST_EARLY
