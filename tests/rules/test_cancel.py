@@ -1,6 +1,8 @@
 """Cancellations: what the examples of the rules leave open."""
 
-from tests.rules.examples import told
+import pytest
+
+from tests.rules.examples import findings, told
 
 
 def test_a_server_may_cancel_a_subscription_of_the_clients():
@@ -9,3 +11,27 @@ def test_a_server_may_cancel_a_subscription_of_the_clients():
         < notifications/cancelled {"requestId":1}
     """
     assert told(text, "cancel/") == []
+
+
+INITIALIZE = 'initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}'
+AGREED = '1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}'
+CANCELLED = 'notifications/cancelled {"requestId":1}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"> 1 {INITIALIZE}\n> {CANCELLED}",
+        f"> 1 {INITIALIZE}\n> {CANCELLED}\n< {AGREED}",
+        f">> 1 {INITIALIZE}\n>> {CANCELLED}\n<< 202",
+        f">> 1 {INITIALIZE}\n<< 200 events\n>> {CANCELLED}\n<< 202\n<- {AGREED}",
+    ],
+)
+def test_a_client_that_cancels_its_initialize_is_told_so_on_both_transports(text):
+    """Lifecycle, and cancellation: `initialize` must not be cancelled by clients."""
+    found = [it for it in findings(text) if it.severity != "info"]
+    assert [(it.rule, it.blame) for it in found] == [("cancel/initialize", "client")]
+
+
+def test_a_cancellation_that_crosses_the_answer_to_initialize_is_a_race():
+    assert told(f"> 1 {INITIALIZE}\n< {AGREED}\n> {CANCELLED}", "cancel/") == []
