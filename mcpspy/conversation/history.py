@@ -131,6 +131,8 @@ class SessionHistory:
     """By the side that asked, and token."""
     progress_forgotten: bool = False
     """There were so many that some are not known any more."""
+    tasks: dict["Id | str", "CreatedTask"] = field(default_factory=dict)
+    """By the id of the request, and by the id of the task: requests that were answered by a task (since 2026-07-28)."""
     listens: dict[Id, "Listen"] = field(default_factory=dict)
     acknowledged: dict[Id, None] = field(default_factory=dict)
     """Acknowledgements of subscriptions that are not recorded yet."""
@@ -170,16 +172,17 @@ class SessionHistory:
     def rest(self) -> None:
         """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
         self.listing = ToolListing()
-        tables = (
+        tables: tuple[dict[Any, Any], ...] = (
             self.called,
             self.progress,
+            self.tasks,
             self.listens,
             self.acknowledged,
             self.malformed,
-            self.memories,
         )
         for table in tables:
             table.clear()
+        self.memories.clear()
 
 
 @dataclass(slots=True)
@@ -200,6 +203,16 @@ class Over:
     t: int
     by_client: bool
     """To a DELETE; else 404 to something else."""
+
+
+@dataclass(slots=True)
+class CreatedTask:
+    """A task of the extension of that name, as it was created."""
+
+    n: int
+    """The line number of the answer."""
+    t: int
+    task: str
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from mcpspy.conversation.history import (
     CLIENT_CAPABILITIES,
     REMEMBERED,
+    CreatedTask,
     Given,
     Listen,
     Over,
@@ -58,6 +59,8 @@ def learn(event: Judged, history: SessionHistory) -> None:
             answer = _ANSWERS.get(event.exchange.method)
             if answer:
                 answer(event, body.result, history)
+            if member(body.result, "resultType") == "task":
+                _learn_task(event, body, history)
     elif isinstance(body, Invalid):
         if isinstance(body.value, dict) and "id" in body.value:
             keep(history.malformed, (event.sender, Id.of(body.value["id"])), event.n)
@@ -105,7 +108,7 @@ def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory)
 
 def _learn_request(message: Message, body: Request, history: SessionHistory) -> None:
     meta = member(body.params, "_meta")
-    extensions = member(meta, CLIENT_CAPABILITIES, "extensions")
+    extensions = member(meta, CLIENT_CAPABILITIES, "extensions") if meta else None
     if extensions and len(history.extensions) < REMEMBERED:
         history.extensions |= declared({"extensions": extensions})
     token = member(meta, "progressToken")
@@ -233,6 +236,14 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
         listen.acknowledged = True
     else:
         keep(history.acknowledged, number, None)
+
+
+def _learn_task(message: Message, body: Result, history: SessionHistory) -> None:
+    task = member(body.result, "taskId")
+    if isinstance(task, str) and message.method == "tools/call":
+        created = CreatedTask(message.n, message.t, task)
+        keep(history.tasks, body.id, created)
+        keep(history.tasks, task, created)
 
 
 _ANSWERS: dict[str, Callable[[Message, Any, SessionHistory], None]] = {

@@ -133,7 +133,7 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
 class FreshAnswers(StatefulCheck):
     """Requests whose answer is known; after an error a client may want to see what has changed."""
 
-    learns_from: ClassVar = {Result: (*_CACHED, "tools/call"), Error: (), Notification: tuple(_CHANGES)}
+    learns_from: ClassVar = {Result: _CACHED, Error: (), Notification: tuple(_CHANGES)}
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
@@ -145,9 +145,8 @@ class FreshAnswers(StatefulCheck):
         if isinstance(message.body, Notification):
             stale = _CHANGES[message.body.method]
             self._fresh = {key: kept for key, kept in self._fresh.items() if kept.method not in stale}
-        elif isinstance(message.body, Error) or message.method == "tools/call":
-            if isinstance(message.body, Error) or member(message.body.value, "result", "isError") is True:
-                self._fresh.clear()
+        elif isinstance(message.body, Error):
+            self._fresh.clear()
         else:
             self._keep(message)
 

@@ -1,14 +1,14 @@
 """Rules about cancellations: `notifications/cancelled` names a request that its sender has in flight."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, keep
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import member
-from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import STATELESS
-from mcpspy.wire.jsonrpc import Id, Notification, Result
+from mcpspy.wire.jsonrpc import Id, Notification
 
 _CANCEL = "basic/utilities/cancellation"
 
@@ -37,7 +37,7 @@ def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterato
     if requested is None or message.cancels or history.lossy:
         return
     session, number = message.session, Id.of(requested)
-    if history.of(CancelTask).names_task(requested):  # `cancel/task` says that
+    if _names_task(requested, history):  # `cancel/task` says that
         return
     if (message.sender, number) in session.completed or _is_listen(message, number, history):
         return
@@ -95,44 +95,19 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-class CancelTask(StatefulCheck):
+def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Cancellations of requests that a task has answered, or of tasks by their ids; a race is no fault."""
-
-    learns_from: ClassVar = {Result: ("tools/call",)}
-
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
-        self._answers: dict[Id, _Created] = {}
-        self._tasks: dict[str, _Created] = {}
-
-    def learn(self, message: Message) -> None:
-        """Remember an answer that is a task."""
-        result = message.body.value["result"]
-        task = member(result, "taskId")
-        if member(result, "resultType") == "task" and isinstance(task, str) and message.id:
-            created = _Created(message.n, message.t, task)
-            keep(self._answers, message.id, created)
-            keep(self._tasks, task, created)
-
-    def names_task(self, requested: Any) -> bool:
-        """Whether a cancellation names a task where a request should stand."""
-        return isinstance(requested, str) and requested in self._tasks
-
-    def check(self, message: Message) -> Iterator[Fault]:
-        """Look at a cancellation of the client's."""
-        requested = member(message.body.value, "params", "requestId")
-        if message.sender != "client" or message.cancels or requested is None:
-            return
-        answer = self._tasks.get(requested) if self.names_task(requested) else self._answers.get(Id.of(requested))
-        if answer and (self.names_task(requested) or message.t > answer.t + HOLD):
-            task = f"{answer.task[:60]!r}"
-            sentence = f"the task {task} is cancelled by `notifications/cancelled`; expected `tasks/cancel`"
-            yield Fault(sentence, "/params/requestId", (answer.n,))
+    requested = member(message.body.value, "params", "requestId")
+    if message.sender != "client" or message.cancels or requested is None:
+        return
+    named = _names_task(requested, history)
+    created = history.tasks.get(requested if named else Id.of(requested))
+    if created and (named or message.t > created.t + HOLD):
+        task = f"{created.task[:60]!r}"
+        sentence = f"the task {task} is cancelled by `notifications/cancelled`; expected `tasks/cancel`"
+        yield Fault(sentence, "/params/requestId", (created.n,))
 
 
-class _Created(NamedTuple):
-    """The answer by which a task was created."""
-
-    n: int
-    t: int
-    task: str
+def _names_task(requested: Any, history: SessionHistory) -> bool:
+    """Whether a cancellation names a task where a request should stand."""
+    return isinstance(requested, str) and requested in history.tasks

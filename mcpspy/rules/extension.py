@@ -6,16 +6,22 @@ Which extensions are known, and what they add: `mcpspy.spec.extensions`.
 from collections.abc import Iterator
 
 from mcpspy.conversation.history import SessionHistory, capabilities
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import undeclared_by, used_extension
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.extensions.extension import declared
+from mcpspy.spec.extensions import extension_methods
+from mcpspy.spec.extensions.extension import Extension, declared
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MISSING_CAPABILITY = -32021
 _METHOD_NOT_FOUND = -32601
+_FOR_BOTH = (
+    ENDLESS,
+    *(name for name, (extension, _) in extension_methods(STATELESS[-1]).items() if "client" in extension.needs),
+)
+"""The requests that may belong to an extension that the client has to declare."""
 _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
 
 
@@ -82,32 +88,62 @@ def _part(message: Message) -> tuple[str, str]:
         < 2 ! {"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":\
 {"extensions":{"io.modelcontextprotocol/tasks":{}}}}}
     """,
-    on=(Result, Error),
+    on=(Error,),
 )
 def required_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Answers to requests that need what the client lacks, and errors that ask for what it has declared."""
+    """Errors about requests that need what the client lacks, and errors that ask for what it has declared."""
     request = message.exchange.request if message.exchange else None
     if request is None or message.sender != "server":
         return
-    needed = used_extension(request)
-    lacks = needed is not None and "client" in undeclared_by(needed, request, history)
-    serves = needed is not None and needed.id in declared(history.server)
-    if isinstance(message.body, Result):
-        if needed and lacks and serves and "server" in needed.needs:
-            yield Fault(f"{request.method} is answered although the client did not declare {needed.id}; "
-                        f"expected the error {_MISSING_CAPABILITY}", "/result", (request.n,))  # fmt: skip
-        return
-    error = member(message.body.value, "error")
-    required = member(error, "data", "requiredCapabilities")
+    needed, error = _needed(request, history), member(message.body.value, "error")
+    code, required = member(error, "code"), member(error, "data", "requiredCapabilities")
     extensions = member(required, "extensions")
     names = frozenset(extensions) if isinstance(extensions, dict) else frozenset()
-    if member(error, "code") == _MISSING_CAPABILITY:
-        has = declared(capabilities("client", message, history))
-        if names and names <= has and len(required) == 1:
+    if code == _MISSING_CAPABILITY:
+        if names and len(required) == 1 and names <= declared(capabilities("client", message, history)):
             yield Fault(f"{' and '.join(sorted(names)[:3])} is called missing, but the client declared it",
                         "/error/data/requiredCapabilities/extensions")  # fmt: skip
-        elif needed and lacks and needed.id not in names:
+        elif needed and needed.id not in names:
             yield Fault(f"data.requiredCapabilities.extensions does not name {needed.id}", "/error/data")
-    elif needed and lacks and serves and member(error, "code") != _METHOD_NOT_FOUND:
+    elif needed and needed.id in declared(history.server) and code != _METHOD_NOT_FOUND:
         yield Fault(f"expected the error {_MISSING_CAPABILITY}, because the client did not declare {needed.id}",
                     "/error/code", (request.n,))  # fmt: skip
+
+
+@rule(
+    "extension/served-undeclared",
+    "error",
+    """A server that has an extension refuses requests of it by the error -32021 where the client did not declare it.
+    Such a client cannot be expected to read the result.""",
+    spec=_NEGOTIATION,
+    revisions=STATELESS,
+    fails="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}
+        > 2 tasks/cancel {META "taskId":"t-1"}
+        < 2 = {"resultType":"complete"}
+    """,
+    passes="""
+        > 1 server/discover {META}
+        < 1 = {"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
+"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}
+        > 2 tasks/cancel {META with io.modelcontextprotocol/tasks "taskId":"t-1"}
+        < 2 = {"resultType":"complete"}
+    """,
+    on=(Result,),
+    methods=_FOR_BOTH,
+)
+def served_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Results for clients that lack the extension."""
+    request = message.exchange.request if message.exchange else None
+    needed = _needed(request, history) if request and message.sender == "server" else None
+    if request and needed and needed.id in declared(history.server):
+        yield Fault(f"{request.method} is answered although the client did not declare {needed.id}; "
+                    f"expected the error {_MISSING_CAPABILITY}", "/result", (request.n,))  # fmt: skip
+
+
+def _needed(request: Message, history: SessionHistory) -> Extension | None:
+    """The extension that a request is made of, where its client has not declared it."""
+    extension = used_extension(request)
+    return extension if extension and "client" in undeclared_by(extension, request, history) else None

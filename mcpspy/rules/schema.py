@@ -13,11 +13,11 @@ from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, 
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.dialect import Dialect, protocol
+from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.extensions import EXTENSIONS, extension_methods
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
-from mcpspy.spec.methods import error_definition, methods, revisions_with_method
+from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.spec.revisions import Revision, since
 from mcpspy.spec.schema import explain, verdict
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
@@ -63,18 +63,19 @@ def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
     revision, body = message.revision, message.body
     if revision is None:
         return None
-    spoken = spoken or protocol(revision)
+    method_of = spoken.method if spoken else methods(revision).get
     if isinstance(body, _CALLS):
-        method = spoken.method(body.method)
+        method = method_of(body.method)
         kind = "request" if isinstance(body, Request) else "notification"
         return (method.definition, body.value, "") if method and method.kind == kind else None
     if isinstance(body, Result) and message.exchange:
-        method = spoken.method(message.exchange.method)
+        method = method_of(message.exchange.method)
         if method and method.name == "tasks/result":
-            method = spoken.method(message.exchange.underlying or "")
+            method = method_of(message.exchange.underlying or "")
         if method:
             params = message.exchange.request.body.value.get("params") if method.as_task else None
-            return spoken.result(method, params, body.result), body.result, "/result"
+            definition = (spoken.result if spoken else result_definition)(method, params, body.result)
+            return definition, body.result, "/result"
     if isinstance(body, Error) and body.id and body.id.kind != "null":  # of one that names no request, nobody knows
         code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
         return error_definition(revision, code), body.value, ""

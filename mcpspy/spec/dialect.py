@@ -6,7 +6,6 @@ A known extension adds what its shapes say and no more. Of one that is not known
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from mcpspy.spec.extensions import EXTENSIONS, extension_methods
@@ -63,9 +62,3 @@ class Dialect:
 
     def _unknown(self) -> Iterator[str]:
         return (name for name in self.extensions if name not in EXTENSIONS)
-
-
-@cache
-def protocol(revision: Revision | None) -> Dialect:
-    """A revision alone."""
-    return Dialect(revision)

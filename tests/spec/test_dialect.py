@@ -1,6 +1,6 @@
 """What is spoken: a revision with the extensions that were negotiated, each on its own (X-01, X-02)."""
 
-from mcpspy.spec.dialect import Dialect, protocol
+from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.extensions import EXTENSIONS
 from mcpspy.spec.extensions.tasks import TASKS
 from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28
@@ -11,11 +11,11 @@ WITH_OTHER = Dialect(R2026_07_28, frozenset({"com.example/jobs"}))
 
 
 def test_a_revision_alone_has_its_own_methods_and_result_types():
-    assert protocol(R2025_11_25).has_method("tasks/list")
-    assert not protocol(R2025_06_18).has_method("tasks/list")
-    assert not protocol(R2026_07_28).has_method("tasks/get")
-    assert protocol(R2026_07_28).has_result_type("input_required", "tools/call")
-    assert not protocol(R2026_07_28).has_result_type("task", "tools/call")
+    assert Dialect(R2025_11_25).has_method("tasks/list")
+    assert not Dialect(R2025_06_18).has_method("tasks/list")
+    assert not Dialect(R2026_07_28).has_method("tasks/get")
+    assert Dialect(R2026_07_28).has_result_type("input_required", "tools/call")
+    assert not Dialect(R2026_07_28).has_result_type("task", "tools/call")
 
 
 def test_without_a_revision_there_is_nothing():
@@ -63,7 +63,7 @@ def test_x_02_extensions_about_authorization_add_nothing_to_messages():
 def test_x_01_a_result_is_judged_by_what_was_negotiated():
     call = WITH_TASKS.method("tools/call")
     assert WITH_TASKS.result(call, {}, {"resultType": "task"}) == "tasks.CreateTaskResult"
-    assert protocol(R2026_07_28).result(call, {}, {"resultType": "task"}) == "Result"
+    assert Dialect(R2026_07_28).result(call, {}, {"resultType": "task"}) == "Result"
     assert WITH_TASKS.result(call, {}, {"resultType": "complete"}) == "CallToolResult"
     assert WITH_TASKS.result(call, {}, {"resultType": 7}) == "CallToolResult"
 
@@ -71,4 +71,4 @@ def test_x_01_a_result_is_judged_by_what_was_negotiated():
 def test_x_01_messages_of_the_protocol_get_what_an_extension_adds_to_them():
     assert WITH_TASKS.additions("subscriptions/listen", Request) == ["tasks.Subscription"]
     assert WITH_TASKS.additions("subscriptions/listen", Notification) == []
-    assert protocol(R2026_07_28).additions("subscriptions/listen", Request) == []
+    assert Dialect(R2026_07_28).additions("subscriptions/listen", Request) == []
