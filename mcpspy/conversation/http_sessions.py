@@ -37,7 +37,6 @@ from mcpspy.wire.sse import Event, parse_event
 
 _LEGACY_ID = ("session_id", "sessionId")
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
-_UNREACHED = (502, 504)  # of the relay's own answers: the server could not be reached, or broke off
 _DELETED = (200, 204)  # the statuses that end a session in answer to a DELETE
 _UPGRADED = 101  # the status of a response after which a WebSocket begins
 _NAMES = 16  # by which a session is found
@@ -108,7 +107,7 @@ class HttpSessions:
             self._wait(closed.ch)  # a request is remembered until it is answered
             return
         for exchange in unanswered(request.carried, channel.session):
-            if closed.how == "reset" or (channel.opened.sender == "mcpspy" and channel.summary["status"] in _UNREACHED):
+            if closed.how == "reset" or channel.unreached:
                 exchange.lost = channel.opened.n
             elif closed.how == "abort":
                 exchange.left = closed.t

@@ -25,6 +25,7 @@ REMEMBERED = 8192
 ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: without an answer it is complete (2026-07-28)."""
 
+_UNREACHED = (502, 504)
 _FAILURE = 400  # and above: the statuses of failure
 
 
@@ -268,6 +269,11 @@ class HttpChannel:
     def failed(self) -> bool:
         """It is a response with a status of failure."""
         return status(self.opened.head) >= _FAILURE
+
+    @property
+    def unreached(self) -> bool:
+        """The relay has answered itself, because the server could not be reached or broke off."""
+        return self.opened.sender == "mcpspy" and status(self.opened.head) in _UNREACHED
 
     @property
     def spoken(self) -> Revision | None:

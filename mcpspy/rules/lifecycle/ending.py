@@ -7,7 +7,9 @@ no fault. Over HTTP a server is gone where it breaks off an answer, or cannot be
 from collections.abc import Iterator
 
 from mcpspy.conversation.model import ENDLESS, Message, ServerExit
+from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.wire.jsonrpc import Error
 
 _MOST = 100  # requests in flight that are named
 
@@ -30,12 +32,21 @@ _MOST = 100  # requests in flight that are named
         . stdin closed
         . exit 1
     """,
-    on=(ServerExit,),
+    on=(ServerExit, Error),
 )
 class ServerGone(StatefulCheck):
     """Looks at the end of a process, and over HTTP at requests whose answer was broken off."""
 
-    def check(self, exited: ServerExit) -> Iterator[Fault]:
+    def check(self, event: ServerExit | Message) -> Iterator[Fault]:
+        """Look at the end of a process, and at an answer that the relay gave in the server's place."""
+        if isinstance(event, ServerExit):
+            yield from self._exit(event)
+        elif event.exchange and event.http and event.http.unreached:
+            why = member(event.body.value, "error", "message")
+            told = f": {why[:200]}" if isinstance(why, str) else ""
+            yield Fault(f"the server did not answer {event.exchange.method}{told}")
+
+    def _exit(self, exited: ServerExit) -> Iterator[Fault]:
         """See who left first, and what was in flight."""
         end, session = exited.end, exited.session
         if end.why is not None:

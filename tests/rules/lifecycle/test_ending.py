@@ -1,5 +1,7 @@
 """Who ended the session: a server that ends by itself is to blame for what was in flight, or a client that leaves."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.conversation.http import SSE, Exchange, request, result
@@ -82,15 +84,11 @@ def broken(how, sender="server", status=200, then=None):
     http = Exchange()
     asked = http.ask(request(1, "tools/list"), mcp_session_id="s")
     channel = http.answer(asked, status=status, kind=SSE, end=False)
-    http.records[-1] = type(http.records[-1])(**{**vars_of(http.records[-1]), "sender": sender})
+    http.records[-1] = replace(http.records[-1], sender=sender)
     if then:
         http.event(channel, then)
     http.close(channel, how)
     return [it for it in judged(http.records) if it.rule in ("lifecycle/server-exit", "pairing/unanswered")]
-
-
-def vars_of(record):
-    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def test_over_http_a_server_that_breaks_off_its_answer_is_the_same_error():
@@ -114,3 +112,15 @@ def test_a_stream_that_breaks_after_the_answer_or_is_left_by_its_client_is_no_fa
     assert broken("reset", then=result(1, tools=[])) == []
     assert [it.severity for it in broken("abort")] == ["info"]
     assert broken("eof", status=502) == []
+
+
+def test_an_error_that_the_relay_gave_in_the_servers_place_is_that_error():
+    """R-09: `proxy` answers 502 with a JSON-RPC error."""
+    http = Exchange()
+    asked = http.ask(request(1, "tools/list"), mcp_session_id="s")
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "mcpspy: cannot be reached"}}
+    http.answer(asked, error, status=502)
+    http.records[-3] = replace(http.records[-3], sender="mcpspy")
+    (found,) = judged(http.records)
+    assert (found.rule, found.severity, found.blame) == ("lifecycle/server-exit", "error", "server")
+    assert found.message == "the server did not answer tools/list: mcpspy: cannot be reached"
