@@ -24,6 +24,7 @@ from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _SCHEMA = "schema"
 _CALLS = (Request, Notification)
+_DECLARATION = "/capabilities/extensions"  # where MCP Apps and skills are declared in every revision
 _UP_TO_META = ("", "/params", "/params/_meta")
 _MESSAGES = (Request, Notification, Result, Error)
 _EXTENSIBLE = (Request, Notification, Result)
@@ -206,7 +207,7 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
         return
     told: set[str] = set()
     for there in elsewhere(message.revision, found[0], found[1]):
-        if there.name not in told:
+        if there.name not in told and not there.pointer.endswith(_DECLARATION):
             told.add(there.name)
             sentence = f"`{there.name[:60]}` {_existence(there.revisions)}; this is {message.revision.value}"
             yield Fault(sentence, found[2] + there.pointer)

@@ -31,6 +31,17 @@ CLEAN = [
     content("text/html;profile=mcp-app"),
     content("text/uri-list", '{"mimeTypes":["text/uri-list"]}'),
     content("text/html").replace(UI, "com.example/other"),  # for clients of another convention
+    """
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{"extensions":{"io.modelcontextprotocol/ui":\
+{"mimeTypes":["text/html;profile=mcp-app"]}}},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},\
+"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://map"}}}]}
+        > 3 resources/read {"uri":"ui://map"}
+        < 3 = {"contents":[{"uri":"ui://map","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
+    """,
 ]
 
 
