@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mcpspy.conversation.history import Listen, SessionHistory, is_about, subscription
 from mcpspy.conversation.model import Message
-from mcpspy.rules.rule import Fault, Later, rule
+from mcpspy.rules.rule import Fault, Later, Severity, rule
 from mcpspy.spec.revisions import SUBSCRIPTIONS
 from mcpspy.wire.jsonrpc import Id, Notification
 
@@ -121,7 +121,9 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
 def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Changes without a subscription; on stdio only where no session of another era can have been missed."""
     if subscription(message) is None and (message.http or not history.lossy) and message.sender == "server":
-        yield Fault("the notification does not name its subscription", "/params")
+        # the example in the text of tasks has no id; the protocol says that every notification has one
+        severity: Severity | None = "warning" if message.method == "notifications/tasks" else None
+        yield Fault("the notification does not name its subscription", "/params", severity=severity)
 
 
 @rule(

@@ -178,7 +178,10 @@ def test_x_01_the_state_of_a_task_comes_only_to_who_has_asked_for_it():
         < notifications/tasks {{{ID},"taskId":"t-1","status":"working",{STATE}}}
         < notifications/tasks {{"taskId":"t-1","status":"working",{STATE}}}
     """
-    assert told(text) == ["#5 subscription/unrequested", "#6 subscription/missing-id"]
+    assert [(it.frame, it.rule, it.severity) for it in findings(text)] == [
+        (5, "subscription/unrequested", "error"),
+        (6, "subscription/missing-id", "warning"),
+    ]
 
 
 @pytest.mark.parametrize(
