@@ -45,7 +45,7 @@ _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/ver
 _ON_CLIENTS = ("compat/",)
 """Rules about what clients refuse, void where none is named."""
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-",
-             "extension/", "tasks/", "cache/")  # fmt: skip
+             "extension/", "cache/")  # fmt: skip
 """Rules that depend on what came before a message, void for one that comes out of its order."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
 """Those that look at a message, and those that learn from it."""
