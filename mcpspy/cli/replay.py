@@ -2,8 +2,10 @@
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcpspy.cli.arguments import choice
@@ -12,7 +14,8 @@ from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.replay import settings
 from mcpspy.replay.client.stdio import Link
-from mcpspy.replay.compare.sessions import FINE, Ignored, Rules
+from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Rules
+from mcpspy.replay.compare.volatile import looks_volatile
 from mcpspy.replay.run import Replayed, learned, replay
 from mcpspy.replay.script.load import accept, load
 from mcpspy.replay.script.turns import Script
@@ -115,7 +118,24 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
         return 0
     if differs and options.output:
         print(as_text(options.capture, compared).splitlines()[-1], file=sys.stderr)
+    if not options.learn:
+        _advise(options.capture, compared)
     return 1 if differs else 0
+
+
+def _advise(capture: str, compared: Sequence[Compared]) -> None:
+    """Say how to ignore differences that look new in each run (R-15)."""
+    found = [(it, difference) for it in compared for difference in it.differences if looks_volatile(difference)]
+    if not found:
+        return
+    it, difference = found[0]
+    total = sum(len(it.differences) for it in compared)
+    one = Ignored(it.method or "*", it.name or "*", tuple(map(str, difference.path)))
+    say(
+        f"differences that look new in each run (a time, an id, a random value): {len(found):,} of {total:,}."
+        f" '--learn 3 --update' runs 3 times and writes what differs between the runs into {settings.place(capture)};"
+        f" the capture stays as it is. To ignore one: --ignore {shlex.quote(str(one))}"
+    )
 
 
 def _propose(found: list[Ignored], file: str, *, write: bool) -> None:

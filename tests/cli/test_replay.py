@@ -211,6 +211,25 @@ def test_what_is_volatile_is_learned(mcpspy):
     assert mcpspy("replay", "clock.jsonl", *command)[0] == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--format", "json"]])
+def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(mcpspy, options):
+    """R-15."""
+    lines = f"> {call(1, 'now')}\n< {result(1, '1764000000123456789')}"
+    capture("clock.jsonl", lines.replace("}]", '},{"type":"text","text":"fixed"}]'))
+    before, command = Path("clock.jsonl").read_bytes(), ("--", *python(CLOCK))
+    code, _, err = mcpspy("replay", "clock.jsonl", *options, *command)
+    assert code == 1
+    assert err.startswith("mcpspy: differences that look new in each run (a time, an id, a random value): 1 of 1. ")
+    assert "'--learn 3 --update'" in err
+    assert "clock.replay.toml; the capture stays as it is" in err
+    pattern = "tools/call now /result/content/0/text"
+    assert err.endswith(f"--ignore '{pattern}'\n")
+    assert mcpspy("replay", "clock.jsonl", "--ignore", pattern, *command)[::2] == (0, "")
+    assert mcpspy("replay", "clock.jsonl", "--learn", "3", "--update", *command)[0] == 0
+    assert mcpspy("replay", "clock.jsonl", *command)[::2] == (0, "")
+    assert Path("clock.jsonl").read_bytes() == before
+
+
 def test_runs_that_are_alike_teach_nothing(mcpspy):
     code, _, err = replayed(mcpspy, "result", "--learn", "2")
     assert (code, err) == (1, "mcpspy: the runs were alike: there is nothing to ignore\n")
