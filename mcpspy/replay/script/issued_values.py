@@ -6,6 +6,7 @@ never compared: only whether it is there. Where such values stand is known from 
 here, and nothing is guessed from what values look like.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,7 +130,7 @@ def canonical(value: Any) -> str:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # a lone surrogate, a number of many digits, a great depth
         try:
-            return repr(value)
+            return json.dumps(value, sort_keys=True)
         except RecursionError:
             return "too deep to tell"
 

@@ -80,3 +80,4 @@ def test_equal_values_have_one_text():
     assert canonical({"a": 1, "b": [2]}) == canonical({"b": [2], "a": 1})
     assert canonical({"a": 1}) != canonical({"a": "1"})
     assert canonical("\ud800") != canonical("\ud801")
+    assert canonical({"a": 2**70, "b": 1}) == canonical({"b": 1, "a": 2**70}) != canonical({"a": 2**70 + 1, "b": 1})
