@@ -2,21 +2,31 @@
 
     > {"jsonrpc":"2.0","id":1,"method":"ping"}        the client sends a line
     < {"jsonrpc":"2.0","id":1,"result":{}}            the server sends a line
+    > 1 ping                                          the same, as short as in the examples of the rules
+    < 1 = {}
+    < | not JSON                                      the server sends a line that is no JSON
+    = 2025-06-18                                      the three messages of a handshake
     ! warming up                                      the server writes a line to stderr
     ~ 3                                               three records are lost here
+    . exit 1                                          the server ends; docs/rules.md has the other ends
     @1.5 > {…}                                        the same at 1.5 seconds
+
+`docs/rules.md` begins with the whole notation. `tests.rules.notation` reads what a line sends; the lines of HTTP are in
+`tests.rules.web`.
 
 Lines stand in the order in which they were recorded and are counted from 1. Without a time, a line comes a millisecond
 after the one above it; a line that was recorded too early or too late says when it was sent.
 """
 
 import os
+from collections.abc import Iterator
 
 from mcpspy.capture.order import ordered
-from mcpspy.capture.records import Frame, Gap, Open, Record
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
 from mcpspy.capture.writer import Writer, create
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Event, Message
+from tests.rules.notation import frame, handshake
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
 WEB = (">>", "<<", "<-", "<x")  # see `tests.rules.web`
@@ -47,12 +57,40 @@ def lines(text: str) -> list[tuple[str, int, str]]:
 def records(text: str) -> list[Record]:
     """The records of a transcript in the order of their times, after those that open its three channels."""
     found: list[Record] = list(OPENS)
-    for n, (mark, t, rest) in enumerate(lines(text), 1):
+    for n, (mark, t, raw, cut) in enumerate(frames(text), 1):
         if mark == "~":
-            found.append(Gap(n, t, int(rest), "no space left on device"))
+            found.append(Gap(n, t, int(raw), "no space left on device"))
+        elif mark == ".":
+            found += _end(n, t, raw.decode())
         else:
-            found.append(Frame(n, CHANNELS[mark], t, rest.encode()))
+            found.append(Frame(n, CHANNELS[mark], t, raw, cut))
     return list(ordered(found))
+
+
+def frames(text: str) -> Iterator[tuple[str, int, bytes, bool]]:
+    """Each frame of a transcript: its mark, its time in nanoseconds, its bytes, and whether it is cut."""
+    for mark, t, rest in lines(text):
+        if mark == "=":
+            yield from ((sender, t + n, message, False) for n, (sender, message) in enumerate(handshake(rest)))
+        elif mark in "!~.":
+            yield mark, t, rest.encode(), False
+        else:
+            yield mark, t, *frame(rest)
+
+
+def _end(n: int, t: int, said: str) -> Iterator[Record]:
+    """How a session ended, or a part of it."""
+    what, _, rest = said.partition(" ")
+    if what in ("exit", "killed"):
+        yield Close(n, CHANNELS[">"], t, "exit")
+        yield End(n, t, **{"code" if what == "exit" else "signal": int(rest)})
+    elif what == "signal":
+        number, _, group = rest.partition(" ")
+        yield Signal(n, t, int(number), "group" if group else "process", forwarded=not group)
+    elif what == "unstarted":
+        yield End(n, t, why=rest)
+    else:
+        yield Close(n, CHANNELS[">" if what == "stdin" else "<"], t, "eof")
 
 
 def events(text: str) -> list[Event]:
@@ -124,5 +162,5 @@ def record(writer: Writer, text: str) -> None:
     """Write a transcript into a capture, opening its channels first."""
     for channel in OPENS:
         writer.open(channel.ch, 0, channel.sender, channel.role, channel.framing)
-    for mark, t, rest in lines(text):
-        writer.frame(CHANNELS[mark], t, rest.encode(), more=False, cut=False)
+    for mark, t, raw, cut in frames(text):
+        writer.frame(CHANNELS[mark], t, raw, more=False, cut=cut)

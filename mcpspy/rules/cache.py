@@ -119,13 +119,13 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
         > 1 tools/list {META}
         < 1 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
         @5 > 2 tools/list {META}
-        @5 < 2 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
+        < 2 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
     """,
     passes="""
         > 1 tools/list {META}
         < 1 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
         @61 > 2 tools/list {META}
-        @61 < 2 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
+        < 2 = {"resultType":"complete","tools":[],"ttlMs":60000,"cacheScope":"public"}
     """,
     on=(Request,),
     methods=_CACHED,

@@ -15,7 +15,7 @@ SESSION = """
     < {"id":1,"result":{}}
     > {"id":2,"method":"nope"}
     < {"id":2,"error":{"code":1,"message":""}}
-    < not JSON
+    < | not JSON
     ! warning
 """
 NOW = WALL / 1e9 + 3 * 86400

@@ -28,7 +28,7 @@ SESSION = """
     @1.0125 < {"jsonrpc":"2.0","id":1,"result":{"isError":true}}
     @2.000 > {"jsonrpc":"2.0","id":"x","method":"nope"}
     @2.001 < {"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"Method not found"}}
-    @3.000 < Listening on port 5
+    @3.000 < | Listening on port 5
     @4.000 > {"jsonrpc":"2.0","id":3,"method":"tools/list"}
     @5.000 > {"jsonrpc":"2.0","id":4,"method":"tools/list"}
     @6.000 > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}

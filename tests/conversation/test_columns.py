@@ -19,7 +19,7 @@ OUTCOMES = """
     > {"method":"notifications/cancelled","params":{"requestId":3}}
     < {"id":1,"result":{"isError":true}}
     < {"id":9,"result":{}}
-    < not JSON
+    < | not JSON
     ! ready
 """
 

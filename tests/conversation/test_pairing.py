@@ -572,7 +572,7 @@ def test_what_is_no_message_takes_its_place_in_the_conversation(line, expected):
     """F-03."""
     assert told(f"""
         > {{"jsonrpc":"2.0","id":1,"method":"ping"}}
-        < {line}
+        < | {line}
         < {{"jsonrpc":"2.0","id":1,"result":{{}}}}
     """) == ["#1 ping ok", f"#2 {expected}", "#3 Result of #1"]
 
@@ -665,7 +665,7 @@ SAID = st.builds(
         IDS.map('{{"id":{},"error":{{}}}}'.format),
         IDS.map('{{"method":"notifications/cancelled","params":{{"requestId":{}}}}}'.format),
         st.lists(IDS.map('{{"id":{},"method":"m"}}'.format), max_size=3).map(lambda parts: f"[{','.join(parts)}]"),
-        st.sampled_from(["", "{", "5", '{"error":{}}']),
+        st.sampled_from(["", "{", "| 5", '{"error":{}}']),
     ),
 )
 SPOKEN = st.lists(st.tuples(st.integers(0, 2500), SAID | st.just("~ 1") | st.just("! x")), max_size=25).map(

@@ -20,7 +20,7 @@ SESSION = """
     @1.250 < {"jsonrpc":"2.0","id":"1","result":{"isError":true,"content":[{"text":"caf\\u00e9 \\"Brygge\\""}]}}
     @2.000 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Search"}}
     @4.000 < {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}
-    @5.000 < Listening on port 5
+    @5.000 < | Listening on port 5
     @6.000 > {"jsonrpc":"2.0","id":3,"method":"tools/list"}
 """
 ROWS = list(final_rows(lambda: records(SESSION), live=False))

@@ -1,13 +1,12 @@
 """The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
 
-from mcpspy.capture.records import Close, End, Frame, Signal
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
+from tests import transcript
 from tests.rules import web
-from tests.rules.notation import frame, handshake
-from tests.transcript import CHANNELS, OPENS, WEB, lines
+from tests.transcript import WEB, lines
 
 
 def findings(text, clients=()):
@@ -38,31 +37,4 @@ def records(text):
     """The records of an example."""
     if any(mark in WEB or rest.endswith(" http") for mark, _, rest in lines(text)):
         return web.records(text)
-    frames = []
-    for mark, t, rest in lines(text):
-        if mark == ".":
-            frames.append((mark, t, rest, False))
-        elif mark == "=":
-            frames += [(sender, t, message, False) for sender, message in handshake(rest)]
-        else:
-            raw, cut = frame(rest) if mark != "!" else (rest.encode(), False)
-            frames.append((mark, t, raw, cut))
-    numbered = enumerate(frames, 1)
-    return [*OPENS, *(it for n, (mark, t, raw, cut) in numbered for it in _records(n, mark, t + n, raw, cut=cut))]
-
-
-def _records(n, mark, t, raw, *, cut):
-    """A line, or what it says of how the session ended."""
-    what, _, rest = raw.partition(" ") if mark == "." else ("", "", "")
-    if mark != ".":
-        yield Frame(n, CHANNELS[mark], t, raw, cut)
-    elif what in ("exit", "killed"):
-        yield Close(n, CHANNELS[">"], t, "exit")
-        yield End(n, t, **{"code" if what == "exit" else "signal": int(rest)})
-    elif what == "signal":
-        number, _, group = rest.partition(" ")
-        yield Signal(n, t, int(number), "group" if group else "process", forwarded=not group)
-    elif what == "unstarted":
-        yield End(n, t, why=rest)
-    else:
-        yield Close(n, CHANNELS[">" if what == "stdin" else "<"], t, "eof")
+    return transcript.records(text)

@@ -1,4 +1,4 @@
-"""The notation of the examples, as far as it is about one message; `docs/rules.md` begins with the whole of it."""
+"""The notation of transcripts, as far as it is about one message; `docs/rules.md` begins with the whole of it."""
 
 import json
 import re
@@ -34,6 +34,8 @@ def frame(rest):
     rest = rest.strip()
     if rest.startswith("|"):
         return verbatim(rest[1:])
+    if not rest[:1].isalnum():  # JSON as it is; methods and ids begin with a letter or digit
+        return rest.encode(), False
     head, _, body = rest.partition(" ")
     if head.isdigit():
         word, _, body = body.partition(" ")

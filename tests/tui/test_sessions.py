@@ -36,7 +36,7 @@ def test_a_session_appears_as_it_starts_and_says_when_it_has_ended(tmp_path):
         await until(pilot, on_screen(pilot, "● live  weather"))
         assert "No captures" not in "\n".join(lines(pilot.app))
         assert "1 session, 1 live" in title(pilot.app)
-        record(writer, '> {"id":1,"method":"ping"}\n< not JSON')
+        record(writer, '> {"id":1,"method":"ping"}\n< | not JSON')
         await until(pilot, lambda: "2 frames    1 error" in shown(sessions(pilot))[0])
         finish(writer)
         await until(pilot, on_screen(pilot, "1 session, 0 live"))

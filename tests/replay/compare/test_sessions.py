@@ -93,7 +93,7 @@ def test_notifications_that_name_nothing_are_counted_over_the_session():
     none = f"{ASKED}\n< {result(1, 'A')}"
     assert told(none, late) == [(None, "notifications/tools/list_changed", "extra", [""])]
     assert told(early, none) == [(2, "notifications/tools/list_changed", "missing", [""])]
-    assert told(none, f"{none}\n< not json") == [(None, "", "extra", [""])]
+    assert told(none, f"{none}\n< | not json") == [(None, "", "extra", [""])]
 
 
 def test_a_flood_is_told_by_its_first_messages():

@@ -120,7 +120,7 @@ def test_the_order_is_that_of_time_not_of_the_file():
 
 
 def test_what_is_no_message_is_kept_on_both_sides():
-    found = script(f"> not json\n< neither\n> {call(1, 'a')}\n< {result(1, 'a')}\n< {result(9, 'nobody asked')}")
+    found = script(f"> | not json\n< | neither\n> {call(1, 'a')}\n< {result(1, 'a')}\n< {result(9, 'nobody asked')}")
     assert [turn.method for turn in found.turns] == [None, "tools/call"]
     assert [message.n for message in found.unasked] == [2, 5]
 

@@ -256,7 +256,7 @@ def test_a_capture_that_is_gone_when_it_is_counted_is_passed_over(tmp_path):
 
 def test_what_was_found_is_counted_by_severity(tmp_path, seen):
     writer = begin(tmp_path / "a.jsonl")
-    record(writer, '> {"jsonrpc":"2.0","id":1,"method":"ping"}\n< nonsense')
+    record(writer, '> {"jsonrpc":"2.0","id":1,"method":"ping"}\n< | nonsense')
     seen()
     finish(writer)
     expected = Counter()

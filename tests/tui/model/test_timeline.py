@@ -187,7 +187,7 @@ KINDS_OF_IDS = [
         < {"id":1,"result":{}}
         """,
         "\n".join(f'> {{"id":{id_},"method":"ping"}}\n< {{"id":{id_},"result":{{}}}}' for id_ in KINDS_OF_IDS),
-        '! caf\u00e9\n< not JSON\n< {}\n< []\n> 5\n< \ufeff{"id":1,"method":"x"}\n! ',
+        '! caf\u00e9\n< | not JSON\n< {}\n< []\n> | 5\n< | \ufeff{"id":1,"method":"x"}\n! ',
     ],
     ids=[
         "every outcome", "a revision that comes late", "a response that was recorded first", "orphans", "cancelled",
@@ -269,7 +269,7 @@ def test_a_batch_has_all_its_messages_and_what_answers_it_leads_to_it(folded, tm
     [
         '> [{"id":1,"method":"a"},{"id":2,"method":"b"}]',
         "! a warning",
-        "< not JSON",
+        "< | not JSON",
         "< {}",
     ],
 )
@@ -291,7 +291,7 @@ def test_a_row_without_a_method_says_the_same_before_the_fold_and_after_it(sessi
 def test_a_row_has_the_worst_of_its_findings_and_late_ones_too(folded, tmp_path):
     said = """
         > {"jsonrpc":"2.0","id":1,"method":"tools/list"}
-        < debug
+        < | debug
         > {"jsonrpc":"2.0","id":2,"method":"nope","extra":1}
         < {"jsonrpc":"2.0","id":2,"result":{}}
     """
@@ -367,7 +367,7 @@ SESSION = """
     ! warming up
     @0.5 < {"id":2,"result":{}}
     @0.4 > {"id":2,"method":"tools/call","params":{"name":"fast"}}
-    < nonsense
+    < | nonsense
     > {"method":"notifications/cancelled","params":{"requestId":1}}
 """
 

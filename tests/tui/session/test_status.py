@@ -19,7 +19,7 @@ def test_the_views_are_named_where_there_is_room(width, named):
 
 
 def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
-    session = OpenCapture(str(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n< nonsense', name="\x1b[2J[/]")))
+    session = OpenCapture(str(capture(tmp_path / "a", '> {"id":1,"method":"ping"}\n< | nonsense', name="\x1b[2J[/]")))
     try:
         while session.grow(1):
             pass

@@ -10,11 +10,11 @@ from tests.tui.screen import lines, shown
 from tests.tui.views import HOSTILE, view
 
 WRONG = """
-< not JSON
+< | not JSON
 > {"jsonrpc":"2.0","id":1,"method":"peer/unknown"}
 < {"jsonrpc":"2.0","id":1,"result":{}}
 < {"jsonrpc":"2.0","id":7,"result":{}}
-< neither
+< | neither
 """
 
 

@@ -44,7 +44,7 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
         @1.5 < {"id":1,"result":{"isError":true}}
         > {"method":"notifications/initialized"}
         ! warming up
-        < not JSON
+        < | not JSON
         < {"id":"x","result":{}}
         > [{"id":2,"method":"a"},{"id":3,"method":"b"}]
         > {"id":4,"method":"ping"}
