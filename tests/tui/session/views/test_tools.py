@@ -26,7 +26,7 @@ def test_both_sides_listings_and_tools_have_a_row_each(tmp_path):
             "instructions 7 B",
             "tools 2 tools, 34 B of definitions",
             "tool definition calls errors found p50 p95 max",
-            "forecast 19 B 2 1 7 250.0 ms 500.0 ms 500.0 ms",
+            "forecast 19 B 2 1 6 250.0 ms 500.0 ms 500.0 ms",
         ]
         assert [line.split()[:2] for line in words(pilot.app)[6:]] == [["idle", "15"], ["missing", "not"]]
 
