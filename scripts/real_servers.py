@@ -53,8 +53,8 @@ def installed(entry: dict, cache: Path) -> Path:
     except subprocess.TimeoutExpired:
         raise InstallError(f"not installed within {INSTALL} s") from None
     if done.returncode:
-        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip() and "log" not in line]
-        raise InstallError(said[-1].strip()[:200] if said else "no reason given")
+        said = [line for line in (done.stderr + done.stdout).splitlines() if "rror" in line]
+        raise InstallError(said[0].replace(str(cache), "").strip()[:200] if said else "no reason given")
     if not program.exists():
         raise InstallError(f"the package has no program {entry['bin']}")
     return program

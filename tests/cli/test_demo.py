@@ -84,8 +84,8 @@ def test_in_a_pipe_the_whole_session_is_printed(folder, demo):
     lines = [" ".join(line.split()) for line in out.splitlines()]
     for part in (
         "weather · stdio · ",
-        "→ initialize id 1 2025-11-25",
-        "← initialize id 1 ok ",
+        "→ initialize mcpspy-demo 1.0.0 id 1 2025-11-25",
+        "← initialize weather 1.0.0 id 1 ok ",
         "→ notifications/initialized",
         "← tools/list id 2 ok ",
         "← resources/list id 3 ok ",
