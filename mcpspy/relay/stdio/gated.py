@@ -312,8 +312,9 @@ class GatedPump(Pump):
     def _shut(self, how: str) -> None:
         """End this direction now, although the source goes on."""
         self._stop(how)
+        t = self.now()
         self._close_now(self.sink)
-        self.channel().end(self.now(), how)
+        self.channel().end(t, how)
 
     def _close(self, fd: int) -> None:
         with self._lock:

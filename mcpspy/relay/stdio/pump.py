@@ -67,9 +67,10 @@ class Pump:
             if self._settle:
                 self._settle()
         finally:  # whatever happened, both peers learn that this direction has ended
+            t = self.now()  # before that: a server that ends because of it ends later
             self._close(self.source)
             self._close(self.sink)
-            self.channel().end(self.now(), how)
+            self.channel().end(t, how)
             self.ended = True
             self.busy = False
 

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Frame, Gap, Open
+from mcpspy.capture.records import Close, Frame, Gap, Open
+from mcpspy.recording.recording import Clock, Recording
+from mcpspy.recording.stream import Channel
+from mcpspy.relay.stdio.pump import Pump
 from mcpspy.timeline import final_rows
 from tests import limits
 from tests.relay.harness import LIMIT, end_group, python, running, until
@@ -37,6 +40,31 @@ def test_a_full_disk_changes_nothing_for_the_client(tmp_path):
     assert 10 < len(kept[1] + kept[2]) < len(LINES)
     assert kept[1] == LINES[: len(kept[1])]
     assert kept[2] == LINES[: len(kept[2])]
+
+
+def test_the_end_of_a_stream_has_the_time_before_the_other_side_learns_of_it(tmp_path, monkeypatch):
+    """R-09: a server that ends because its client has left ends later than its client."""
+    recording = Recording(print, Clock())
+    recording.begin("stdio", "test", output=str(tmp_path / "capture.jsonl"), argv=["test"])
+    (source, client), (server, sink) = os.pipe(), os.pipe()
+    pump = Pump(source, sink, recording.clock.started)
+    pump.begin(Channel(recording, 0, "client", "stdin"), None)
+    learnt = []
+
+    def closed_and_seen(fd, close=os.close):
+        close(fd)
+        if fd == sink:
+            assert limits.read(server, 1) == b""
+            learnt.append(pump.now())
+
+    os.close(client)
+    monkeypatch.setattr("os.close", closed_and_seen)
+    limits.within(pump.run)
+    monkeypatch.undo()
+    os.close(server)
+    recording.end(pump.now())
+    [closed] = [it for it in Capture(str(tmp_path / "capture.jsonl")).records() if isinstance(it, Close)]
+    assert closed.t <= learnt[0]
 
 
 @ROOT_ONLY

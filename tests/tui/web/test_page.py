@@ -352,9 +352,10 @@ def test_an_application_that_does_not_end_is_ended(wedge, monkeypatch):
 
     async def main():
         async with asyncio.timeout(LIMIT):
+            before = children(os.getpid())  # of other tests
             shown = web.Application([sys.executable, "-c", program], WebSocketResponse(), Pages([], "127.0.0.1", 1))
             await shown.start(80, 24)
-            started = children(os.getpid())
+            started = set(children(os.getpid())).difference(before)
             await shown.stop()
             return started
 
