@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests import NIGHTLY
+
 
 def test_the_relay_benchmark_runs_and_loses_nothing(tmp_path):
     figures = tmp_path / "figures.json"
@@ -41,10 +43,11 @@ def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the upstream is written in C")
 def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
     figures = tmp_path / "figures.json"
-    sets = ["single", "crowd", "events", "behind", "memory", "idle"]
+    sets = ["single", "crowd", "events", "behind", "memory", "idle"] if NIGHTLY else ["single", "memory", "events"]
     command = [sys.executable, "-m", "benchmarks.proxy", "--quick", "--json", str(figures), "--rows", *sets]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = {row["row"]: row for row in json.loads(figures.read_text())["rows"]}
-    assert {"c=1: p50 / p99 in µs", "c=16: requests/s", "memory", "SSE, each event: p50 / p99 in µs"} <= set(rows)
+    assert {"c=1: p50 / p99 in µs", "memory", "SSE, each event: p50 / p99 in µs"} <= set(rows)
+    assert ("c=16: requests/s" in rows) is NIGHTLY
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}

@@ -196,7 +196,7 @@ def test_every_row_of_the_golden_captures_is_shown_in_every_form():
         for _ in range(sessions(pilot).count()):
             await pilot.press("enter")
             rows = await opened(pilot)
-            for place in range(0, rows.count(), 1 if NIGHTLY else 3):
+            for place in range(0, rows.count(), 1 if NIGHTLY else 6):
                 for made in forms(pilot, place):
                     clean(made)
             await pilot.press("G", "r")
@@ -340,7 +340,7 @@ def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hosti
             for pressed in ("down", "pagedown", "G", "plus", "left", "right"):
                 await pilot.press(pressed)
                 clean(strips(pilot.app))
-        for text in HOSTILE[:: 1 if NIGHTLY else 3]:
+        for text in HOSTILE[:: 1 if NIGHTLY else 5]:
             await pilot.press("slash")
             pilot.app.focused.post_message(Paste(text[:1000]))
             await pilot.pause()
