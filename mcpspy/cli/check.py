@@ -29,12 +29,17 @@ from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
 from mcpspy.text import printable
 
+_FAILED = 2
+"""The exit status where a bug of ours kept something from being judged, whatever else was found."""
 _SMALL = 1 << 18  # bytes that one process has checked before others have started
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Find what client and server did wrong, by the revision of MCP that they use."
+    parser.description = (
+        "Find what client and server did wrong, by the revision of MCP that they use. Exit status 2: a bug of mcpspy "
+        "kept something from being judged, and stderr says where; what else was found is reported all the same."
+    )
     parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
     parser.add_argument(
         "--as",
@@ -60,7 +65,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check the captures; returns 1 where something reaches the threshold, or a waiver is stale."""
+    """Check the captures; returns 1 where something reaches the threshold or a waiver is stale, 2 if a rule failed."""
     revision = _revision(options.revision)
     clients = _clients(options.client)
     ignored = _ignored(options.ignore)
@@ -81,8 +86,10 @@ def run(options: argparse.Namespace) -> int:
         print(f"mcpspy: the waiver has expired on {waiver.expires}: {waiver}", file=sys.stderr)
     for waiver in waived.stale:
         print(f"mcpspy: the waiver is stale, nothing is found any more: {waiver}", file=sys.stderr)
-    failed = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)
-    return int(failed or bool(waived.stale))
+    if any(checked.failed for checked in captures):
+        return _FAILED
+    reached = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)
+    return int(reached or bool(waived.stale))
 
 
 def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
@@ -109,13 +116,14 @@ def _follow(
     if options.output or options.waivers or options.format != "text":
         raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
     colour = has_colours()
-    failed = False
-    for finding in _findings(Capture(_existing(options.captures[0])), Judge(revision, clients=clients)):
+    reached = False
+    judge = Judge(revision, clients=clients)
+    for finding in _findings(Capture(_existing(options.captures[0])), judge):
         if finding.rule not in ignored:
-            failed = failed or reaches(finding.severity, threshold)
+            reached = reached or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()
             print(coloured(text, SEVERITIES[finding.severity] if colour else None), flush=True)
-    return int(failed)
+    return _FAILED if judge.failed else int(reached)
 
 
 def _findings(capture: Capture, judge: Judge) -> Iterator[Finding]:

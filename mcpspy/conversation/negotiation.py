@@ -10,7 +10,7 @@ from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, cap
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.json_values import member
-from mcpspy.spec.extensions import EXTENSIONS, extension_methods
+from mcpspy.spec.extensions import extension_methods, known_extensions
 from mcpspy.spec.extensions.extension import Extension, declared
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
@@ -50,20 +50,24 @@ def declares(message: Message) -> tuple[str, ...]:
 
 
 def used_extension(message: Message) -> Extension | None:
-    """The known extension that a message is made of: by its method, its `resultType`, or what it subscribes to."""
+    """The known extension that a message is made of: by its method, its `resultType`, or what it subscribes to.
+
+    None where the revision has no such thing, whoever declared the extension.
+    """
     body = message.body
     if message.revision is None:
         return None
+    known = known_extensions(message.revision)
     if isinstance(body, Request | Notification):
         if body.method == ENDLESS:
             wanted = member(body.params, "notifications")
             asks = wanted if isinstance(wanted, dict) else {}
-            return next((it for it in EXTENSIONS.values() if any(asks.get(name) for name in it.filters)), None)
+            return next((it for it in known.values() if any(asks.get(name) for name in it.filters)), None)
         return extension_methods(message.revision).get(body.method, (None,))[0]
     if isinstance(body, Result) and message.exchange:
         result_type, method = member(body.result, "resultType"), message.exchange.method
         if isinstance(result_type, str):
-            return next((it for it in EXTENSIONS.values() if method in it.result_types.get(result_type, ())), None)
+            return next((it for it in known.values() if method in it.result_types.get(result_type, ())), None)
     return None
 
 

@@ -39,6 +39,9 @@ class Checked:
     shown: tuple[ShownFrame, ...] = ()
     """What a report shows of the frame of each finding, in the same order; empty if nobody wants to show it."""
 
+    failed: bool = False
+    """Whether a bug in a rule kept something from being judged; what the others found is there."""
+
     def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
         """The same with fewer findings."""
         kept = [wanted(finding) for finding in self.findings]
@@ -103,7 +106,8 @@ def check(
     found.sort(key=lambda it: (it[0].frame, it[0].part))
     revisions = tuple(revision.value for revision in Revision if revision in spoken)
     findings = tuple(finding for finding, _ in found)
-    return Checked(path, frames, revisions, findings, shown=tuple(it for _, it in found if it))
+    shows = tuple(it for _, it in found if it)
+    return Checked(path, frames, revisions, findings, shown=shows, failed=judge.failed)
 
 
 def totals(captures: Iterable[Checked]) -> dict[Severity, int]:

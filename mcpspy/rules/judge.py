@@ -105,6 +105,11 @@ class Judge:
         self._forgetful = False
         """Sessions were dropped: what seems to be a new one may be one of those."""
 
+    @property
+    def failed(self) -> bool:
+        """Whether a rule raised, so that something may have been missed."""
+        return bool(self._reported)
+
     def feed(self, record: Record) -> Iterator[Event | Finding]:
         """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
         for event in self._conversation.feed(record):

@@ -1,14 +1,15 @@
 """What an exchange speaks: its revision, and the extensions that its two sides declared for it.
 
-A known extension adds what its shapes say and no more. Of one that is not known, whatever carries its name is let pass
-(`mcpspy.spec.extensions.extension`). Neither changes what the revision says of everything else.
+A known extension adds what its shapes say and no more, and nothing to a revision that lacks the shapes. Of one that is
+not known, whatever carries its name is let pass (`mcpspy.spec.extensions.extension`). Neither changes what the revision
+says of everything else.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcpspy.spec.extensions import EXTENSIONS, extension_methods
+from mcpspy.spec.extensions import EXTENSIONS, extension_methods, known_extensions
 from mcpspy.spec.extensions.extension import Extension, owns_method, owns_result_type
 from mcpspy.spec.methods import RESULT_TYPES, Method, methods, result_definition
 from mcpspy.spec.revisions import Revision
@@ -58,7 +59,8 @@ class Dialect:
         return [it.additions[method, kind] for it in self._known() if (method, kind) in it.additions]
 
     def _known(self) -> Iterator[Extension]:
-        return (EXTENSIONS[name] for name in self.extensions if name in EXTENSIONS)
+        known = known_extensions(self.revision) if self.revision else {}
+        return (known[name] for name in self.extensions if name in known)
 
     def _unknown(self) -> Iterator[str]:
         return (name for name in self.extensions if name not in EXTENSIONS)

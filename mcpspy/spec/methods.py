@@ -49,6 +49,8 @@ class Method:
     """Whether the request may ask for a task (2025-11-25)."""
     asks_back: bool
     """Whether the answer may be an InputRequiredResult (2026-07-28)."""
+    typed: bool
+    """Whether the `resultType` of the answer tells what it is (2026-07-28)."""
 
 
 @cache
@@ -82,7 +84,7 @@ def _method(
     there: dict[str, Schema], revision: Revision, name: str, kind: Kind, senders: tuple[Side, ...], definition: str
 ) -> Method:
     if kind == "notification":
-        return Method(name, kind, senders, definition, None, as_task=False, asks_back=False)
+        return Method(name, kind, senders, definition, None, as_task=False, asks_back=False, typed=False)
     stem = definition.removesuffix("Request")
     result = f"{stem}Result" if f"{stem}Result" in there else "EmptyResult"
     response = there.get(f"{stem}ResultResponse", {})
@@ -94,6 +96,7 @@ def _method(
         result,
         as_task=name in _FOR_TASKS and revision in TASKS,
         asks_back="anyOf" in response.get("properties", {}).get("result", {}),
+        typed="resultType" in there["Result"].get("properties", {}),
     )
 
 
@@ -112,14 +115,15 @@ def result_definition(method: Method, params: Any, result: Any) -> str:
     """The definition that judges the result of a request, `params` being those of the request.
 
     A request for a task may be answered by one (2025-11-25, tasks), or as usual by who knows no tasks. A `resultType`
-    that the revision does not know belongs to an extension (2026-07-28, basic): a Result, and more cannot be said.
+    that the revision does not know belongs to an extension (2026-07-28, basic): a Result, and more cannot be said. In
+    older revisions it is a member like others.
     """
     if method.as_task and _has(params, "task") and _has(result, "task"):
         return "CreateTaskResult"
     result_type = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
     if method.asks_back and result_type == "input_required":
         return "InputRequiredResult"
-    known = result_type in RESULT_TYPES or not isinstance(result_type, str)
+    known = not method.typed or result_type in RESULT_TYPES or not isinstance(result_type, str)
     return method.result if known and method.result else "Result"
 
 

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mcpspy import cli
 from mcpspy.report.findings import FORMATS, FindingsFormat
-from mcpspy.rules import FORMER
+from mcpspy.rules import FORMER, RULES
 from tests import limits
 from tests.capture.test_parts import written
 from tests.report.captures import FAULTY, faulty, fine
@@ -72,6 +73,35 @@ def test_the_golden_captures_hold_nothing_but_what_is_waived_for_a_reason():
 def test_the_status_is_1_from_the_threshold_on(tmp_path, check, options, expected):
     status, _, err = check(faulty(tmp_path / "a"), *options)
     assert (status, err) == (expected, "")
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A rule that raises at each request."""
+
+    def raises(message, history):
+        raise KeyError("oh")
+
+    monkeypatch.setitem(RULES, "tools/arguments", replace(RULES["tools/arguments"], check=raises))
+    monkeypatch.setattr("mcpspy.rules.judge._lists", {})
+
+
+@pytest.mark.parametrize("options", [[], ["--fail-on", "never"], ["--ignore", "*"], ["--follow"]])
+def test_the_status_is_2_where_a_rule_failed(tmp_path, check, broken, options):
+    """A-12: what other rules find is reported all the same."""
+    status, out, err = check(faulty(tmp_path / "a"), *options)
+    assert status == 2
+    assert err.startswith("mcpspy: a bug in the rule tools/arguments at #10 (KeyError: 'oh')")
+    assert ("schema/invalid" in out) == ("*" not in options)
+
+
+def test_a_rule_that_failed_in_another_process_counts_too(tmp_path, check, broken, monkeypatch):
+    """A-12."""
+    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.cores", lambda: 2)
+    fine(tmp_path / "a.jsonl")
+    faulty(tmp_path / "b.jsonl")
+    assert check(tmp_path, "--fail-on", "never")[0] == 2
 
 
 def test_a_capture_without_a_fault_is_fine(tmp_path, check):

@@ -1,9 +1,12 @@
 """What is spoken: a revision with the extensions that were negotiated, each on its own (X-01, X-02)."""
 
+import pytest
+
 from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.extensions import EXTENSIONS
+from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
 from mcpspy.spec.extensions.tasks import TASKS
-from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28
+from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28, Revision
+from mcpspy.spec.schema import verdict
 from mcpspy.wire.jsonrpc import Notification, Request
 
 WITH_TASKS = Dialect(R2026_07_28, frozenset({TASKS.id}))
@@ -35,6 +38,8 @@ def test_x_01_a_known_extension_adds_what_its_shapes_say_and_no_more():
 
 def test_x_01_a_revision_that_lacks_the_shapes_lacks_the_extension():
     older = Dialect(R2025_11_25, frozenset({TASKS.id}))
+    assert older.result(older.method("tools/call"), {}, {"resultType": "task"}) == "CallToolResult"
+    assert not older.has_result_type("task", "tools/call")
     assert older.method("tasks/get").definition == "GetTaskRequest"
     assert not older.has_method("tasks/update")
 
@@ -72,3 +77,19 @@ def test_x_01_messages_of_the_protocol_get_what_an_extension_adds_to_them():
     assert WITH_TASKS.additions("subscriptions/listen", Request) == ["tasks.Subscription"]
     assert WITH_TASKS.additions("subscriptions/listen", Notification) == []
     assert Dialect(R2026_07_28).additions("subscriptions/listen", Request) == []
+
+
+@pytest.mark.parametrize("revision", Revision)
+@pytest.mark.parametrize("extension", EXTENSIONS.values(), ids=EXTENSIONS)
+def test_x_01_every_message_of_an_extension_is_judged_by_definitions_that_its_revision_has(extension, revision):
+    spoken, there = Dialect(revision, frozenset({extension.id})), all_definitions(revision)
+    used = [name for method, kind in extension.additions for name in spoken.additions(method, kind)]
+    for result_type, by_method in extension.result_types.items():
+        known = filter(None, map(spoken.method, by_method))
+        used += [spoken.result(method, {}, {"resultType": result_type}) for method in known]
+    for name in (name for it in Revision for name, (owner, _) in extension_methods(it).items() if owner is extension):
+        method = spoken.method(name)
+        used += [method.definition, spoken.result(method, {}, {})] if method and method.result else []
+    assert set(used) <= there.keys()
+    for definition in used:
+        assert not verdict(revision, definition, None)

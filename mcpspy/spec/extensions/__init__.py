@@ -4,7 +4,10 @@ The shapes are our own writing, after the text of each extension's specification
 protocol: a revision that lacks a definition lacks the method.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from typing import TypeVar
 
 from mcpspy.spec.definitions import DEFINITIONS
 from mcpspy.spec.extensions.extension import Extension
@@ -14,6 +17,8 @@ from mcpspy.spec.extensions.ui import UI
 from mcpspy.spec.methods import Method, methods, methods_of
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema, build
+
+_Key = TypeVar("_Key")
 
 _AUTHORIZATION = (  # they add nothing to messages
     Extension("io.modelcontextprotocol/oauth-client-credentials"),
@@ -29,6 +34,26 @@ def all_definitions(revision: Revision) -> dict[str, Schema]:
     """The definitions of a revision and of the known extensions, as JSON Schema; not to be changed."""
     own = {name: shape for extension in EXTENSIONS.values() for name, shape in extension.definitions.items()}
     return build(DEFINITIONS | own, revision)
+
+
+@cache
+def known_extensions(revision: Revision) -> dict[str, Extension]:
+    """The known extensions by id, each with what it adds to the messages of a revision; not to be changed."""
+    there = all_definitions(revision)
+    listens = "subscriptions/listen" in methods(revision)
+    return {
+        extension.id: replace(
+            extension,
+            result_types={name: _those(by_method, there) for name, by_method in extension.result_types.items()},
+            filters=extension.filters if listens else (),
+            additions=_those(extension.additions, there),
+        )
+        for extension in EXTENSIONS.values()
+    }
+
+
+def _those(definitions: Mapping[_Key, str], there: dict[str, Schema]) -> dict[_Key, str]:
+    return {key: definition for key, definition in definitions.items() if definition in there}
 
 
 @cache
