@@ -28,7 +28,7 @@ from mcpspy.rules import RULES, Finding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault
-from mcpspy.spec.extensions import is_of_extension
+from mcpspy.spec.extensions import extension_with
 from mcpspy.spec.methods import revisions_with_method
 from mcpspy.spec.peer_schemas import Budget
 from mcpspy.spec.revisions import Revision
@@ -219,7 +219,7 @@ class Judge:
         rules = self._lists.get(key)
         if rules is None:
             method = key[1]
-            if method is not None and not (revisions_with_method(method) or is_of_extension(method)):
+            if method is not None and not (revisions_with_method(method) or extension_with(method)):
                 key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
             rules = self._lists.get(key)
         if rules is None:

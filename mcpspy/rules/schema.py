@@ -15,7 +15,7 @@ from mcpspy.conversation.negotiation import used_extension
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.exact import fits_exactly
-from mcpspy.spec.extensions import EXTENSIONS, extension_methods
+from mcpspy.spec.extensions import EXTENSIONS, extension_methods, extension_with
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.spec.revisions import Revision, since
@@ -146,7 +146,7 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
         return
-    if used_extension(message) or dialect(message, history).has_method(body.method):
+    if extension_with(body.method) or dialect(message, history).has_method(body.method):
         return  # `extension/not-negotiated` says whether it was negotiated
     known = [name for revision in Revision for name in (*methods(revision), *extension_methods(revision))]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
@@ -157,7 +157,8 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "schema/method-not-in-revision",
     "error",
-    "The method exists, but not in the revision that is spoken here.",
+    """The method exists, but not in the revision that is spoken here. The methods of an extension exist in the
+    revisions that it is written for, whoever declares it.""",
     spec=_SCHEMA,
     about="shape",
     fails="""
@@ -175,11 +176,14 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
-    having = revisions_with_method(body.method)
-    if not having or used_extension(message) or dialect(message, history).has_method(body.method):
+    having, owner = revisions_with_method(body.method), extension_with(body.method)
+    if not (having or owner) or used_extension(message) or dialect(message, history).has_method(body.method):
         return
-    if not becomes_round(message):  # `lifecycle/wrong-direction` says that
+    if having and not becomes_round(message):  # `lifecycle/wrong-direction` says that
         yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
+    elif owner:
+        sentence = f"{body.method} belongs to {owner.id}, which {message.revision.value} does not have"
+        yield Fault(sentence, "/method")
 
 
 @rule(

@@ -166,6 +166,33 @@ def test_x_01_no_rule_fails_at_a_message_of_an_extension(extension, method, resu
         assert (list(judge.end()), sentences)[1] == []
 
 
+BOTH = f'"capabilities":{{"extensions":{{"{TASKS}":{{}}}}}}'
+OLDER = f"""
+    > 1 initialize {{"protocolVersion":"2025-11-25",{BOTH},"clientInfo":{{"name":"c","version":"1"}}}}
+    < 1 = {{"protocolVersion":"2025-11-25",{BOTH},"serverInfo":{{"name":"s","version":"1"}}}}
+    > notifications/initialized
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('> 2 tasks/update {"taskId":"t-1"}', f"tasks/update belongs to {TASKS}, which 2025-11-25 does not have"),
+        ("< notifications/tasks", f"notifications/tasks belongs to {TASKS}, which 2025-11-25 does not have"),
+        ('> 2 subscriptions/listen {"notifications":{"taskIds":["t-1"]}}',
+         "subscriptions/listen exists in 2026-07-28 only; this is 2025-11-25"),
+        ('> 2 tasks/cancel {"taskId":"t-1"}', None),
+    ],
+)  # fmt: skip
+def test_x_01_an_older_revision_does_not_have_what_is_declared(line, message):
+    rules = ("schema/", "extension/")
+    assert [it.message for it in findings(OLDER + line) if it.rule.startswith(rules)] == ([message] if message else [])
+
+
+def test_x_01_of_a_method_of_an_extension_nothing_is_said_where_no_revision_is_known():
+    assert told("> 2 tasks/update", "schema/") == []
+
+
 def test_x_01_what_is_negotiated_for_one_request_is_not_for_another():
     text = f"""{discover(TASKS)}
         > 2 tools/call {CALL}

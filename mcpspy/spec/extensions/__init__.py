@@ -68,9 +68,10 @@ def extension_methods(revision: Revision) -> dict[str, tuple[Extension, Method]]
     }
 
 
-def is_of_extension(method: str) -> bool:
-    """Whether a known extension adds a method to any revision."""
-    return any(method in extension_methods(revision) for revision in Revision)
+def extension_with(method: str) -> Extension | None:
+    """The known extension that adds a method to any revision."""
+    owners = (extension_methods(revision).get(method) for revision in Revision)
+    return next((owner for owner, _ in filter(None, owners)), None)
 
 
 def is_known(method: str, revision: Revision) -> bool:
