@@ -4,6 +4,7 @@ Which extensions are known, and what they add: `mcpspy.spec.extensions`.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, capabilities
 from mcpspy.conversation.model import ENDLESS, Message
@@ -16,7 +17,8 @@ from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MISSING_CAPABILITY = -32021
-_METHOD_NOT_FOUND = -32601
+_OTHER_REASONS = (-32700, -32600, -32601, -32602, -32020, -32022)
+"""Errors about the request itself: a server may look for them before it asks what the client declared."""
 _FOR_BOTH = (
     ENDLESS,
     *(name for name, (extension, _) in extension_methods(STATELESS[-1]).items() if "client" in extension.needs),
@@ -70,7 +72,8 @@ def _part(message: Message) -> tuple[str, str]:
     "extension/required-error",
     "error",
     """A server that cannot serve a request without an extension that the client did not declare answers -32021, and
-    names the extension in `data.requiredCapabilities.extensions`. By that a client knows what to declare.""",
+    names the extension in `data.requiredCapabilities.extensions`. By that a client knows what to declare. Another
+    error is a warning, since it may have another reason, and let pass where the request has another fault.""",
     spec=_NEGOTIATION,
     revisions=STATELESS,
     fails="""
@@ -105,9 +108,13 @@ def required_error(message: Message, history: SessionHistory) -> Iterator[Fault]
                         "/error/data/requiredCapabilities/extensions")  # fmt: skip
         elif needed and needed.id not in names:
             yield Fault(f"data.requiredCapabilities.extensions does not name {needed.id}", "/error/data")
-    elif needed and needed.id in declared(history.server) and code != _METHOD_NOT_FOUND:
+    elif needed and needed.id in declared(history.server) and not _has_other_reason(code, request, history):
         yield Fault(f"expected the error {_MISSING_CAPABILITY}, because the client did not declare {needed.id}",
-                    "/error/code", (request.n,))  # fmt: skip
+                    "/error/code", (request.n,), severity="warning")  # fmt: skip
+
+
+def _has_other_reason(code: Any, request: Message, history: SessionHistory) -> bool:
+    return code in _OTHER_REASONS or request.n in history.explained
 
 
 @rule(

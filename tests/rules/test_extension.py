@@ -223,6 +223,23 @@ def test_x_01_who_lacks_an_extension_is_told_which(answer, message):
     assert found == ([message] if message else [])
 
 
+@pytest.mark.parametrize("code", [-32700, -32600, -32601, -32602, -32020, -32022])
+def test_x_01_a_server_may_refuse_a_request_for_what_is_wrong_with_it_first(code):
+    text = f'{discover(TASKS)}\n> 2 tasks/get {{META "taskId":"t-1"}}\n< 2 ! {{"code":{code},"message":"no"}}'
+    assert "extension/required-error" not in [it.rule for it in findings(text)]
+
+
+def test_x_01_an_error_that_another_finding_explains_is_not_called_the_wrong_one():
+    """And any other error is only a warning: nobody knows what it is about."""
+    for params, code, expected in (
+        ('"taskId":7', "-32603", []),
+        ('"taskId":"t-1"', "-32603", ["warning"]),
+        ('"taskId":"t-1"', "{}", ["warning"]),
+    ):
+        text = f'{discover(TASKS)}\n> 2 tasks/get {{META {params}}}\n< 2 ! {{"code":{code},"message":"no"}}'
+        assert [it.severity for it in findings(text) if it.rule == "extension/required-error"] == expected
+
+
 def test_x_01_an_extension_that_was_declared_is_not_called_missing():
     error = f'{{"code":-32021,"message":"no","data":{{"requiredCapabilities":{{"extensions":{{"{TASKS}":{{}}}}}}}}}}'
     assert told(f"{discover(TASKS)}\n> 2 tools/call {CALL}\n< 2 ! {error}", "extension/") == [
