@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
@@ -76,7 +77,9 @@ def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[
     "skills/entry",
     "error",
     """The entry of a skill has the URI of its SKILL.md, in a directory of the skill's name, and lists every file of
-    that directory once, each with the SHA-256 of its bytes. Clients must not load a skill whose entry is otherwise.""",
+    that directory once, each with the SHA-256 of its bytes. Clients must not load a skill whose entry is otherwise. A
+    URI with a segment `.` or `..`, percent-encoded or not, leads elsewhere once it is resolved (RFC 3986, section
+    5.2.4), perhaps out of the directory.""",
     spec=f"{_PAGE}#skill-entries",
     fails="""
         > 1 skills/get {META "uri":"skill://pdf/SKILL.md"}
@@ -104,12 +107,20 @@ def entry(message: Message, history: SessionHistory) -> Iterator[Fault]:
             break
 
 
+def _has_dot_segments(uri: str) -> bool:
+    """Whether the path of a URI holds `.` or `..` (RFC 3986, section 3.3), for readers that decode it first too."""
+    path = re.split("[?#]", uri, maxsplit=1)[0]
+    return not {".", ".."}.isdisjoint(unquote(path).split("/"))
+
+
 def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
     """What is wrong with an entry: a sentence, a pointer into the entry, and the severity where it is less."""
     uri, name, files = member(skill, "uri"), member(skill, "frontmatter", "name"), member(skill, "resources")
     if not isinstance(uri, str) or not isinstance(name, str):
         return
     root = uri.removesuffix(_FILE)
+    if _has_dot_segments(uri):
+        yield f"{excerpt(uri)} has a segment . or .., which leads elsewhere", "/uri", None
     if root == uri:
         yield f"{excerpt(uri)} is not the URI of a SKILL.md", "/uri", None
     elif root.rpartition("/")[2] != name:
@@ -121,6 +132,8 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
         own, digest = member(file, "uri"), member(file, "digest")
         if not isinstance(own, str) or not isinstance(digest, str):
             continue
+        if _has_dot_segments(own):
+            yield f"{excerpt(own)} has a segment . or .., which leads elsewhere", f"/resources/{place}/uri", None
         if not own.startswith(f"{root}/"):
             yield f"{excerpt(own)} is not in the directory of the skill", f"/resources/{place}/uri", None
         if own in found:

@@ -21,6 +21,9 @@ def skill(uri="skill://acme/pdf/SKILL.md", name="pdf", files=None):
     return {"uri": uri, "frontmatter": {"name": name, "description": "d"}, "resources": files}
 
 
+DOTTED = skill(files=[file(f"skill://acme/pdf/{name}") for name in ("SKILL.md", ".a", "..b", "c..d/e.", "f?g=/../h")])
+
+
 def result(**members):
     return json.dumps(CACHE | members)
 
@@ -29,7 +32,7 @@ READ = '{"uri":"skill://acme/pdf/SKILL.md","mimeType":"text/markdown","text":"--
 CLEAN = {
     "skills are listed, read and refreshed": f"""{discover(f'{SKILLS}={{"directoryRead":true}}')}
         > 2 skills/list {{META}}
-        < 2 = {result(skills=[skill(), skill("github://o/r/ls/SKILL.md", "ls", "dynamic")], nextCursor="c")}
+        < 2 = {result(skills=[DOTTED, skill("github://o/r/ls/SKILL.md", "ls", "dynamic")], nextCursor="c")}
         > 3 skills/list {{META "cursor":"c"}}
         < 3 = {result(skills=[])}
         > 4 resources/read {{META "uri":"skill://acme/pdf/SKILL.md"}}
@@ -63,6 +66,11 @@ FAULTY = [
     (skill("skill://acme/pdf/README.md"), "/uri", "is not the URI of a SKILL.md"),
     (skill(name="forms"), "/uri", "is not called"),
     (skill(files=[file("skill://acme/pdf/SKILL.md"), file("skill://acme/other.md")]), "/resources/1/uri", "is not in"),
+    *(
+        (skill(files=[file("skill://acme/pdf/SKILL.md"), file(f"skill://acme/pdf/{path}")]), "/resources/1/uri", "..")
+        for path in ("../evil/x", "a/../../x", "./a", "a/..", "%2e%2E/evil", ".%2e/evil", "a/..%2F..%2Fevil")
+    ),
+    (skill("skill://acme/../pdf/SKILL.md", files="dynamic"), "/uri", ".."),
     (skill(files=[file("skill://acme/pdf/SKILL.md")] * 2), "/resources/1/uri", "is listed twice"),
     (skill(files=[file("skill://acme/pdf/a.md")]), "/resources", "lack"),
     (skill(files=[file("skill://acme/pdf/SKILL.md", digest=DIGEST.upper())]), "/resources/0/digest", "expected sha256"),
