@@ -84,9 +84,9 @@ def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fau
     ]
     if flat and history.once("flat ui/resourceUri"):
         place, name = flat[0]
-        others = f" and {len(flat) - 1} more" if len(flat) > 1 else ""
+        names = f" and {len(flat) - 1} more name their interfaces" if len(flat) > 1 else " names its interface"
         where = pointer("result", "tools", place, "_meta", _FLAT)
-        yield Fault(f"{name}{others} name the interface in the deprecated {_FLAT!r}; expected ui.resourceUri", where)
+        yield Fault(f"{name}{names} in the deprecated {_FLAT!r}; expected ui.resourceUri", where)
 
 
 @rule(
@@ -115,13 +115,22 @@ def mime_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if settings is None or not isinstance(contents, list):
         return
     more = member(settings, "mimeTypes")
-    taken = [MIME_TYPE, *(more if isinstance(more, list) else ())]
+    taken = [_media_type(it) for it in (MIME_TYPE, *(more if isinstance(more, list) else ())) if isinstance(it, str)]
     for place, content in enumerate(contents):
         uri, found = member(content, "uri"), member(content, "mimeType")
-        if isinstance(uri, str) and uri.startswith(_SCHEME) and found not in taken:
+        if isinstance(uri, str) and uri.startswith(_SCHEME) and _media_type(found) not in taken:
             got = "none" if found is None else excerpt(found)
             yield Fault(f"the interface {excerpt(uri)} must have the MIME type {MIME_TYPE}, got {got}",
                         f"/result/contents/{place}" + ("" if found is None else "/mimeType"))  # fmt: skip
+
+
+def _media_type(text: Any) -> tuple[str, frozenset[tuple[str, str]]] | None:
+    """Type and parameters, the same however they are written (RFC 9110, section 8.3.1); None for what is no text."""
+    if not isinstance(text, str):
+        return None
+    kind, *parameters = text.split(";")
+    pairs = (parameter.partition("=") for parameter in parameters if parameter.strip())
+    return kind.strip().lower(), frozenset((name.strip().lower(), value.strip().strip('"')) for name, _, value in pairs)
 
 
 def _tools(message: Message) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -29,6 +29,9 @@ CLEAN = [
     listing('{"ui":{"resourceUri":"ui://a","visibility":["model"]}}', '{"ui":{"visibility":[]}}', "{}"),
     listing(BOTH),  # as the official SDK writes it for older clients
     content("text/html;profile=mcp-app"),
+    content("Text/HTML ; Profile=mcp-app"),
+    content('text/html; profile=\\"mcp-app\\"'),
+    content("image/svg+xml; a=1;b=2", '{"mimeTypes":[7,"image/svg+xml;b=2;a=1"]}'),
     content("text/uri-list", '{"mimeTypes":["text/uri-list"]}'),
     content("text/html").replace(UI, "com.example/other"),  # for clients of another convention
     """
@@ -60,7 +63,7 @@ def test_x_01_a_session_with_interfaces_that_is_right_has_no_finding(text):
         (listing('{"ui":{"visibility":["user"]}}'), "schema/invalid", "/result/tools/0/_meta/ui/visibility/0"),
         (listing('{"ui":{"resourceUri":7}}'), "schema/invalid", "/result/tools/0/_meta/ui/resourceUri"),
         (content("text/html"), "ui/mime-type", "/result/contents/0/mimeType"),
-        (content("text/html; profile=mcp-app"), "ui/mime-type", "/result/contents/0/mimeType"),
+        (content("text/html; profile=other"), "ui/mime-type", "/result/contents/0/mimeType"),
         (content(""), "ui/mime-type", "/result/contents/0"),
     ],
 )
@@ -76,4 +79,6 @@ def test_x_01_without_the_extension_its_members_are_not_judged():
 def test_the_deprecated_member_is_told_once_a_session():
     text = "\n".join([listing('{"ui/resourceUri":"ui://a"}', '{"ui/resourceUri":"ui://b"}')] * 2)
     (found,) = [it for it in findings(text) if it.rule == "ui/flat-resource-uri"]
-    assert found.message.startswith('"t0" and 1 more name the interface in the deprecated')
+    assert found.message.startswith('"t0" and 1 more name their interfaces in the deprecated')
+    (found,) = findings(listing('{"ui/resourceUri":"ui://a"}'))
+    assert found.message.startswith('"t0" names its interface in the deprecated')
