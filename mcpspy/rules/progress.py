@@ -139,7 +139,7 @@ def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
     methods=("notifications/progress",),
 )
 def after_completion(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Reports on what is over; a cancelled request may still be reported on, and a task goes on after its answer."""
+    """Reports on what is over; a cancelled request may still be reported on, a task of 2025-11-25 goes on."""
     known = _reported_on(message, history)
     if known is None or known.ended is None or known.cancelled or known.task:
         return

@@ -146,6 +146,6 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
         yield f"the resources of the skill lack {excerpt(uri)} itself", "/resources", None
     size = sum(size for size in (member(file, "size") for file in files) if type(size) is int)
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
-        limit = f"{_MOST_FILES} files of {_MOST_BYTES} bytes"
-        sentence = f"clients need not take more than {limit}, and the skill has {len(files)} of {size} bytes"
+        limit = f"{_MOST_FILES} files or {_MOST_BYTES} bytes in all"
+        sentence = f"clients need not take more than {limit}; the skill lists {len(files)} with {size} bytes"
         yield sentence, "/resources", "warning"

@@ -74,7 +74,11 @@ FAULTY = [
     (skill(files=[file("skill://acme/pdf/SKILL.md")] * 2), "/resources/1/uri", "is listed twice"),
     (skill(files=[file("skill://acme/pdf/a.md")]), "/resources", "lack"),
     (skill(files=[file("skill://acme/pdf/SKILL.md", digest=DIGEST.upper())]), "/resources/0/digest", "expected sha256"),
-    (skill(files=[file("skill://acme/pdf/SKILL.md", size=1 << 30)]), "/resources", "need not take"),
+    (
+        skill(files=[file("skill://acme/pdf/SKILL.md", size=1 << 30)]),
+        "/resources",
+        "more than 512 files or 16777216 bytes in all; the skill lists 1 with 1073741824 bytes",
+    ),
 ]
 
 

@@ -1,7 +1,8 @@
 """Skills: directories of instructions for agents, served as resources (SEP-2640, final 2026-09-13).
 
-https://github.com/modelcontextprotocol/ext-skills. A server alone declares them, also in the handshake of an older
-revision; `ttlMs` and `cacheScope` belong to the results that have them in the revision.
+https://github.com/modelcontextprotocol/ext-skills. A server alone declares them. The text specifies them against
+2026-07-28 and later. Its SDK serves the same methods after a handshake of an older revision too, without `ttlMs` and
+`cacheScope`, so every revision has the shapes, and those two members are needed where the revision has them.
 """
 
 from mcpspy.spec.definitions.base import PAGE, request
