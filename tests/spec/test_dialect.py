@@ -50,6 +50,14 @@ def test_x_02_an_unknown_extension_may_have_what_carries_its_name():
     assert WITH_OTHER.has_result_type("job", "tools/call")
 
 
+@pytest.mark.parametrize("name", ["com.example/tools", "com.example/tools-v2", "tools"])
+def test_x_02_an_unknown_extension_does_not_have_what_begins_like_the_methods_of_the_protocol(name):
+    spoken = Dialect(R2026_07_28, frozenset({name}))
+    assert not spoken.has_method("tools/lists")
+    assert not spoken.has_method("notifications/tools/changed")
+    assert spoken.has_method("com.example/tools/start") == (name == "com.example/tools")
+
+
 def test_x_02_an_unknown_extension_switches_nothing_else_off():
     assert not WITH_OTHER.has_method("tasks/get")
     assert not WITH_OTHER.has_method("tools/lists")

@@ -5,18 +5,21 @@ private additions of any revision stand by name under `experimental`. Of an exte
 (`mcpspy.spec.extensions`) only the name is known. Its methods and result types are those that carry that name:
 
 - The name is what follows the last `/` of the id, without a version at its end: `turbo` of `com.example/turbo-v2`.
-- A method is its own if, without `notifications/`, it is the name or the id, or begins with one of them and a `/`.
+- A method is its own if, without `notifications/`, it is the name or the id, or begins with one of them and a `/`. A
+  word that the protocol's own methods begin with, such as `tools`, tells nothing.
 - A result type is its own if the first word of it is the first word of the name, a plural `s` aside.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import Any
 
 from mcpspy.json_values import member
-from mcpspy.spec.methods import Side
+from mcpspy.spec.methods import Side, methods
+from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Definitions
 
 _DECLARED_BY = ("extensions", "experimental")  # members of the capabilities of either side
@@ -58,13 +61,21 @@ def declared(capabilities: Any) -> frozenset[str]:
 def owns_method(extension: str, method: str) -> bool:
     """Whether a method carries the name of an extension, of which no more than its id is known."""
     name, own = _name(extension), method.removeprefix("notifications/")
-    return bool(name) and any(own == stem or own.startswith(f"{stem}/") for stem in (extension, name))
+    stems = {extension, name} - _first_segments()
+    return bool(name) and any(own == stem or own.startswith(f"{stem}/") for stem in stems)
 
 
 def owns_result_type(extension: str, result_type: str) -> bool:
     """Whether a `resultType` carries the name of an extension, of which no more than its id is known."""
     first = _first_word(_name(extension))
     return bool(first) and _first_word(result_type.rpartition("/")[2]) == first
+
+
+@cache
+def _first_segments() -> frozenset[str]:
+    """What the protocol's own methods begin with, in any revision."""
+    names = (name for revision in Revision for name in methods(revision))
+    return frozenset(name.removeprefix("notifications/").partition("/")[0] for name in names)
 
 
 def _name(extension: str) -> str:
