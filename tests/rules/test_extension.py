@@ -247,6 +247,13 @@ def test_x_01_an_extension_that_was_declared_is_not_called_missing():
     ]
 
 
+def test_x_01_a_task_in_answer_to_another_method_is_an_error():
+    text = f'{discover(TASKS)}\n> 2 prompts/get {{META with {TASKS} "name":"a"}}\n< 2 = {CREATED}'
+    assert [(it.message, it.severity) for it in findings(text) if it.frame == 4] == [
+        ("the result type 'task' is for tools/call only", "error")
+    ]
+
+
 def test_x_01_a_task_is_cancelled_by_its_own_method_alone():
     text = f"{discover(TASKS)}\n> 2 tools/call {CALL}\n< 2 = {CREATED}\n"
     late = told(text + '@5 > notifications/cancelled {"requestId":2}')

@@ -10,7 +10,7 @@ from mcpspy.conversation.history import SessionHistory, dialect, missing_meta, s
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import member
-from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
+from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.extensions import EXTENSIONS, is_known
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
@@ -113,7 +113,7 @@ def _asks_for_logs(request: Message) -> bool:
     "warning",
     """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what a declared extension
     adds. Of an extension that is not known, it begins with the first word of the extension's name. A client must not
-    accept a type that it does not know.""",
+    accept a type that it does not know. A type of a known extension on another method is an error.""",
     spec="basic#resulttype",
     about="shape",
     revisions=STATELESS,
@@ -135,4 +135,5 @@ def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[F
     if not dialect(message, history).has_result_type(found, method):
         methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
         why = f"is for {' and '.join(methods)} only" if methods else "is none of the protocol's own"
-        yield Fault(f"the result type {found[:40]!r} {why}", "/result/resultType")
+        severity: Severity | None = "error" if methods else None
+        yield Fault(f"the result type {found[:40]!r} {why}", "/result/resultType", severity=severity)
