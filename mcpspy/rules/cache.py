@@ -20,6 +20,7 @@ _PAGE = "server/utilities/caching"
 _PAGED = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "skills/list")
 _CACHED = (*_PAGED, "server/discover", "resources/read", "skills/get")
 _HINTS = ("ttlMs", "cacheScope")
+_SCOPES = ("public", "private")
 _CHANGES = {
     "notifications/tools/list_changed": ("tools/list",),
     "notifications/prompts/list_changed": ("prompts/list",),
@@ -54,32 +55,47 @@ _LONGEST = 1 << 53  # milliseconds: a peer may give any number
     methods=_PAGED,
 )
 class PageScope(StatefulCheck):
-    """Pages of one listing, found by their cursors, that are for different readers."""
+    """Pages of one listing, found by their cursors, that are for different readers.
+
+    Listings of several clients, or of one client at once, may share a cursor; then a page may belong to any of them.
+    """
 
     learns_from: ClassVar = {Result: _PAGED}
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
-        self._pages: dict[tuple[str, str], tuple[int, Any]] = {}
-        """By method and cursor: the line and the scope of the page that gave the cursor."""
+        self._given: dict[tuple[str, str], dict[str | None, int]] = {}
+        """By method and cursor: the scopes of the pages that gave the cursor, each with the line of the latest."""
+
+    def lose(self) -> None:
+        """Forget the cursors: a page that was lost may have given one of them too."""
+        self._given.clear()
 
     def learn(self, message: Message) -> None:
         """Keep the scope of a page that another one follows."""
         result = message.body.value["result"]
         cursor = member(result, "nextCursor")
         if isinstance(cursor, str) and message.method:
-            keep(self._pages, (message.method, cursor), (message.n, member(result, "cacheScope")))
+            key = message.method, cursor
+            keep(self._given, key, self._given.get(key, {}) | {_scope(result): message.n})
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Look at a page that follows another one."""
         request = message.exchange.request.body.value if message.exchange else None
-        cursor, scope = member(request, "params", "cursor"), member(message.body.value, "result", "cacheScope")
-        if not isinstance(cursor, str) or not isinstance(scope, str) or message.method is None:
+        cursor, scope = member(request, "params", "cursor"), _scope(member(message.body.value, "result"))
+        if not isinstance(cursor, str) or scope is None or message.method is None:
             return
-        n, before = self._pages.get((message.method, cursor), (0, None))
-        if isinstance(before, str) and before != scope:
-            sentence = f"the cacheScope of this page is {scope[:20]!r}, and of the page before it {before[:20]!r}"
+        given = self._given.get((message.method, cursor), {})
+        if given and scope not in given and None not in given:
+            ((before, n),) = given.items()
+            sentence = f'the cacheScope of this page is "{scope}", and of the page before it "{before}"'
             yield Fault(sentence, "/result/cacheScope", (n,))
+
+
+def _scope(result: Any) -> str | None:
+    """The scope of a page, None where it has none that the specification knows."""
+    scope = member(result, "cacheScope")
+    return scope if scope in _SCOPES else None
 
 
 @rule(

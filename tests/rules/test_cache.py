@@ -65,6 +65,32 @@ def test_x_04_pages_have_one_scope_and_any_time(method):
     assert told(first + wrong) == ["#4 cache/page-scope"]
 
 
+def test_x_04_listings_that_share_a_cursor_may_have_different_scopes():
+    """Without sessions over HTTP, all clients are one; on stdio a client may list twice at once."""
+    scopes, rest = ("private", "public"), ',"ttlMs":0,"cacheScope":"%s"'
+    first = "".join(asked("tools/list", ',"nextCursor":"2"' + rest % scope, n) for n, scope in enumerate(scopes))
+    last = [asked("tools/list", rest % scope, n, '"cursor":"2"') for n, scope in enumerate(scopes, 5)]
+    web = (first + "".join(last)).replace("@0 > ", ">> ").replace("@0 < ", "<< 200 ")
+    for text in (first + "".join(last), first + "".join(reversed(last)), web):
+        assert told(text, "cache/page-scope") == []
+
+
+@pytest.mark.parametrize("scope", ["", ',"cacheScope":"shared"', ',"cacheScope":["public"]'])
+def test_x_04_a_page_without_a_scope_may_have_given_any_cursor(scope):
+    given = (f',"nextCursor":"2","ttlMs":0{scope}', ',"nextCursor":"2","ttlMs":0,"cacheScope":"private"')
+    first = "".join(asked("tools/list", hints, n) for n, hints in enumerate(given))
+    assert told(first + asked("tools/list", FRESH, 5, '"cursor":"2"'), "cache/page-scope") == []
+    wrong = asked("tools/list", given[1]) + asked("tools/list", f',"ttlMs":0{scope}', 5, '"cursor":"2"')
+    assert told(wrong, "cache/page-scope") == []
+
+
+def test_x_04_a_page_that_was_lost_may_have_given_any_cursor():
+    given = ',"nextCursor":"2","ttlMs":0,"cacheScope":"private"'
+    first, last = asked("tools/list", given), asked("tools/list", FRESH, 5, '"cursor":"2"')
+    assert told(first + last, "cache/page-scope") == ["#4 cache/page-scope"]
+    assert told(first + "@0 ~ 1" + last, "cache/page-scope") == []
+
+
 def test_x_04_a_question_carries_no_hints():
     text = '> 1 resources/read {META "uri":"a:b"}\n< 1 = {"resultType":"input_required","requestState":"s"%s}'
     assert told(text % "") == []
