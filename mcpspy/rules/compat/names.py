@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import excerpt, member, pointer
@@ -129,23 +129,29 @@ def description_length(message: Message, history: SessionHistory) -> Iterator[Fa
     methods=("tools/list",),
 )
 class ToolCount(StatefulCheck):
-    """More tools than a client takes, in all pages of a listing; said again when there is another number of them."""
+    """More tools than a client takes, in all pages of a listing; said again when there is another number of them.
+
+    Where listings share a cursor, a page may belong to any of them: then the least that was listed before it counts.
+    """
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._limits = limits("compat/tool-count", history.clients)
-        self._counted = 0
+        self._before: dict[str, int] = {}
+        """By cursor: the tools of the pages before the one that is asked for by it."""
         self._told = 0
 
     def check(self, message: Any) -> Iterator[Fault | Later]:
         """Count the tools of the next page; the last page tells."""
-        found = page(message)
-        if found is None:
+        found, request = page(message), message.exchange.request if message.exchange else None
+        if found is None or request is None:
             return
-        self._counted = (0 if found.first else self._counted) + len(found.entries or ())
-        broken = [limit for limit in self._limits if self._counted > limit.most]
-        if found.last and broken and self._counted != self._told:
-            self._told = self._counted
-            yield from refused(
-                f"the server lists {self._counted:,} tools", broken, "/result/tools", "offer fewer tools"
-            )
+        cursor = member(request.body.value, "params", "cursor")
+        more = member(message.body.value, "result", "nextCursor")
+        counted = len(found.entries or ()) + (self._before.get(cursor, 0) if isinstance(cursor, str) else 0)
+        if isinstance(more, str):
+            keep(self._before, more, min(counted, self._before.get(more, counted)))
+        broken = [limit for limit in self._limits if counted > limit.most]
+        if found.last and broken and counted != self._told:
+            self._told = counted
+            yield from refused(f"the server lists {counted:,} tools", broken, "/result/tools", "offer fewer tools")

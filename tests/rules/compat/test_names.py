@@ -66,6 +66,18 @@ def test_the_tools_of_all_pages_count():
     assert compat(BEGIN + page(0, 100, 2, more="x") + page(100, 128, 3, cursor="x"), "openai-api") == []
 
 
+def test_the_tools_of_each_of_several_listings_at_once_count_by_themselves():
+    asked = [page(0, 50, n, more=f"c{n}") for n in (2, 3)] + [page(50, 100, n + 2, cursor=f"c{n}") for n in (2, 3)]
+    assert compat(BEGIN + "".join(asked), "openai-api") == []
+    more = page(0, 100, 2, more="c2") + page(0, 9, 3) + page(100, 129, 4, cursor="c2")
+    assert [it.message[:28] for it in compat(BEGIN + more, "openai-api")] == ["the server lists 129 tools; "]
+
+
+def test_of_listings_that_share_a_cursor_the_shorter_one_counts():
+    first = page(0, 50, 2, more="x") + page(0, 100, 3, more="x")
+    assert compat(BEGIN + first + page(50, 100, 4, cursor="x") + page(50, 100, 5, cursor="x"), "openai-api") == []
+
+
 def test_too_many_tools_are_told_again_when_there_is_another_number_of_them():
     same = BEGIN + page(0, 129, 2) + page(0, 129, 3)
     assert [it.frame for it in compat(same, "openai-api")] == [5]
