@@ -153,14 +153,14 @@ class FreshAnswers(StatefulCheck):
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
-        self._fresh: dict[str, _Answer] = {}
-        """By what was asked."""
+        self._fresh: dict[str, dict[str, _Answer]] = {}
+        """By method and what was asked: a change puts all answers of a method in doubt at once."""
 
     def learn(self, message: Message) -> None:
         """Keep an answer that may be kept; forget those that a change or an error puts in doubt."""
         if isinstance(message.body, Notification):
-            stale = _CHANGES[message.body.method]
-            self._fresh = {key: kept for key, kept in self._fresh.items() if kept.method not in stale}
+            for method in _CHANGES[message.body.method]:
+                self._fresh.pop(method, None)
         elif isinstance(message.body, Error):
             self._fresh.clear()
         else:
@@ -171,12 +171,12 @@ class FreshAnswers(StatefulCheck):
         lasts, request = member(result, "ttlMs"), message.exchange.request if message.exchange else None
         if request is None or type(lasts) is not int or not 0 < lasts < _LONGEST or _is_part(request, result):
             return
-        answer = _Answer(message.n, message.t, message.t + lasts * _MILLISECOND, message.method)
-        keep(self._fresh, _key(request), answer)
+        answer = _Answer(message.n, message.t, message.t + lasts * _MILLISECOND)
+        keep(self._fresh.setdefault(message.method or "", {}), _key(request), answer)
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Look for an answer to a request."""
-        answer = self._fresh.get(_key(message))
+        answer = self._fresh.get(message.method or "", {}).get(_key(message))
         if answer is None or not answer.t < message.t < answer.until or self.history.lossy:
             return
         if self.history.once("cache ignored"):
@@ -192,7 +192,6 @@ class _Answer(NamedTuple):
     t: int
     until: int
     """When it is not fresh any more."""
-    method: str | None
 
 
 def _is_part(request: Message, result: Any) -> bool:
@@ -203,6 +202,6 @@ def _is_part(request: Message, result: Any) -> bool:
 
 
 def _key(request: Message) -> str:
-    """What requests with the same answer have in common."""
+    """What requests of one method with the same answer have in common."""
     declared = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
-    return f"{request.method} {round_key(request)} {hash(repr(declared))}"
+    return f"{round_key(request)} {hash(repr(declared))}"

@@ -1,8 +1,12 @@
 """Hints about caching: missing, negative, contradictory, ignored (X-04)."""
 
+import sys
+
 import pytest
 
-from tests.rules.examples import findings, told
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.rules.cache import FreshAnswers
+from tests.rules.examples import findings, messages, told
 
 COMPLETE = '"resultType":"complete"'
 RESULTS = {
@@ -133,6 +137,32 @@ def test_x_04_who_asks_again_within_the_time_is_told_once(method):
 )
 def test_x_04_who_has_a_reason_to_ask_again_is_not_told(text, why):
     assert "cache/ignored" not in {it.rule for it in findings(text)}, why
+
+
+def test_x_04_a_change_costs_the_same_however_many_other_answers_are_fresh():
+    """Counted in lines that run, not in time."""
+
+    def lines_of_a_change(answers):
+        fresh = FreshAnswers(SessionHistory())
+        reads = "".join(asked("resources/read", FRESH, n, f'"uri":"a:{n}"') for n in range(answers))
+        *found, changed = messages(reads + "@0 < notifications/tools/list_changed")
+        for message in found[1::2]:
+            fresh.learn(message)
+        ran = []
+
+        def trace(frame, event, _):
+            ran.append(event)
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            fresh.learn(changed)
+        finally:
+            sys.settrace(before)
+        return len(ran)
+
+    assert lines_of_a_change(99) == lines_of_a_change(9)
 
 
 def test_x_04_the_time_is_kept_for_as_long_as_anybody_says():
