@@ -5,7 +5,7 @@ is left out. `UNFIT` and `LOST_ANSWER` explain why a request has no answer: it w
 not answer it is not to blame; or its answer was, and then that has a finding already.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mcpspy.conversation.model import Judged
 from mcpspy.rules.rule import Fault, Finding, Rule
@@ -64,15 +64,46 @@ LOST_ANSWER = frozenset(
 """The rules that an answer breaks which its client cannot take for one: it waits on."""
 
 
-def specific(faults: Sequence[tuple[Rule, Fault]]) -> list[tuple[Rule, Fault]]:
-    """What was found in one message, less what follows from something else of it."""
-    return [(rule, fault) for rule, fault in faults if not any(_follows(rule, fault, *other) for other in faults)]
+def specific(faults: Sequence[tuple[Rule, Fault]]) -> Sequence[tuple[Rule, Fault]]:
+    """What was found in one message, less what follows from something else of it.
+
+    One pass collects the causes and one looks what follows up in them, for a peer may send thousands of bad items.
+    """
+    wanted = {cause for name in {rule.id for rule, _ in faults} for cause in FOLLOWS.get(name, ())}
+    causes: dict[tuple[str, int], _Places] = {}
+    for rule, fault in faults:
+        if rule.id in wanted:
+            causes.setdefault((rule.id, id(fault.at)), _Places()).add(fault.pointer)
+    return [it for it in faults if not _follows(*it, causes)] if causes else faults
 
 
-def _follows(rule: Rule, fault: Fault, cause: Rule, why: Fault) -> bool:
-    if cause.id not in FOLLOWS.get(rule.id, ()) or why.at is not fault.at:
-        return False
-    return f"{fault.pointer}/".startswith(f"{why.pointer}/") or f"{why.pointer}/".startswith(f"{fault.pointer}/")
+class _Places:
+    """Pointers, so kept that one look tells whether another lies within one of them, or around one."""
+
+    def __init__(self) -> None:
+        self._pointers: set[str] = set()
+        self._around: set[str] = set()
+
+    def add(self, pointer: str) -> None:
+        if pointer not in self._pointers:
+            self._pointers.add(pointer)
+            self._around.update(_up(pointer))
+
+    def meet(self, pointer: str) -> bool:
+        return pointer in self._around or any(it in self._pointers for it in _up(pointer))
+
+
+def _up(pointer: str) -> Iterator[str]:
+    """A pointer, and those of what it lies in, up to that of the whole message."""
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
+    yield ""
+
+
+def _follows(rule: Rule, fault: Fault, causes: Mapping[tuple[str, int], _Places]) -> bool:
+    found = (causes.get((cause, id(fault.at))) for cause in FOLLOWS.get(rule.id, ()))
+    return any(places.meet(fault.pointer) for places in found if places)
 
 
 def explained(finding: Finding, message: Judged) -> Iterator[int]:

@@ -3,7 +3,8 @@
 import pytest
 
 from mcpspy.rules import RULES
-from mcpspy.rules.follows import FOLLOWS, LOST_ANSWER, UNFIT
+from mcpspy.rules.follows import FOLLOWS, LOST_ANSWER, UNFIT, specific
+from mcpspy.rules.rule import Fault
 from tests.rules.examples import findings, told
 
 LISTED = "= 2025-06-18\n> 2 tools/list\n"
@@ -33,6 +34,61 @@ def test_two_faults_of_one_message_are_two_findings():
     tools = '{"tools":[{"name":"f"}],"nextCursor":5}'
     found = {it.rule for it in findings(f"{LISTED}< 2 = {tools}")}
     assert "tools/schema-not-object" in found
+
+
+class CountedPointer(str):
+    """A pointer that counts how often it is made part of another string, compared or searched."""
+
+    __slots__ = ()
+    looked_at = 0
+
+    def _count(self):
+        type(self).looked_at += 1
+
+    def __format__(self, spec):
+        self._count()
+        return super().__format__(spec)
+
+    def __hash__(self):
+        self._count()
+        return super().__hash__()
+
+    def __eq__(self, other):
+        self._count()
+        return super().__eq__(other)
+
+    def rpartition(self, separator):
+        self._count()
+        return super().rpartition(separator)
+
+
+@pytest.mark.parametrize(
+    "rules", [("schema/invalid", "tools/schema-invalid"), ("tools/schema-invalid", "schema/format")]
+)
+def test_how_often_a_pointer_is_looked_at_does_not_grow_with_the_number_of_faults(rules):
+    """R-07: one answer may have thousands of bad items."""
+    CountedPointer.looked_at = 0
+    some = 300
+    pointers = [CountedPointer(f"/result/tools/{n}/inputSchema") for n in range(some)]
+    specific([(RULES[name], Fault("bad", pointer)) for pointer in pointers for name in rules])
+    assert CountedPointer.looked_at <= 20 * some
+
+
+@pytest.mark.parametrize(
+    ("general", "better", "left"),
+    [
+        ("", "/result/tools/0", 1),
+        ("/result/tools/0", "", 1),
+        ("/result/tools/0", "/result/tools/0", 1),
+        ("/result/tools/1", "/result/tools/0", 2),
+        ("/result/tools/10", "/result/tools/1", 2),
+        ("/result/tools/1", "/result/tools/10", 2),
+    ],
+)
+def test_a_fault_follows_where_one_pointer_lies_within_the_other(general, better, left):
+    """R-07."""
+    faults = [(RULES["schema/invalid"], Fault("a", general)), (RULES["tools/schema-invalid"], Fault("b", better))]
+    assert len(specific(faults)) == left
 
 
 @pytest.mark.parametrize("number", ["null", "true", "1.5"])
