@@ -54,7 +54,6 @@ LOST_ANSWER = frozenset(
         "http/answer-type",
         "http/not-json",
         "http/redirect-elsewhere",
-        "lifecycle/server-exit",
         "jsonrpc/neither-result-nor-error",
         "jsonrpc/not-an-object",
         "pairing/id-loose-match",

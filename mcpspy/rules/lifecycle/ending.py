@@ -4,7 +4,7 @@ Clients end a server by closing stdin and by signals, often with requests in fli
 no fault. Over HTTP a server is gone where it breaks off an answer, or cannot be reached.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mcpspy.conversation.model import ENDLESS, Message, ServerExit
 from mcpspy.json_values import member
@@ -17,9 +17,11 @@ _MOST = 100  # requests in flight that are named
 @rule(
     "lifecycle/server-exit",
     "error",
-    """The server was gone before the client: its process could not be started, ended without an answer to the first
-    request, or ended by a signal or another code than 0 with requests in flight; over HTTP it broke off its answer, or
-    could not be reached. What a server does after its client has closed stdin or sent a signal is no finding.""",
+    """The server was gone before the client: its process could not be started, or ended by a signal or another code
+    than 0 with requests in flight or before the first request, or ended with the code 0 and requests in flight without
+    ever having answered one; over HTTP it broke off its answer, or could not be reached. A request that was cancelled,
+    or whose answer has a finding of its own, does not count. What a server does after its client has closed stdin or
+    sent a signal is no finding.""",
     spec="basic/lifecycle#shutdown",
     fails="""
         = 2025-06-18
@@ -48,22 +50,32 @@ class ServerGone(StatefulCheck):
 
     def _exit(self, exited: ServerExit) -> Iterator[Fault]:
         """See who left first, and what was in flight."""
-        end, session = exited.end, exited.session
-        if end.why is not None:
-            yield Fault(end.why)
-            return
-        if session.gone is None or self.history.lossy:
-            return
-        waiting = [it for it in session.exchanges() if it.request.sender == "client" and not it.cancelled]
+        history = self.history
+        requests = [it for it in exited.session.exchanges() if it.request.sender == "client"]
+        waiting = [it for it in requests if not it.cancelled and it.request.n not in history.explained]
         certain = [it for it in waiting if not it.in_doubt and it.method != ENDLESS]
+        what = self._wrong(exited, [it.method for it in certain], asked=bool(requests))
+        if what:
+            numbers = [it.request.n for it in certain]
+            history.explained.update(dict.fromkeys(numbers))
+            yield Fault(what, related=tuple(numbers[:_MOST]))
+
+    def _wrong(self, exited: ServerExit, certain: Sequence[str], *, asked: bool) -> str | None:
+        """What is wrong with an end, by the methods that were certainly in flight, and whether any request is left."""
+        end = exited.end
+        if end.why is not None:
+            return end.why
+        if exited.session.gone is None or self.history.lossy:
+            return None
         how = f"by the signal {end.signal}" if end.signal is not None else f"with the code {end.code}"
-        requests = tuple(it.request.n for it in certain[:_MOST])
-        if not self.history.answered and not (waiting and not certain):
-            what = f"the answer to {certain[0].method}" if certain else "an answer to anything"
-            yield Fault(f"the server ended {how} without {what}", related=requests)
-        elif certain and end.code != 0:
+        if certain and not self.history.answered:
+            return f"the server ended {how} without the answer to {certain[0]}"
+        if end.code == 0:
+            return None
+        if certain:
             more = f" and {len(certain) - 1} more" if len(certain) > 1 else ""
-            yield Fault(f"the server ended {how}, with {certain[0].method}{more} in flight", related=requests)
+            return f"the server ended {how}, with {certain[0]}{more} in flight"
+        return None if asked or self.history.answered else f"the server ended {how} before its client sent a request"
 
     def end(self, request: Message) -> Iterator[Fault]:
         """See whether the answer was broken off; a stream that was resumed has brought it since."""

@@ -22,7 +22,8 @@ def above_info(text):
         (f"{ASK}\n. exit 1", 2, "the server ended with the code 1 without the answer to initialize"),
         (f"{ASK}\n. stdout closed\n. stdin closed\n. exit 1", 4, "with the code 1 without the answer to initialize"),
         ("> 1 tools/list {META}\n. exit 0", 2, "the server ended with the code 0 without the answer to tools/list"),
-        ("! Traceback\n. exit 1", 2, "the server ended with the code 1 without an answer to anything"),
+        ("! Traceback\n. exit 1", 2, "the server ended with the code 1 before its client sent a request"),
+        (". stdout closed\n. killed 11", 2, "the server ended by the signal 11 before its client sent a request"),
         (f"{CALL}\n. exit 3", 5, "the server ended with the code 3, with tools/call in flight"),
         (f"{CALL}\n. killed 11", 5, "the server ended by the signal 11, with tools/call in flight"),
         (f"{CALL}\n> 3 ping\n. killed 9", 6, "the server ended by the signal 9, with tools/call and 1 more in flight"),
@@ -55,12 +56,44 @@ def test_a_server_that_ends_by_itself_with_requests_in_flight_is_one_error(text,
         ". stdin closed\n. exit 1",
         f'{CALL}\n> notifications/cancelled {{"requestId":2}}\n. exit 1',
         "= 2025-06-18\n> 2 ping\n< 2 = {}\n. exit 1",
+        ". exit 0",
+        ". stdout closed\n. exit 0",
+        '> 1 tools/list {META}\n> notifications/cancelled {"requestId":1}\n. exit 0',
+        '> 1 tools/list {META}\n> notifications/cancelled {"requestId":1}\n. exit 1',
         '> 1 subscriptions/listen {META "notifications":{}}\n. killed 15',
     ],
 )
 def test_what_a_leaving_client_did_is_not_the_servers_fault(text):
     """R-09: clients end servers by closing stdin and by signals."""
     assert above_info(text) == []
+
+
+@pytest.mark.parametrize("end", ["exit 0", "exit 1", "killed 9"])
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ('{"jsonrpc":"2.0","id":"1","result":{}}', "pairing/id-loose-match"),
+        ('{"jsonrpc":"2.0","id":9,"result":{}}', "pairing/orphan-response"),
+        ('{\n< | "jsonrpc":"2.0","id":1,"result":{}\n< | }', "framing/multiline-json"),
+    ],
+)
+def test_an_end_after_an_answer_that_has_its_own_finding_is_none(answer, rule, end):
+    """R-07: the client could not take the answer, and the server had given it."""
+    assert [it.rule for it in findings(f"{ASK}\n< | {answer}\n. stdout closed\n. {end}")] == [rule]
+
+
+def test_of_many_requests_in_flight_some_are_named_and_none_is_unanswered_as_well():
+    """R-07."""
+    text = "= 2025-06-18" + "".join(f"\n> {number} ping" for number in range(2, 5000))
+    (found,) = findings(f"{text}\n. exit 1")
+    assert found.message.endswith("with ping and 4997 more in flight")
+    assert len(found.related) == 100
+
+
+def test_a_server_that_could_not_be_started_answers_nothing():
+    """R-07."""
+    (found,) = findings(f"{ASK}\n. unstarted cannot start the server: not found")
+    assert found.rule == "lifecycle/server-exit"
 
 
 @pytest.mark.parametrize(
