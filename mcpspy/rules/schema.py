@@ -12,6 +12,7 @@ from typing import Any
 from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import used_extension
+from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.exact import fits_exactly
@@ -116,11 +117,18 @@ def fits(message: Message) -> bool:
 def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Messages that a definition refuses."""
     for definition, value, pointer in subjects(message, history):
-        if message.revision and not verdict(message.revision, definition, value):
-            why = explain(message.revision, definition, value)
+        judged = value if pointer else _with_version(value)
+        if message.revision and not verdict(message.revision, definition, judged):
+            why = explain(message.revision, definition, judged)
             if why and not (missing_meta(message) and why.pointer in _UP_TO_META):  # `lifecycle/meta-missing` says that
-                yield Fault(f"{definition}: expected {why.expected}, found {why.found}", pointer + why.pointer)
+                found = why.found if why.pointer or judged is value else excerpt(value)
+                yield Fault(f"{definition}: expected {why.expected}, found {found}", pointer + why.pointer)
                 return
+
+
+def _with_version(value: dict[str, Any]) -> dict[str, Any]:
+    """A message as if it had the right member `jsonrpc`: if not, `jsonrpc/version-missing` says that."""
+    return value if value.get("jsonrpc") == "2.0" else value | {"jsonrpc": "2.0"}
 
 
 @rule(

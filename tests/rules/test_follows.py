@@ -29,6 +29,31 @@ def test_of_two_rules_about_one_part_the_more_specific_stands(text, rule):
     assert [it.rule for it in findings(text) if it.severity != "info"] == [rule]
 
 
+@pytest.mark.parametrize("version", ["", '"jsonrpc":"1.0",', '"jsonrpc":2.0,'])
+@pytest.mark.parametrize(
+    ("rest", "others"),
+    [
+        ('"id":6,"method":"ping"', []),
+        ('"method":"notifications/roots/list_changed"', []),
+        (
+            '"id":6,"method":"tools/call","params":{"arguments":{}}',
+            [("/params", 'CallToolRequest: expected the member "name", found {"arguments": \u2026}')],
+        ),
+    ],
+)
+def test_a_missing_version_is_one_finding_and_hides_no_other_fault(version, rest, others):
+    """R-07."""
+    missing, *more = sorted(findings(f"= 2025-11-25\n> | {{{version}{rest}}}"), key=lambda it: it.rule)
+    assert missing.rule == "jsonrpc/version-missing"
+    assert [(it.pointer, it.message) for it in more if it.rule == "schema/invalid"] == others
+
+
+def test_what_is_missing_beside_the_version_is_told_by_what_was_found():
+    """R-07: the finding quotes the message as it is."""
+    (_, told_of) = findings('= 2025-11-25\n> | {"id":6,"method":"tools/call"}')
+    assert told_of.message.endswith('expected the member "params", found {"id": \u2026, "method": \u2026}')
+
+
 def test_two_faults_of_one_message_are_two_findings():
     """R-07: they are about different parts."""
     tools = '{"tools":[{"name":"f"}],"nextCursor":5}'
