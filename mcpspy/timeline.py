@@ -332,7 +332,8 @@ def to_json(row: Row, header: Header) -> bytes:
 def finding_fields(finding: Finding) -> dict[str, Any]:
     """A finding as programs read it (`docs/json.md`)."""
     fields: dict[str, Any] = asdict(finding)
-    del fields["also"]  # a report that counts says how many there are
+    for name in ("concerns", "count", "also"):  # a report that counts says how many there are
+        del fields[name]
     return fields | {"message": _text_json(finding.message), "pointer": _text_json(finding.pointer)}
 
 

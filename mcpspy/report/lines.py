@@ -43,7 +43,7 @@ def sentence(finding: Finding) -> str:
 
 def times(finding: Finding) -> str:
     """How often something was found, if it was more than once: ` (3 times)`."""
-    return f" ({finding.count:,} times)" if finding.also else ""
+    return f" ({finding.count:,} times)" if finding.count > 1 else ""
 
 
 def _excerpt(raw: bytes) -> str:

@@ -1,34 +1,45 @@
 """What repeats is reported once: the first finding of its kind, with the frames of the others.
 
-Findings are of one kind if one peer broke one rule at one place of a message, and the sentence is the same but for the
-value that was found there. A server that leaves a member out of every result makes one finding so, and not thousands.
+Findings are of one kind if one peer broke one rule at one place of messages with the same method, about the same tool,
+prompt or resource; the items of an array are one place. So a server that leaves a member out of every result of a tool
+makes one finding and not thousands, and two tools with the same fault make two. What the sentences say does not count:
+peers choose the words that are quoted there. Two findings of a rule at exactly one place of one message are two faults.
 """
 
+import re
+from collections import Counter
 from dataclasses import replace
 
 from mcpspy.report.checked import Checked
 from mcpspy.rules import Finding
 
-_FOUND = ", found "  # before the value, in sentences that tell what was expected
+_INDEX = re.compile(r"/\d+(?=/|$)")
+_NAMED = 100  # other frames that are named, of each kind
 
 
 def counted(checked: Checked) -> Checked:
     """The same, with one finding of each kind, in the order of the first ones."""
-    places: dict[tuple[str | None, ...], int] = {}
-    frames: list[list[int]] = []
-    kept: list[int] = []
+    first: dict[tuple[object, ...], int] = {}
+    counts: Counter[int] = Counter()
+    frames: dict[int, list[int]] = {}
+    at_one_place: Counter[tuple[object, ...]] = Counter()
+    frame: tuple[int, int] | None = None
     for number, finding in enumerate(checked.findings):
-        place = places.setdefault(_kind(finding), len(kept))
-        if place == len(kept):
-            kept.append(number)
-            frames.append([])
-        else:
-            frames[place].append(finding.frame)
-    findings = [replace(checked.findings[n], also=tuple(also)) for n, also in zip(kept, frames, strict=True)]
-    shown = tuple(checked.shown[number] for number in kept) if checked.shown else ()
+        if frame != (finding.frame, finding.part):
+            frame = finding.frame, finding.part
+            at_one_place.clear()
+        place = finding.rule, finding.blame, finding.pointer
+        kept = first.setdefault((*_kind(finding), at_one_place[place]), number)
+        at_one_place[place] += 1
+        counts[kept] += 1
+        named = frames.setdefault(kept, [finding.frame])
+        if named[-1] != finding.frame and len(named) <= _NAMED:
+            named.append(finding.frame)
+    findings = [replace(checked.findings[n], count=counts[n], also=tuple(frames[n][1:])) for n in first.values()]
+    shown = tuple(checked.shown[number] for number in first.values()) if checked.shown else ()
     return replace(checked, findings=tuple(findings), shown=shown)
 
 
-def _kind(finding: Finding) -> tuple[str | None, ...]:
-    sentence = finding.message.partition(_FOUND)[0]
-    return finding.rule, finding.severity, finding.blame, finding.revision, finding.pointer, sentence
+def _kind(finding: Finding) -> tuple[object, ...]:
+    place = _INDEX.sub("/*", finding.pointer)
+    return finding.rule, finding.severity, finding.blame, finding.revision, place, finding.concerns

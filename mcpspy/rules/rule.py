@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from mcpspy.conversation.history import SessionHistory, SessionMemory
 from mcpspy.conversation.model import Judged, Message
-from mcpspy.json_values import nearest
+from mcpspy.json_values import member, nearest, resolve
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
@@ -74,6 +74,7 @@ _MOVED = {
     },
 }
 """Pages, and sections of pages, that stand elsewhere than in 2025-11-25, from each revision to the next one here."""
+_LISTED = re.compile(r"/result/(?:tools|prompts|resources|resourceTemplates)/\d+(?=/|$)")
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -98,13 +99,12 @@ class Finding:
     """That of the message or of its session; before the handshake has settled it, what the client asked for."""
     spec: str
     """URL."""
+    concerns: tuple[str | None, ...] = ()
+    """The method, and the name or URI of the tool, prompt or resource; to compare by."""
+    count: int = 1
+    """Where a report counts what repeats: how often this was found."""
     also: tuple[int, ...] = ()
-    """Where a report counts what repeats: the line numbers of the later frames that it stands for as well."""
-
-    @property
-    def count(self) -> int:
-        """How often this was found."""
-        return 1 + len(self.also)
+    """Where a report counts what repeats: the line numbers of the first of the other frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +215,7 @@ class Rule:
         asked = message.exchange.request.n if message.exchange else message.n
         session = message.session  # a line that is no message has no revision of its own (R-11)
         revision = message.revision or session.negotiated or session.requested
+        pointer = nearest(value, fault.pointer)
         return Finding(
             self.id,
             fault.severity or self.severity,
@@ -222,10 +223,11 @@ class Rule:
             message.n,
             message.part,
             fault.related if asked in (message.n, *fault.related) else (asked, *fault.related),
-            nearest(value, fault.pointer),
+            pointer,
             fault.sentence,
             revision.value if revision else None,
             fault.source or self.url(revision),
+            _concerned(message, pointer) if isinstance(message, Message) else (),
         )
 
     def url(self, revision: Revision | None) -> str:
@@ -240,6 +242,16 @@ class Rule:
         path, _, section = page.partition("#")
         page = moved.get(page) or "#".join(filter(None, (moved.get(path, path), section)))
         return page if page.startswith("https:") else f"{_SPECIFICATION}/{known.value}/{page}"
+
+
+def _concerned(message: Message, pointer: str) -> tuple[str | None, ...]:
+    """What a finding concerns: the entry of a list that it points into, else what the message does."""
+    listed = _LISTED.match(pointer)
+    if listed is None:
+        return message.method, message.name
+    entry = resolve(message.body.value, listed[0])
+    names = [found for found in (member(entry, "uri"), member(entry, "name")) if type(found) is str]
+    return message.method, *(names or [listed[0]])
 
 
 def _asking(check: type[StatefulCheck]) -> Function:

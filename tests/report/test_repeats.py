@@ -2,10 +2,12 @@
 
 import json
 import sys
+from dataclasses import replace
 
 from mcpspy import cli
-from mcpspy.report.checked import check
+from mcpspy.report.checked import Checked, check
 from mcpspy.report.repeats import counted
+from mcpspy.rules import Finding
 from tests.transcript import capture
 
 CALL = """
@@ -35,6 +37,59 @@ def test_a_fault_in_every_result_comes_once_with_a_count(tmp_path):
     ]
     assert [it.line.split()[0] for it in reported.shown] == ["#9", "#13"]
     assert len(checked.findings) == 4
+
+
+def reported(path, text):
+    """What is reported of a session of 2025-06-18."""
+    head = """
+    > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+    < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+    > {"jsonrpc":"2.0","method":"notifications/initialized"}
+    """  # noqa: E501 (messages have one line each)
+    return counted(check(capture(str(path), head + text))).findings
+
+
+def test_what_a_peer_writes_merges_nothing(tmp_path):
+    """R-07: three methods that do not exist, with words in them that sentences of findings have as well."""
+    methods = (f'    > {{"jsonrpc":"2.0","method":"a, found {number}"}}\n' for number in range(3))
+    found = reported(tmp_path / "a", "".join(methods))
+    assert [(it.rule, it.count) for it in found] == [("schema/unknown-method", 1)] * 3
+
+
+def test_the_same_fault_of_one_tool_is_one_finding_whatever_the_value_and_of_two_tools_two(tmp_path):
+    """R-07: numbers out of range, in any item of any result; the count is exact, the frames are bounded."""
+    text = ""
+    for number in range(1, 301):
+        rows = f'{"{}," * (number % 3)}{{"ts":{1 << 64 | number}}}'
+        result = f'{{"content":[],"structuredContent":{{"rows":[{rows}]}}}}'
+        text += CALL.format(number, "ab"[number % 2], result)
+    found = [it for it in reported(tmp_path / "a", text) if it.rule == "jsonrpc/number-range"]
+    assert [it.count for it in found] == [150, 150]
+    assert [len(it.also) for it in found] == [100, 100]
+    assert len(set(found[0].also)) == 100
+    assert found[0].frame not in found[0].also
+
+
+def test_two_tools_of_one_list_with_the_same_fault_are_two_findings(tmp_path):
+    """R-07: and the same tool in two lists is one."""
+    tools = ",".join(f'{{"name":"{name}","inputSchema":{{"type":"string"}}}}' for name in "ab")
+    listed = """
+    > {{"jsonrpc":"2.0","id":{0},"method":"tools/list"}}
+    < {{"jsonrpc":"2.0","id":{0},"result":{{"tools":[{1}]}}}}
+    """
+    found = reported(tmp_path / "a", listed.format(1, tools) + listed.format(2, tools))
+    assert [(it.rule, it.pointer, it.count) for it in found if it.severity == "error"] == [
+        ("tools/schema-not-object", "/result/tools/0/inputSchema", 2),
+        ("tools/schema-not-object", "/result/tools/1/inputSchema", 2),
+    ]
+
+
+def test_two_findings_of_a_rule_at_one_place_of_one_message_are_two():
+    """R-07: they differ in something that the place does not tell."""
+    finding = Finding("compat/tool-name", "warning", "server", 5, 0, (), "/result/tools/0/name", "a", None, "")
+    found = [replace(finding, message=text, frame=frame) for frame in (5, 7) for text in "ab"]
+    kept = counted(Checked("x", 9, (), tuple(found))).findings
+    assert [(it.message, it.count, it.also) for it in kept] == [("a", 2, (7,)), ("b", 2, (7,))]
 
 
 def test_reports_tell_how_often(tmp_path, capsys, monkeypatch):

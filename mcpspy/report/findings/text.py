@@ -45,8 +45,8 @@ def _finding(finding: Finding, shown: ShownFrame, *, colour: bool) -> Iterator[s
     head = f"  {MARKS[finding.severity]} {finding.severity}  {finding.rule}  by the {finding.blame}{see}"
     yield coloured(head, SEVERITIES[finding.severity] if colour else None)
     yield f"    {printable(finding.message, 500)}"
-    if finding.also:
-        yield f"    {finding.count:,} times, also in {_named(finding.also)}"
+    if finding.count > 1:
+        yield f"    {finding.count:,} times{f', also in {_named(finding.also)}' if finding.also else ''}"
     where = f"{printable(finding.pointer, 200)}: " if finding.pointer else ""
     yield f"    {where}{shown.value}"
     yield coloured(f"    {finding.spec}", GREY if colour else None)
