@@ -10,6 +10,7 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.extensions.skills import SKILLS
+from mcpspy.text import plural
 from mcpspy.wire.jsonrpc import Request, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx"
@@ -146,6 +147,6 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
         yield f"the resources of the skill lack {excerpt(uri)} itself", "/resources", None
     size = sum(size for size in (member(file, "size") for file in files) if type(size) is int)
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
-        limit = f"{_MOST_FILES} files or {_MOST_BYTES} bytes in all"
-        sentence = f"clients need not take more than {limit}; the skill lists {len(files)} with {size} bytes"
+        limit = f"{plural(_MOST_FILES, 'file')} or {plural(_MOST_BYTES, 'byte')} in all"
+        sentence = f"clients need not take more than {limit}; the skill has {plural(len(files), 'file')} of {plural(size, 'byte')}"
         yield sentence, "/resources", "warning"
