@@ -135,10 +135,10 @@ def pieces():
     """Params of requests and results that may belong to a known extension, by method."""
     for extension in EXTENSIONS.values():
         names = {name for it in Revision for name, (owner, _) in extension_methods(it).items() if owner is extension}
-        for method in names | {method for method, _ in extension.additions}:
+        for method in sorted(names | {method for method, _ in extension.additions}):
             yield extension, method, {"resultType": "complete"}
         for result_type, by_method in extension.result_types.items():
-            yield from ((extension, method, {"resultType": result_type}) for method in by_method)
+            yield from ((extension, method, {"resultType": result_type}) for method in sorted(by_method))
 
 
 @pytest.mark.parametrize("revision", [it.value for it in Revision])
