@@ -148,5 +148,6 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
     size = sum(size for size in (member(file, "size") for file in files) if type(size) is int)
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
         limit = f"{plural(_MOST_FILES, 'file')} or {plural(_MOST_BYTES, 'byte')} in all"
-        sentence = f"clients need not take more than {limit}; the skill has {plural(len(files), 'file')} of {plural(size, 'byte')}"
+        has = f"{plural(len(files), 'file')} of {plural(size, 'byte')}"
+        sentence = f"clients need not take more than {limit}; the skill has {has}"
         yield sentence, "/resources", "warning"

@@ -77,7 +77,7 @@ FAULTY = [
     (
         skill(files=[file("skill://acme/pdf/SKILL.md", size=1 << 30)]),
         "/resources",
-        "more than 512 files or 16777216 bytes in all; the skill has 1 file of 1073741824",
+        "more than 512 files or 16,777,216 bytes in all; the skill has 1 file of 1,073,741,824 bytes",
     ),
 ]
 
