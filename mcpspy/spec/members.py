@@ -11,6 +11,7 @@ import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from mcpspy.json_values import Path, excerpt, pointer
@@ -87,11 +88,11 @@ def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhe
         if not unknown:
             continue
         names = {other: _names(other, definition, message, path) for other in Revision}
-        named = {other: _names_of_same(revision, other, shapes, value) for other in Revision}
-        for name in unknown:
-            if any(name in names[other] for other in Revision):
-                others = tuple(other for other in Revision if name in names[other] | named[other])
-                found.append(Elsewhere(pointer(*path, name), name, others))
+        moved = [name for name in unknown if any(name in names[other] for other in Revision)]
+        named = {other: _names_of_same(revision, other, shapes, value) for other in Revision} if moved else {}
+        for name in moved:
+            others = tuple(other for other in Revision if name in names[other] | named[other])
+            found.append(Elsewhere(pointer(*path, name), name, others))
         if len(found) > _ENOUGH:
             break
     return found
@@ -150,9 +151,18 @@ def _names_of_same(revision: Revision, other: Revision, shapes: list[Schema], va
     2026-07-28 has the capabilities of a server in `server/discover`, and no `initialize` (R-06).
     """
     there = all_definitions(other)
-    same = [name for name, shape in all_definitions(revision).items() if any(shape is one for one in shapes)]
+    same = [name for shape in shapes for name in _definition_names(revision).get(id(shape), ())]
     known = [shape for name in same if name in there for shape in _shapes(other, there[name], value)]
     return set().union(*(shape.get("properties", ()) for shape in known))
+
+
+@cache
+def _definition_names(revision: Revision) -> dict[int, list[str]]:
+    """The names of the definitions of a revision, by the identity of what they define."""
+    found: dict[int, list[str]] = {}
+    for name, shape in all_definitions(revision).items():
+        found.setdefault(id(shape), []).append(name)
+    return found
 
 
 def _walk(revision: Revision, definition: str, message: Any) -> Iterator[tuple[Path, Any, list[Schema]]]:

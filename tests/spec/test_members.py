@@ -1,6 +1,9 @@
+import sys
+
 import pytest
 
 from mcpspy.spec.definitions import definitions
+from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.members import BadFormat, bad_formats, elsewhere, outdated
 from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 
@@ -225,3 +228,17 @@ def test_any_message_can_be_walked(name):
 
 def test_a_definition_of_one_revision_only_is_no_trouble():
     assert elsewhere(R2024_11_05, "ResourceReference", {"type": "ref/resource", "uri": "a", "name": 1}) == []
+
+
+def test_a_member_that_no_revision_has_is_not_looked_for_in_all_definitions():
+    """Counted in functions that run, not in time."""
+    message = {"method": "ping", "jsonrpc": "2.0", "id": 1, "params": {"_meta": {}}, "nobody's": 1}
+    elsewhere(R2024_11_05, "PingRequest", message)  # what is made once
+    ran = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: ran.append(event))
+    try:
+        assert elsewhere(R2024_11_05, "PingRequest", message) == []
+    finally:
+        sys.setprofile(before)
+    assert ran.count("call") < 2 * len(all_definitions(R2024_11_05))
