@@ -20,6 +20,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
         "tools/schema-not-object",
     ),
     "cancel/unknown-request": ("schema/invalid",),
+    "compat/schema-dialect": ("compat/schema-type",),
     "jsonrpc/not-an-object": ("jsonrpc/not-a-number",),
     "progress/unknown-token": ("schema/invalid",),
     "tools/arguments": ("schema/invalid",),

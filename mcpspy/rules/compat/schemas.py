@@ -9,7 +9,7 @@ from mcpspy.json_values import Path, excerpt, pointer
 from mcpspy.rules.compat.limits import label, new_tools, refused, subschemas
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.client_limits import Limit, limits
-from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Outcome
+from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import HANDSHAKE
 from mcpspy.wire.jsonrpc import Result
 
@@ -64,7 +64,7 @@ def schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
         schema = tool.get("inputSchema")
         if isinstance(schema, dict) and schema.get("type") != "object":
             got = f"{label(tool)} has an inputSchema {_type_of(schema)}"
-            yield from refused(got, known, f"/result/tools/{place}/inputSchema", _ADD_TYPE)
+            yield from refused(got, known, f"/result/tools/{place}/inputSchema/type", _ADD_TYPE)
 
 
 @rule(
@@ -238,18 +238,20 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
     for place, tool in new_tools(message, history):
         schema = tool.get("inputSchema")
         if isinstance(schema, dict):
-            why = {limit: _invalid(schema, limit, history) for limit in known}
-            broken = [limit for limit in known if why[limit]]
-            got = f"{label(tool)} has an inputSchema that is invalid{why[broken[0]] if broken else ''}"
-            yield from refused(got, broken, f"/result/tools/{place}/inputSchema", "write it in draft 2020-12")
+            found = {limit: _judgement(schema, limit, history) for limit in known}
+            broken = [limit for limit in known if found[limit].outcome is Outcome.NO_SCHEMA]
+            if broken:
+                first = found[broken[0]]
+                where = f" at {excerpt(first.pointer)}" if first.pointer else ""
+                got = f"{label(tool)} has an inputSchema that is invalid{where}: {first.message}"
+                pointed = f"/result/tools/{place}/inputSchema{first.pointer or ''}"
+                yield from refused(got, broken, pointed, "write it in draft 2020-12")
 
 
-def _invalid(schema: dict[str, Any], limit: Limit, history: SessionHistory) -> str:
-    """Why a schema is not one of the client's dialect; empty where it is, or where nothing is known."""
+def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) -> Judgement:
+    """What the client's dialect says of a schema."""
     dialect = next(name for name in DIALECTS if limit.keywords[0].replace(" ", "/") in name)
-    found = Foreign(schema | {"$schema": dialect}, history.budget).check()
-    where = f" at {excerpt(found.pointer)}" if found.pointer else ""
-    return f"{where}: {found.message}" if found.outcome is Outcome.NO_SCHEMA else ""
+    return Foreign(schema | {"$schema": dialect}, history.budget).check()
 
 
 @rule(
