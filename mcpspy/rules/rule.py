@@ -74,7 +74,7 @@ _MOVED = {
     },
 }
 """Pages, and sections of pages, that stand elsewhere than in 2025-11-25, from each revision to the next one here."""
-_LISTED = re.compile(r"/result/(?:tools|prompts|resources|resourceTemplates)/\d+(?=/|$)")
+_LISTED = re.compile(r"/result/(?:(?:tools|prompts|resources|resourceTemplates|skills)/\d+|skill)(?=/|$)")
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 

@@ -4,10 +4,13 @@ import json
 import sys
 from dataclasses import replace
 
+import pytest
+
 from mcpspy import cli
 from mcpspy.report.checked import Checked, check
 from mcpspy.report.repeats import counted
 from mcpspy.rules import Finding
+from tests.rules.examples import findings
 from tests.transcript import capture
 
 CALL = """
@@ -82,6 +85,27 @@ def test_two_tools_of_one_list_with_the_same_fault_are_two_findings(tmp_path):
         ("tools/schema-not-object", "/result/tools/0/inputSchema", 2),
         ("tools/schema-not-object", "/result/tools/1/inputSchema", 2),
     ]
+
+
+SKILLS = [f'{{"uri":"skill://{name}/x","frontmatter":{{"name":"{name}"}}}}' for name in "ab"]
+SKILLS_LISTED = f"""
+    > 2 skills/list {{META}}
+    < 2 = {{"resultType":"complete","skills":[{",".join(SKILLS)}]}}
+"""
+SKILLS_READ = f"""
+    > 2 skills/get {{META "uri":"skill://a/x"}}
+    < 2 = {{"resultType":"complete","skill":{SKILLS[0]}}}
+    > 3 skills/get {{META "uri":"skill://b/x"}}
+    < 3 = {{"resultType":"complete","skill":{SKILLS[1]}}}
+"""
+
+
+@pytest.mark.parametrize("text", [SKILLS_LISTED, SKILLS_READ])
+def test_two_skills_with_the_same_fault_are_two_findings(text):
+    """R-07."""
+    found = tuple(it for it in findings(text) if it.rule == "skills/entry")
+    kept = counted(Checked("x", 9, (), found)).findings
+    assert {it.concerns[1] for it in kept} == {"skill://a/x", "skill://b/x"}
 
 
 def test_two_findings_of_a_rule_at_one_place_of_one_message_are_two():
