@@ -31,6 +31,7 @@ class Pump:
         "_first",
         "_settle",
         "busy",
+        "end",
         "ended",
         "reads",
         "sink",
@@ -46,7 +47,8 @@ class Pump:
         self.reads = 0
         self.busy = False  # between a read and the end of what follows from it
         self.stop = False  # write nothing more
-        self.ended = False
+        self.end: tuple[int, str] | None = None  # when this direction ended, and how
+        self.ended = False  # and was recorded
         self._channel: Channel | None = None
         self._first: Callable[[], None] | None = None
         self._settle = settle  # called before the end is told: what the client did before must come first
@@ -67,10 +69,10 @@ class Pump:
             if self._settle:
                 self._settle()
         finally:  # whatever happened, both peers learn that this direction has ended
-            t = self.now()  # before that: a server that ends because of it ends later
+            self.end = self.now(), how  # before that: a server that ends because of it ends later
             self._close(self.source)
             self._close(self.sink)
-            self.channel().end(t, how)
+            self.channel().end(*self.end)
             self.ended = True
             self.busy = False
 

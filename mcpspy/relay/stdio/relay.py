@@ -93,7 +93,7 @@ def run(
         gated[0].abandon()
         gated[1].hasten()
     for pump in drain(server, pumps[1:], seen) + pumps[:1]:
-        pump.channel().end(pump.now(), "exit")
+        pump.channel().end(*(pump.end or (pump.now(), "exit")))  # it may be about to record its end itself
     for said in _asides:
         said.acquire(timeout=_ASIDE)
     recording.end(time.monotonic_ns() - started, code, why)

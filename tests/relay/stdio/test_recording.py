@@ -56,6 +56,7 @@ def test_the_end_of_a_stream_has_the_time_before_the_other_side_learns_of_it(tmp
         if fd == sink:
             assert limits.read(server, 1) == b""
             learnt.append(pump.now())
+            assert pump.end, "whoever sees the server end knows by now that its client has left before"
 
     os.close(client)
     monkeypatch.setattr("os.close", closed_and_seen)
