@@ -19,7 +19,7 @@ from pathlib import Path
 REVISION = "2025-11-25"
 PATIENCE = 30  # seconds for one answer, in a cold start as well
 INSTALL = 600  # seconds
-LISTINGS = {"tools": ["tools/list"], "prompts": ["prompts/list"], "resources": ["resources/list"]}
+LISTED = ("tools", "prompts", "resources")  # capabilities, and what stands before `/list`
 ANSWERS = {
     "ping": {},
     "roots/list": {"roots": []},
@@ -114,10 +114,9 @@ class Session:
             return
         self.revision, self.server = result.get("protocolVersion"), result.get("serverInfo") or {}
         self._send({"method": "notifications/initialized"})
-        for capability, methods in LISTINGS.items():
+        for capability in LISTED:
             if capability in (result.get("capabilities") or {}):
-                for method in methods:
-                    self._ask(method, {}, method)
+                self._ask(f"{capability}/list", {}, f"{capability}/list")
         for place, (name, arguments) in enumerate(calls):
             self._ask("tools/call", {"name": name, "arguments": arguments}, f"{place} {name}")
 

@@ -63,7 +63,7 @@ def _part(message: Message) -> tuple[str, str]:
     body = message.body
     if isinstance(body, Result):
         return f"the result type {member(body.result, 'resultType')!r}", "/result/resultType"
-    if body.value["method"] == "subscriptions/listen":
+    if body.value["method"] == ENDLESS:
         return "the subscription", "/params/notifications"
     return body.value["method"], "/method"
 
