@@ -22,7 +22,7 @@ from mcpspy.spec.methods import methods
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 _LARGE = 1 << 20  # bytes
-_DIGITS = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else 32 for byte in range(256))
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 16  # as many as a long number has at least
 _CALLS = (Request, Notification)
 _RESPONSES = (Result, Error)
