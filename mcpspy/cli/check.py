@@ -4,7 +4,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -201,10 +201,7 @@ def _revision(name: str | None) -> Revision | None:
         return None
     revision = Revision.of(name)
     if revision is None:
-        known = [it.value for it in Revision]
-        near = get_close_matches(name, known, n=1)
-        hint = f"; the nearest: {near[0]}" if near else ""
-        raise UsageError(f"there is no revision {name!r}{hint}; there are {', '.join(known)}")
+        raise _unknown("revision", name, [it.value for it in Revision])
     return revision
 
 
@@ -212,10 +209,15 @@ def _clients(names: Sequence[str]) -> frozenset[str]:
     """The clients that some names stand for."""
     for name in names:
         if name not in (*CLIENTS, "all"):
-            near = get_close_matches(name, CLIENTS, n=1)
-            hint = f"; the nearest: {near[0]}" if near else ""
-            raise UsageError(f"there is no client {name!r}{hint}; there are {', '.join(CLIENTS)}, or all")
+            raise _unknown("client", name, CLIENTS, ", or all")
     return frozenset(CLIENTS if "all" in names else names)
+
+
+def _unknown(what: str, name: str, known: Collection[str], more: str = "") -> UsageError:
+    """What is wrong with a name: the nearest that there is, and all of them."""
+    near = get_close_matches(name, known, n=1)
+    hint = f"; the nearest: {near[0]}" if near else ""
+    return UsageError(f"there is no {what} {name!r}{hint}; there are {', '.join(known)}{more}")
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:
