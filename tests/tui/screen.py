@@ -26,7 +26,7 @@ STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
 LIMIT = 20
 """Seconds that anything here may take before the test fails."""
 _ROUNDS = 100  # of messages that are answered with messages
-_CALM = 3  # rounds without any: a message may have others sent when its receiver is idle
+_CALM = 2  # rounds without any: a message may have others sent when its receiver is idle
 
 
 def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
@@ -58,11 +58,8 @@ async def settled(app: App) -> None:
         if calm == _CALM or not app.screen_stack:
             break
         await _answered(nodes)
-        drawn = asyncio.Event()
-        if app.screen.call_after_refresh(drawn.set):
-            with suppress(TimeoutError):  # a screen that is being taken down answers no more
-                async with asyncio.timeout(0.1):
-                    await drawn.wait()
+        if app.screen_stack:
+            await Pilot(app).wait_for_animation()  # there are none; it draws the screen
 
 
 async def _answered(nodes: list[MessagePump]) -> None:
