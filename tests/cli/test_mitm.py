@@ -13,7 +13,8 @@ import pytest
 
 from tests import limits
 from tests.peers import prepare
-from tests.relay.interception import COLD, certificate, intercepting, needs_mitmproxy
+from tests.relay import warm
+from tests.relay.interception import certificate, intercepting, needs_mitmproxy
 
 __all__ = ["certificate"]  # a fixture
 
@@ -22,14 +23,16 @@ SECONDS = 2.5  # until it listens
 
 
 def mcpspy(home, *arguments, python=sys.executable):
-    return subprocess.run(
-        [python, "-m", "mcpspy", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-        env={"HOME": str(home), "PATH": os.environ["PATH"]},
-    )
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    command = [python, "-m", "mcpspy", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, env=environ)
+
+
+def mitm(home, *arguments):
+    """The same with mitmproxy."""
+    if not warm.CAN:
+        return mcpspy(home, "mitm", *arguments, python=prepare.python("mitm"))
+    return warm.run(["-m", "mcpspy", "mitm", *arguments], {"HOME": str(home), "PATH": os.environ["PATH"]})
 
 
 @pytest.mark.skipif(
@@ -82,7 +85,7 @@ def test_help_needs_no_extra(tmp_path):
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, sentence):
     """M-08."""
-    done = mcpspy(tmp_path, "mitm", *arguments, python=prepare.python("mitm"))
+    done = mitm(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1, done.stderr
     assert sentence in done.stderr
@@ -94,7 +97,7 @@ def test_a_file_of_damaged_certificates_is_one_line(tmp_path):
     path = tmp_path / "damaged.pem"
     path.write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
     options = ("--allow", "h", "--listen", ":0", "--ca", str(path))
-    done = mcpspy(tmp_path, "mitm", *options, python=prepare.python("mitm"))
+    done = mitm(tmp_path, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"mcpspy: cannot read certificates from {path}: number 1 in it is damaged\n"
 
@@ -104,7 +107,7 @@ def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path):
     """M-08."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = mcpspy(tmp_path, "mitm", "--allow", "h", "--listen", place, python=prepare.python("mitm"))
+        done = mitm(tmp_path, "--allow", "h", "--listen", place)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1, done.stderr
     assert f"{place} is taken" in done.stderr
@@ -115,7 +118,7 @@ def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux" or sys.version_info >= (3, 12), reason="there the mode exists")
 def test_a_mode_that_this_platform_lacks_is_one_line(tmp_path):
     """M-08: mitmproxy 11 redirects local programs on macOS and Windows only."""
-    done = mcpspy(tmp_path, "mitm", "--allow", "h", "--mode", "local:curl", python=prepare.python("mitm"))
+    done = mitm(tmp_path, "--allow", "h", "--mode", "local:curl")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1, done.stderr
     assert "--mode local:curl cannot be used here" in done.stderr
@@ -138,7 +141,7 @@ def test_a_mode_that_this_platform_lacks_is_one_line(tmp_path):
 )
 def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, url, next_step):
     allow = () if mode.startswith("reverse") else ("--allow", "127.0.0.1")
-    with intercepting(tmp_path, *allow, "--mode", mode, program=COLD) as mitm:
+    with intercepting(tmp_path, *allow, "--mode", mode, cold=how == signal.SIGTERM) as mitm:
         assert mitm.url.startswith(url)
         line = mitm.says("recording what is MCP of 127.0.0.1")
         assert line.endswith(next_step.format(place=mitm.place))
@@ -178,12 +181,12 @@ def test_others_on_the_network_are_warned_of(tmp_path):
 @needs_mitmproxy
 def test_it_listens_soon(tmp_path):
     """Issue 10: the best of a few, for other work may hold it up; its first start makes the keys."""
-    with intercepting(tmp_path, "--allow", "h", program=COLD):
+    with intercepting(tmp_path, "--allow", "h", cold=True):
         pass
     best = LIMIT
     for _ in range(3):
         before = time.monotonic()
-        with intercepting(tmp_path, "--allow", "h", program=COLD):
+        with intercepting(tmp_path, "--allow", "h", cold=True):
             best = min(best, time.monotonic() - before)
     assert best < SECONDS
 
@@ -239,7 +242,7 @@ def test_an_authority_that_is_damaged_or_cannot_be_made_is_one_line(tmp_path):
         (tmp_path, "it holds none in PEM form; move it away"),
         (folder / "mitmproxy-ca.pem", "cannot use the authority"),
     ):
-        done = mcpspy(home, "mitm", "--allow", "h", python=prepare.python("mitm"))
+        done = mitm(home, "--allow", "h")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1, done.stderr
         assert words in done.stderr

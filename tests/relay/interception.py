@@ -20,26 +20,26 @@ from tests.relay.stage import Peer, Stage
 
 __all__ = ["certificate"]  # a fixture
 
-COLD = ("-m", "mcpspy")
-"""The program of a start from nothing."""
+MCPSPY = ("-m", "mcpspy")
 READY = prepare.ready("mitm")
-GATED = Path(__file__).with_name("gated_mitm.py").read_text()  # its environment lacks what `tests` imports
+GATED = str(Path(__file__).with_name("gated_mitm.py"))  # a file: its environment lacks what `tests` imports
 needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is missing: python tests/peers/prepare.py")
 
 
 class Mitm:
     """A running `mcpspy mitm`, with a home of its own."""
 
-    def __init__(self, home: Path, *options: str, program: tuple[str, ...] | None = None) -> None:
+    def __init__(self, home: Path, *options: str, program: tuple[str, ...] = MCPSPY, cold: bool = False) -> None:
+        """`cold`: a start from nothing."""
         self.home = home
         self.environ = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         self._err = home / "stderr"
-        arguments = ["mitm", "--listen", "127.0.0.1:0", *options]
+        command = [*program, "mitm", "--listen", "127.0.0.1:0", *options]
         with self._err.open("w") as err:
-            if program is None and warm.CAN:
-                self.process = warm.Child(arguments, self.environ, err)
+            if warm.CAN and not cold:
+                self.process = warm.Child(command, self.environ, err)
             else:
-                command = [prepare.python("mitm"), *(program or COLD), *arguments]
+                command = [prepare.python("mitm"), *command]
                 self.process = limits.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, env=self.environ)
         self.url = self.process.stdout.readline().strip()
 
@@ -172,4 +172,4 @@ async def interception(home: Path, certificate, *options: str, alpn: tuple[str, 
 
 def gated(home: Path, certificate, gates, **popen):
     """As `interception`, with compiled gates."""
-    return interception(home, certificate, program=("-c", GATED, json.dumps(gates)), **popen)
+    return interception(home, certificate, program=(GATED, json.dumps(gates)), **popen)

@@ -149,16 +149,16 @@ async def stage(
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     capture = tmp_path / "capture.jsonl"
-    module, *first = ["mcpspy"] if gates is None else ["tests.relay.gated_proxy", json.dumps(gates)]
+    program = ["-m", "mcpspy"] if gates is None else ["-m", "tests.relay.gated_proxy", json.dumps(gates)]
     arguments = ["proxy", "--listen", "127.0.0.1:0", *options]
     if "--route" not in options:
         arguments += ["-o", str(capture), (url or "http://127.0.0.1:{port}" + path).format(port=port)]
-    arguments = [*first, *(word.format(port=port) for word in arguments)]
+    command = [*program, *(word.format(port=port) for word in arguments)]
     if warm.CAN:
-        process = await warm.proxy(arguments, module)
+        process = await warm.proxy(command)
     else:
         pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
-        process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, **pipes)
+        process = await asyncio.create_subprocess_exec(sys.executable, *command, **pipes)
     there = None
     try:
         urls = [(await process.stdout.readline()).decode().strip() for _ in range(max(1, options.count("--route")))]

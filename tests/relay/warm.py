@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 
 from tests import limits
 from tests.peers import prepare
@@ -53,10 +54,15 @@ while True:
     os.environ.clear()
     os.environ.update(asked["environ"])
     os.chdir(asked["folder"])
-    sys.argv[1:] = asked["arguments"]
+    first, *sys.argv[1:] = asked["command"]
     status = 1
     try:
-        runpy.run_module(asked["module"], run_name="__main__")
+        if first == "-m":
+            runpy.run_module(sys.argv.pop(1), run_name="__main__")
+        elif first == "-c":
+            exec(sys.argv.pop(1), {"__name__": "__main__"})
+        else:
+            runpy.run_path(first, run_name="__main__")
         status = 0
     except SystemExit as end:
         status = end.code or 0
@@ -69,19 +75,19 @@ while True:
 
 
 @functools.cache
-def _parent(command):
+def _parent(imported):
     """The process that has imported what a command needs, and the socket on which it is asked; it ends with us."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    python = prepare.python("mitm") if command == "mitm" else sys.executable
-    program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[command])]
+    python = prepare.python("mitm") if imported == "mitm" else sys.executable
+    program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[imported])]
     process = limits.Popen(program, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
     ours.settimeout(limits.LIMIT)
     return process, ours
 
 
-def _ask(command, fds=(), **question):
-    _, control = _parent(command)
+def _ask(imported, fds=(), **question):
+    _, control = _parent(imported)
     socket.send_fds(control, [json.dumps(question).encode()], fds)
     answer = control.recv(100)
     assert answer, "the process that has imported the modules has ended"
@@ -91,11 +97,12 @@ def _ask(command, fds=(), **question):
 class Child:
     """A running `mcpspy mitm`, or `mcpspy proxy`; what of `subprocess.Popen` its tests use."""
 
-    def __init__(self, arguments, environ, stderr, *, command="mitm", module="mcpspy"):
+    def __init__(self, command, environ, stderr, *, imported="mitm"):
+        """`command`: what follows the name of Python in a command line; `imported`: which of the parents starts it."""
         read, write = os.pipe()
-        self._command = command
-        question = {"module": module, "arguments": arguments, "environ": environ, "folder": os.getcwd()}
-        self.pid = _ask(command, (write, stderr.fileno()), **question)
+        self._imported = imported
+        question = {"command": command, "environ": environ, "folder": os.getcwd()}
+        self.pid = _ask(imported, (write, stderr.fileno()), **question)
         os.close(write)
         self.handle = os.pidfd_open(self.pid)
         self.stdout = limits.Pipe(os.fdopen(read))
@@ -103,7 +110,7 @@ class Child:
 
     def poll(self, seconds=0):
         if self.returncode is None and select.select([self.handle], [], [], seconds)[0]:
-            self.returncode = _ask(self._command, pid=self.pid)
+            self.returncode = _ask(self._imported, pid=self.pid)
             os.close(self.handle)
         return self.returncode
 
@@ -141,11 +148,25 @@ class AsyncChild:
         return self._child.wait()
 
 
-async def proxy(arguments, module="mcpspy"):
+def run(command, environ):
+    """`subprocess.run` for a command that ends by itself, in the environment that has mitmproxy."""
+    with tempfile.TemporaryFile("w+") as stderr:
+        child = Child(command, environ, stderr)
+        try:
+            stdout = child.stdout.read()
+            status = child.wait()
+        finally:
+            child.kill()
+            child.stdout.close()
+        stderr.seek(0)
+        return subprocess.CompletedProcess(command, status, stdout, stderr.read())
+
+
+async def proxy(command):
     """A running `mcpspy proxy`, whose stdout and stderr are read by the loop."""
     read, write = os.pipe()
     with os.fdopen(write, "wb") as told:
-        child = Child(arguments, dict(os.environ), told, command="proxy", module=module)
+        child = Child(command, dict(os.environ), told, imported="proxy")
     return AsyncChild(child, await _reader(child.stdout), await _reader(os.fdopen(read, "rb")))
 
 
