@@ -23,7 +23,7 @@ def ensure() -> Path:
             venv.create(VENV, clear=True, with_pip=True, symlinks=sys.platform != "win32")
         except subprocess.CalledProcessError:
             sys.exit("this Python cannot make an environment with pip in it; on Debian: apt install python3-venv")
-        pip = [BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
         subprocess.run([*pip, "--editable", f"{ROOT}[dev]"], check=True)
         stamp.write_text(wanted)
     return BIN / "python"

@@ -5,6 +5,7 @@ that it was built from the requirement files as they are now; the others are bui
 """
 
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -109,10 +110,12 @@ def _run(argv, cwd=None):
 
 
 def _build_python(name, folder):
-    venv.create(folder, with_pip=True)
+    ours = importlib.util.find_spec("pip") is not None  # Debian has it in a package of its own
+    venv.create(folder, with_pip=not ours)  # a pip of its own takes 4 s
+    pip = [sys.executable, "-m", "pip", "--python", folder] if ours else [python(name), "-m", "pip"]
     requirements = os.path.join(HERE, name, "requirements.txt")
-    pip = [python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]
-    _run(pip, cwd=os.path.dirname(ENVIRONMENTS))
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]  # most of it is never imported
+    _run([*pip, "install", *options, "-r", requirements], cwd=os.path.dirname(ENVIRONMENTS))
 
 
 def _build_node(npm, folder):

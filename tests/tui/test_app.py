@@ -358,7 +358,8 @@ def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hosti
 
 @pytest.mark.parametrize("size", [(160, 40), (40, 10)])
 def test_hostile_names_and_command_lines_are_only_text_in_the_list_and_merged(tmp_path, size):
-    texts = [text[:10_000].encode(errors="ignore").decode() for text in HOSTILE]  # a header is UTF-8
+    some = HOSTILE[:: 1 if NIGHTLY else 4]
+    texts = [text[:10_000].encode(errors="ignore").decode() for text in some]  # a header is UTF-8
     for n, text in enumerate(texts):
         name = f"{n}-{text}"
         path = tmp_path / f"{n:02}[@click=app.quit]\x1b[2J.jsonl"
