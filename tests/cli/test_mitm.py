@@ -12,8 +12,7 @@ import time
 import pytest
 
 from tests import limits
-from tests.peers import prepare
-from tests.relay import warm
+from tests.peers import prepare, warm
 from tests.relay.interception import certificate, intercepting, needs_mitmproxy
 
 __all__ = ["certificate"]  # a fixture

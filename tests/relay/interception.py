@@ -12,8 +12,7 @@ import pytest
 
 from mcpspy.errors import NotACapture
 from tests import limits
-from tests.peers import prepare
-from tests.relay import warm
+from tests.peers import prepare, warm
 from tests.relay.harness import LIMIT, until
 from tests.relay.http.test_upstream import certificate
 from tests.relay.stage import Peer, Stage

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open
-from tests.relay import warm
+from tests.peers import warm
 
 LIMIT = 20  # seconds that a test here may take
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
