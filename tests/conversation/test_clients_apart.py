@@ -1,7 +1,6 @@
 """Two equal SDK clients at once over one `mcpspy proxy`: both count their requests alike, and are told apart."""
 
 import signal
-import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +14,14 @@ from mcpspy.report.checked import check
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
 from tests.peers import prepare
-from tests.peers.serving import LIMIT, running, serving
+from tests.peers.serving import LIMIT, run, running, serving
 
 ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}  # what a client's program does wrong
 
 
 def session(client, url):
     command = prepare.client(client, "--scenario", "features", "--http", url)
-    return subprocess.run(command, capture_output=True, timeout=2 * LIMIT, check=False)
+    return run(command)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_two_clients_that_count_alike_have_each_the_answers_to_its_own_requests(
         with running(proxy) as process, ThreadPoolExecutor(2) as both:
             ours = process.stdout.readline().strip()
             for done in both.map(lambda _: session(client, ours), range(2)):
-                assert done.returncode == 0, done.stderr.decode()
+                assert done.returncode == 0, done.stderr
             process.send_signal(signal.SIGINT)
             process.wait(LIMIT)
     asked = Counter()

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests import limits, ports
-from tests.peers import prepare
+from tests.peers import prepare, warm
 
 PATHS = {"http": "/mcp", "sse": "/sse", "ws": "/ws"}
 LIMIT = 30  # seconds until a process that ends, or a server that starts, is given up
@@ -22,10 +22,23 @@ def each(cases, usual):
     return [pytest.param(*values[case], marks=[] if case in usual else pytest.mark.field) for case in cases]
 
 
+def run(command, env=None):
+    """What a command writes that ends by itself, and its status."""
+    command, parent = list(map(str, command)), warm.parent_of(command)
+    if parent:
+        return warm.run(command[1:], dict(env or os.environ), imported=parent)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
+
+
 @contextlib.contextmanager
 def running(command, **popen):
     """A process whose standard output is read."""
-    process = limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
+    parent = None if popen else warm.parent_of(command)
+    if parent:
+        with open(os.devnull, "w") as stderr:
+            process = warm.Child(command[1:], dict(os.environ), stderr, imported=parent)
+    else:
+        process = limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
     try:
         yield process
     finally:

@@ -1,7 +1,7 @@
 """Commands as children of a process that has imported what they need before: each start takes 50 ms, not 300 to 700.
 
-A worker has one such parent for `mcpspy mitm` and one for `mcpspy proxy`. Tests of the start itself start a program of
-their own from nothing; so does every system but Linux.
+A worker has one such parent for `mcpspy mitm`, one for `mcpspy proxy`, and one for the programs of each Python SDK.
+Tests of the start itself start a program of their own from nothing; so does every system but Linux.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 from tests import limits
 from tests.peers import prepare
@@ -21,10 +22,13 @@ from tests.peers import prepare
 CAN = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and sys.version_info < (3, 14)
 """Whether a process can be watched that is not our child."""
 
+_SDK = "mcp, mcp.client.sse, mcp.server.lowlevel, mcp.server.sse, mcp.server.streamable_http_manager, uvicorn"
 _IMPORTS = {
     "mitm": "mcpspy.relay.mitm.addon",
     "proxy": "mcpspy.cli.proxy, mcpspy.relay.http.listener, mcpspy.relay.http.tunnel, mcpspy.relay.http.gated_response"
     ", mcpspy.capture.writer, mcpspy.secrets.body, mcpspy.secrets.text",
+    "python1": f"{_SDK}, mcp.client.streamable_http, mcp.shared.experimental.tasks.in_memory_task_store",
+    "python2": f"{_SDK}, mcp.server.subscriptions",
 }
 PARENT = """
 import json, os, runpy, signal, socket, sys, traceback
@@ -62,6 +66,7 @@ while True:
         elif first == "-c":
             exec(sys.argv.pop(1), {"__name__": "__main__"})
         else:
+            sys.path[0] = os.path.dirname(first)
             runpy.run_path(first, run_name="__main__")
         status = 0
     except SystemExit as end:
@@ -74,11 +79,20 @@ while True:
 """
 
 
+def parent_of(command):
+    """Which of the parents can start a command, the name of its Python at the front; None where none can."""
+    if not CAN:
+        return None
+    if command[:4] == [sys.executable, "-m", "mcpspy", "proxy"]:
+        return "proxy"
+    return next((name for name in ("python1", "python2") if command[0] == prepare.python(name)), None)
+
+
 @functools.cache
 def _parent(imported):
     """The process that has imported what a command needs, and the socket on which it is asked; it ends with us."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    python = prepare.python("mitm") if imported == "mitm" else sys.executable
+    python = sys.executable if imported == "proxy" else prepare.python(imported)
     program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[imported])]
     process = limits.Popen(program, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
@@ -86,10 +100,14 @@ def _parent(imported):
     return process, ours
 
 
+_ONE_QUESTION = threading.Lock()
+
+
 def _ask(imported, fds=(), **question):
-    _, control = _parent(imported)
-    socket.send_fds(control, [json.dumps(question).encode()], fds)
-    answer = control.recv(100)
+    with _ONE_QUESTION:
+        _, control = _parent(imported)
+        socket.send_fds(control, [json.dumps(question).encode()], fds)
+        answer = control.recv(100)
     assert answer, "the process that has imported the modules has ended"
     return int(answer)
 
@@ -148,10 +166,10 @@ class AsyncChild:
         return self._child.wait()
 
 
-def run(command, environ):
-    """`subprocess.run` for a command that ends by itself, in the environment that has mitmproxy."""
+def run(command, environ, *, imported="mitm"):
+    """`subprocess.run` for a command that ends by itself."""
     with tempfile.TemporaryFile("w+") as stderr:
-        child = Child(command, environ, stderr)
+        child = Child(command, environ, stderr, imported=imported)
         try:
             stdout = child.stdout.read()
             status = child.wait()

@@ -2,13 +2,12 @@
 
 import json
 import signal
-import subprocess
 import sys
 
 import pytest
 
 from tests.peers import prepare
-from tests.peers.serving import each, running, serving
+from tests.peers.serving import each, run, running, serving
 from tests.replay.webs import served
 from tests.timelines import CAPTURES
 
@@ -59,13 +58,9 @@ def web_client(name, url):
     """Run the client of a capture against a URL; what it reports."""
     _, transport, client = WEB_SESSIONS[name]
     sdk, *options = client.split()
-    done = run(*(prepare.mem0(url) if sdk == "mem0" else prepare.client(sdk, *options, f"--{transport}", url)))
+    done = run(prepare.mem0(url) if sdk == "mem0" else prepare.client(sdk, *options, f"--{transport}", url))
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def run(*command):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 @EACH
@@ -73,19 +68,19 @@ def test_a_client_is_as_satisfied_with_the_mock_as_with_the_server(name, tmp_pat
     server, client = peers(name)
     session = tmp_path / "session.jsonl"
     wrap = (*MCPSPY, "wrap", "-o", session, "--")
-    mocked = run(*client, "--", *wrap, *MCPSPY, "mock", CAPTURES / f"{name}.jsonl")
+    mocked = run([*client, "--", *wrap, *MCPSPY, "mock", CAPTURES / f"{name}.jsonl"])
     assert mocked.returncode == 0, mocked.stderr
     document = json.loads(mocked.stdout)
-    assert document == json.loads(run(*client, "--", *server).stdout)
+    assert document == json.loads(run([*client, "--", *server]).stdout)
     assert len(document["steps"]) > 5
-    told = run(*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session)
+    told = run([*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session])
     assert told.returncode == 0, told.stdout
 
 
 @EACH
 def test_the_server_that_was_recorded_is_still_the_same(name, tmp_path):
     server, _ = peers(name)
-    done = run(*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--", *server)
+    done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--", *server])
     assert done.returncode == 0, done.stdout + done.stderr
     totals = json.loads(done.stdout)["totals"]
     assert totals.pop("same") > 5
@@ -94,14 +89,14 @@ def test_the_server_that_was_recorded_is_still_the_same(name, tmp_path):
 
 def test_a_session_with_faults_is_replayed_with_them():
     server = [sys.executable, prepare.HERE + "/field/server.py"]
-    done = run(*MCPSPY, "replay", CAPTURES / "field-stdio.jsonl", "--", *server)
+    done = run([*MCPSPY, "replay", CAPTURES / "field-stdio.jsonl", "--", *server])
     assert (done.returncode, done.stdout.split(": ")[1:]) == (0, ["17 comparisons", "17 same\n"])
 
 
 def test_a_client_with_faults_is_served_with_them():
     """It compares every line that it hears."""
     client = [sys.executable, prepare.HERE + "/field/client.py"]
-    done = run(*client, "--", *MCPSPY, "mock", CAPTURES / "field-stdio.jsonl")
+    done = run([*client, "--", *MCPSPY, "mock", CAPTURES / "field-stdio.jsonl"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -109,7 +104,7 @@ def test_another_sdk_answers_otherwise():
     """What the test above would say if the server had changed."""
     _, _ = peers("features-node-2025-11-25")
     other, _ = peers("features-python1-2025-11-25")
-    done = run(*MCPSPY, "replay", CAPTURES / "features-node-2025-11-25.jsonl", "--format", "json", "--", *other)
+    done = run([*MCPSPY, "replay", CAPTURES / "features-node-2025-11-25.jsonl", "--format", "json", "--", *other])
     assert done.returncode == 1
     changed = {(it["method"], it["name"]): it for it in json.loads(done.stdout)["exchanges"] if it["differences"]}
     assert changed["resources/read", "peer://missing"]["outcome"] == "error-changed"
@@ -131,7 +126,7 @@ def test_a_client_over_http_is_as_satisfied_with_the_mock_as_with_the_server(nam
         assert mock.end() == (0, "")
     with serving(server, transport) as url:
         assert mocked == web_client(name, url)
-    told = run(*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session)
+    told = run([*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session])
     assert told.returncode == 0, told.stdout
 
 
@@ -140,7 +135,7 @@ def test_the_server_over_http_that_was_recorded_is_still_the_same(name):
     server, transport, client = WEB_SESSIONS[name]
     needs(server, client.split()[0])
     with serving(server, transport) as url:
-        done = run(*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--url", url)
+        done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--url", url])
     assert done.returncode == 0, done.stdout + done.stderr
     totals = json.loads(done.stdout)["totals"]
     assert totals.pop("same") >= 3
@@ -159,15 +154,15 @@ def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport):
     _, client = peers(name)
     capture = CAPTURES / f"{name}.jsonl"
     with served(capture) as mock:
-        done = run(*client, f"--{transport}", mock.url)
+        done = run([*client, f"--{transport}", mock.url])
         assert done.returncode == 0, done.stderr
         assert mock.end() == (0, "")
-    assert json.loads(done.stdout) == json.loads(run(*client, "--", *MCPSPY, "mock", capture).stdout)
+    assert json.loads(done.stdout) == json.loads(run([*client, "--", *MCPSPY, "mock", capture]).stdout)
 
 
 @pytest.mark.parametrize(("name", "transport"), each(WEBS, WEBS[1:]))
 def test_a_server_over_http_answers_as_it_did_on_pipes(name, transport):
     peers(name)
     with serving(SESSIONS[name][0], transport) as url:
-        done = run(*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--url", url)
+        done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--url", url])
     assert done.returncode == 0, done.stdout + done.stderr

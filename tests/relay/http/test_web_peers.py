@@ -6,7 +6,6 @@ SDK client ── mcpspy proxy ── SDK server        Streamable HTTP of both 
 import json
 import re
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -17,7 +16,7 @@ from mcpspy.report.checked import check
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import parse_event
 from tests.peers import prepare
-from tests.peers.serving import LIMIT, PATHS, each, running, serving
+from tests.peers.serving import LIMIT, PATHS, each, run, running, serving
 
 # What every client's program does wrong, to see what comes of it.
 ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}
@@ -43,8 +42,8 @@ USUAL = {  # every client, server and transport, and both eras
 def session(client, transport, url, scenario):
     """What a client's program reports."""
     command = prepare.client(client, "--scenario", scenario, f"--{transport}", url)
-    done = subprocess.run(command, capture_output=True, timeout=2 * LIMIT, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    done = run(command)
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 

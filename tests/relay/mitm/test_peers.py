@@ -6,7 +6,6 @@ SDK client, started by `mcpspy run` ── mcpspy mitm ── SDK server with a 
 import base64
 import json
 import os
-import subprocess
 from urllib.parse import quote
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Open
 from tests.peers import prepare
-from tests.peers.serving import LIMIT, each, running, serving
+from tests.peers.serving import each, run, running, serving
 from tests.relay.http.test_web_peers import judge
 from tests.relay.interception import certificate, intercepting, needs_mitmproxy
 
@@ -30,9 +29,9 @@ def needs(*names):
 
 
 def output(command, environ):
-    done = subprocess.run(command, capture_output=True, timeout=2 * LIMIT, check=False, env=environ)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+    done = run(command, environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def direct(mitm, certificate):

@@ -17,7 +17,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.timeline import final_rows
 from tests.peers import prepare
-from tests.peers.serving import each
+from tests.peers.serving import each, run
 from tests.relay.harness import LIMIT
 
 FIELD = Path(prepare.HERE) / "field"
@@ -33,13 +33,8 @@ USUAL = {  # every SDK on either side, and both eras
 
 def session(command: list[str], client: str, scenario: str) -> dict:
     """What a client's program reports of its session with the server that `command` starts."""
-    done = subprocess.run(
-        [*prepare.client(client, "--scenario", scenario), "--", *command],
-        capture_output=True,
-        timeout=2 * LIMIT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    done = run([*prepare.client(client, "--scenario", scenario), "--", *command])
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
