@@ -1,5 +1,6 @@
 """`mcpspy proxy`: what it takes, and what it refuses in one sentence."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -11,19 +12,14 @@ import pytest
 from mcpspy.cli import main
 from mcpspy.clients import checks
 from tests import limits, ports
+from tests.peers.serving import run
 
 LIMIT = 20
 
 
-def proxy(*arguments, **popen):
-    return subprocess.run(
-        [sys.executable, "-m", "mcpspy", "proxy", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-        **popen,
-    )
+def proxy(*arguments, cwd=".", env=None):
+    with contextlib.chdir(cwd):
+        return run([sys.executable, "-m", "mcpspy", "proxy", *arguments], env)
 
 
 @pytest.mark.parametrize(
