@@ -16,8 +16,8 @@ from mcpspy.recording.http_body import Body
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.encoders import coded, encoder
 from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.http.heads import RawHeaders, first
-from mcpspy.relay.http.passage import GatedChannel
 from mcpspy.wire.content_coding import Decoder
 
 if TYPE_CHECKING:

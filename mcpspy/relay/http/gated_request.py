@@ -19,8 +19,8 @@ from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
+from mcpspy.relay.http.gated_channel import cancel
 from mcpspy.relay.http.heads import Head, every
-from mcpspy.relay.http.passage import cancel
 from mcpspy.relay.http.route import RequestContext, say_once
 
 if TYPE_CHECKING:

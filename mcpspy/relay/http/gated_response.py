@@ -20,9 +20,9 @@ from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.relay.http.gated_body import EventBlocks
+from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every, is_json
-from mcpspy.relay.http.passage import GatedChannel
 from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import say_once
 from mcpspy.wire.content_coding import Decoder

@@ -21,8 +21,8 @@ from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.gated_channel import AT_ONCE, GatedChannel
 from mcpspy.relay.http.gated_messages import CLOSES, MessagePieces
-from mcpspy.relay.http.passage import AT_ONCE, GatedChannel
 from mcpspy.relay.http.route import RequestContext, say_once
 from mcpspy.relay.http.tunnel import Received
 from mcpspy.wire.websocket import BINARY, CLOSE, TEXT, encode

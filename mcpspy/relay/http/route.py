@@ -14,7 +14,7 @@ from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
     from mcpspy.gate.gate import Gate
-    from mcpspy.relay.http.passage import GatedChannel
+    from mcpspy.relay.http.gated_channel import GatedChannel
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import Drop, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
+from mcpspy.relay.http.gated_channel import GatedChannel, cancel
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
-from mcpspy.relay.http.passage import GatedChannel, cancel
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated_events import GatedEvents
 from mcpspy.relay.mitm.gated_socket import GatedSocket

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import PASS, Reply
 from mcpspy.relay.http.gated_body import Piece
-from mcpspy.relay.http.passage import GatedChannel
+from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.mitm.queue import Turns
 
 TEXT, BINARY = 1, 2  # RFC 6455, 5.2

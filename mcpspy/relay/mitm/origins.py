@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mcpspy.recording.recording import Clock, Recording
 
 if TYPE_CHECKING:
-    from mcpspy.relay.http.passage import GatedChannel
+    from mcpspy.relay.http.gated_channel import GatedChannel
 
 MOST = 64
 """Origins that are kept at a time: a process may have open no more than 256 files on some systems."""

@@ -14,7 +14,7 @@ from mcpspy.gate.verdicts import Drop, Reply, Send
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
-from mcpspy.relay.http.passage import GatedChannel
+from mcpspy.relay.http.gated_channel import GatedChannel
 from tests.relay.stage import scripted
 from tests.transcript import begin
 
