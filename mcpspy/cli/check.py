@@ -16,7 +16,7 @@ from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.errors import CaptureError, NotACapture, UsageError
-from mcpspy.process.workers import Told, Work, cores, mapped
+from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
 from mcpspy.report.findings import FORMATS
@@ -99,8 +99,8 @@ def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
         return mapped(work, paths, bar.advance, cores() if size > _SMALL else 1)
 
 
-def _check(path: str, told: Told, *, revision: Revision | None, clients: frozenset[str], form: str) -> Checked:
-    return check(path, revision, clients=clients, show=FORMATS[form].shows_frames, read=told)
+def _check(path: str, advance: Advance, *, revision: Revision | None, clients: frozenset[str], form: str) -> Checked:
+    return check(path, revision, clients=clients, show=FORMATS[form].shows_frames, read=advance)
 
 
 def _follow(

@@ -3,7 +3,7 @@
 The theory. Each worker has a pipe of its own and gets its next item when it has answered the last one, so that it is
 known which item a worker was at when it broke. An item whose function raises is done again in this process, in its
 turn: the exception has its traceback then, and is that of the first such item, as it would be with one process. What
-the worker reports on its way (`told`) comes through the same pipe.
+the worker reports on its way (`advance`) comes through the same pipe.
 
 No worker outlives this process. When an exception, Ctrl-C among them, ends the call, the workers are killed. When this
 process is killed, a pipe that it alone could write to is closed, and each worker has a thread that waits for that.
@@ -24,8 +24,9 @@ from typing import Any, NamedTuple, TypeVar
 from mcpspy.errors import McpspyError
 
 Result = TypeVar("Result")
-Told = Callable[[int], None]
-Work = Callable[[str, Told], Result]
+Advance = Callable[[int], None]
+"""Called with how far the work is, in the unit of the work."""
+Work = Callable[[str, Advance], Result]
 """Takes an item, and what it may call with numbers of its progress."""
 
 
@@ -39,7 +40,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def mapped(work: Work[Result], items: Sequence[str], told: Told, processes: int) -> list[Result]:
+def mapped(work: Work[Result], items: Sequence[str], advance: Advance, processes: int) -> list[Result]:
     """The results of `work` on each item, in the order of the items. Call it while this process has one thread.
 
     Raises what `work` raises, and McpspyError where a worker breaks.
@@ -47,11 +48,11 @@ def mapped(work: Work[Result], items: Sequence[str], told: Told, processes: int)
     found: dict[int, Result] = {}
     if processes > 1 and len(items) > 1:
         with _workers(work, min(processes, len(items))) as workers:
-            _share_out(items, workers, found, told)
-    return [found[place] if place in found else work(item, told) for place, item in enumerate(items)]
+            _share_out(items, workers, found, advance)
+    return [found[place] if place in found else work(item, advance) for place, item in enumerate(items)]
 
 
-def _share_out(items: Sequence[str], workers: list[_Worker], found: dict[int, Any], told: Told) -> None:
+def _share_out(items: Sequence[str], workers: list[_Worker], found: dict[int, Any], advance: Advance) -> None:
     """Let the workers work on the items, until all are done or one has failed."""
     waiting = deque(enumerate(items))
     busy: dict[Connection, tuple[_Worker, int]] = {}
@@ -72,8 +73,8 @@ def _share_out(items: Sequence[str], workers: list[_Worker], found: dict[int, An
                 kind, value = pipe.recv()
             except (EOFError, OSError):
                 raise McpspyError(f"{items[place]}: {_how_it_ended(worker.process)}, so there is no result") from None
-            if kind == "told":
-                told(value)
+            if kind == "advance":
+                advance(value)
                 continue
             del busy[pipe]
             if kind == "failed":
@@ -139,7 +140,7 @@ def _serve(work: Work[Any], pipe: Connection, lives: Connection, lifeline: Conne
     while True:
         item = pipe.recv()
         try:
-            answer = "done", work(item, lambda number: pipe.send(("told", number)))
+            answer = "done", work(item, lambda number: pipe.send(("advance", number)))
         except Exception:
             answer = "failed", None
         pipe.send(answer)
