@@ -5,15 +5,18 @@ definition changes. All clients that refuse a tool for the same reason make one 
 what they do: an error where one tool makes all of them unavailable, a warning where the tool is left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.offers import page
-from mcpspy.json_values import Path, excerpt, member
-from mcpspy.rules.rule import SEVERITIES, Fault, Severity
-from mcpspy.spec.client_limits import Effect, Limit
+from mcpspy.json_values import Path, excerpt, member, pointer
+from mcpspy.rules.rule import SEVERITIES, Fault, Severity, rule
+from mcpspy.spec.client_limits import Effect, Limit, limits
+from mcpspy.spec.revisions import Lifetime, Revision
+from mcpspy.wire.jsonrpc import Result
 
 _SEVERITY: dict[Effect, Severity] = {
     Effect.REQUEST: "error",
@@ -28,19 +31,60 @@ _APPLIED = ("items", "additionalProperties", "contains", "not", "if", "then", "e
 _LISTED = ("items", "allOf", "anyOf", "oneOf")
 
 
-def new_tools(message: Message, history: SessionHistory) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The tools of a listing that are new or have changed, with their places; none where no client is named."""
-    found = page(message) if history.clients else None
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """What is wrong with one tool for some clients."""
+
+    got: str
+    """What the tool has, as a sentence goes on after its name; empty where the name alone tells."""
+    broken: Sequence[Limit]
+    """The limits that refuse it; with none of them it is no breach."""
+    path: Path
+    """Where it stands in the tool."""
+    advice: str
+
+
+_ToolCheck = Callable[[dict[str, Any], Sequence[Limit], SessionHistory], Iterator[Breach]]
+"""Takes a tool that is new or has changed, and the limits that count."""
+
+
+def tool_rule(
+    id: str,  # noqa: A002 (it is what a rule has)
+    severity: Severity,
+    explanation: str,
+    *,
+    spec: str,
+    fails: str,
+    passes: str,
+    revisions: Lifetime = tuple(Revision),
+) -> Callable[[_ToolCheck], _ToolCheck]:
+    """Enter a check of single tools into the table of rules, by the id that its limits have in theirs."""
+
+    def enter(check: _ToolCheck) -> _ToolCheck:
+        def breaches(message: Message, history: SessionHistory) -> Iterator[Fault]:
+            known = limits(id, history.clients)
+            for place, tool in _new_tools(message, history) if known else ():
+                for breach in check(tool, known, history):
+                    where = pointer("result", "tools", place, *breach.path)
+                    got = " ".join(filter(None, ("tool", excerpt(tool.get("name")), breach.got)))
+                    yield from refused(got, breach.broken, where, breach.advice)
+
+        row = rule(id, severity, explanation, spec=spec, fails=fails, passes=passes, on=(Result,),
+                   methods=("tools/list",), revisions=revisions)  # fmt: skip
+        row(breaches)
+        return check
+
+    return enter
+
+
+def _new_tools(message: Message, history: SessionHistory) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The tools of a listing that are new or have changed, with their places."""
+    found = page(message)
     for place, tool in enumerate(found.entries or () if found else ()):
         name = member(tool, "name")
         known = history.listing.tools.get(name) if isinstance(name, str) else None
         if isinstance(tool, dict) and not (known and known.definition == tool):
             yield place, tool
-
-
-def label(tool: dict[str, Any]) -> str:
-    """The tool in a message."""
-    return f"tool {excerpt(tool.get('name'))}"
 
 
 def refused(got: str, broken: Sequence[Limit], where: str, advice: str) -> Iterator[Fault]:

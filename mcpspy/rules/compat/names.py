@@ -1,20 +1,19 @@
 """Rules about names, texts and numbers of tools that clients refuse."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, keep
-from mcpspy.conversation.model import Message
 from mcpspy.conversation.offers import page
-from mcpspy.json_values import excerpt, member, pointer
-from mcpspy.rules.compat.limits import label, new_tools, refused
+from mcpspy.json_values import excerpt, member
+from mcpspy.rules.compat.limits import Breach, refused, tool_rule
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.spec.client_limits import limits
+from mcpspy.spec.client_limits import Limit, limits
 from mcpspy.wire.jsonrpc import Result
 
 
-@rule(
+@tool_rule(
     "compat/tool-name",
     "error",
     """A client or model API refuses the name of a tool: MCP allows dots and any length, most model APIs allow neither.
@@ -31,21 +30,17 @@ from mcpspy.wire.jsonrpc import Result
         > 2 tools/list
         < 2 = {"tools":[{"name":"city_forecast","inputSchema":{"type":"object","properties":{}}}]}
     """,
-    on=(Result,),
-    methods=("tools/list",),
 )
-def tool_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Names that do not match the pattern of a client."""
-    known = limits("compat/tool-name", history.clients)
-    for place, tool in new_tools(message, history):
-        name = tool.get("name")
-        if isinstance(name, str):
-            broken = [limit for limit in known if not re.fullmatch(limit.pattern, name)]
-            got = f"{label(tool)} has a name of {len(name)} characters" if len(name) > 58 else label(tool)
-            yield from refused(got, broken, f"/result/tools/{place}/name", "rename the tool")
+    name = tool.get("name")
+    if isinstance(name, str):
+        broken = [limit for limit in known if not re.fullmatch(limit.pattern, name)]
+        got = f"has a name of {len(name)} characters" if len(name) > 58 else ""
+        yield Breach(got, broken, ("name",), "rename the tool")
 
 
-@rule(
+@tool_rule(
     "compat/property-name",
     "error",
     """A client or model API refuses the name of an argument, such as `filter[id]` or `$top`, which generated servers
@@ -62,23 +57,18 @@ def tool_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
         > 2 tools/list
         < 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"filter.id":{"type":"string"}}}}]}
     """,
-    on=(Result,),
-    methods=("tools/list",),
 )
-def property_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def property_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Names of properties at the top level that do not match the pattern of a client; the first stands for all."""
-    known = limits("compat/property-name", history.clients)
-    for place, tool in new_tools(message, history):
-        names = member(tool, "inputSchema", "properties")
-        for name in names if isinstance(names, dict) else ():
-            broken = [limit for limit in known if not re.fullmatch(limit.pattern, name)]
-            if broken:
-                where = pointer("result", "tools", place, "inputSchema", "properties", name)
-                yield from refused(f"{label(tool)} has the property {excerpt(name)}", broken, where, "rename it")
-                break
+    names = member(tool, "inputSchema", "properties")
+    for name in names if isinstance(names, dict) else ():
+        broken = [limit for limit in known if not re.fullmatch(limit.pattern, name)]
+        if broken:
+            yield Breach(f"has the property {excerpt(name)}", broken, ("inputSchema", "properties", name), "rename it")
+            break
 
 
-@rule(
+@tool_rule(
     "compat/description-length",
     "info",
     """A client cuts the description of a tool, so the model does not see the rest. Only with `check --client`. Put what
@@ -94,18 +84,13 @@ def property_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
         > 2 tools/list
         < 2 = {"tools":[{"name":"a","description":"short","inputSchema":{"type":"object","properties":{}}}]}
     """,
-    on=(Result,),
-    methods=("tools/list",),
 )
-def description_length(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def description_length(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Descriptions that are longer than a client passes on."""
-    known = limits("compat/description-length", history.clients)
-    for place, tool in new_tools(message, history):
-        text = tool.get("description")
-        if isinstance(text, str):
-            broken = [limit for limit in known if len(text) > limit.most]
-            got = f"{label(tool)} has a description of {len(text):,} characters"
-            yield from refused(got, broken, f"/result/tools/{place}/description", "shorten it")
+    text = tool.get("description")
+    if isinstance(text, str):
+        broken = [limit for limit in known if len(text) > limit.most]
+        yield Breach(f"has a description of {len(text):,} characters", broken, ("description",), "shorten it")
 
 
 @rule(
@@ -129,7 +114,7 @@ def description_length(message: Message, history: SessionHistory) -> Iterator[Fa
     methods=("tools/list",),
 )
 class ToolCount(StatefulCheck):
-    """More tools than a client takes, in all pages of a listing; said again when there is another number of them.
+    """More tools than a client takes, in all pages of a listing; said once for each number of them.
 
     Where listings share a cursor, a page may belong to any of them: then the least that was listed before it counts.
     """
@@ -139,7 +124,6 @@ class ToolCount(StatefulCheck):
         self._limits = limits("compat/tool-count", history.clients)
         self._before: dict[str, int] = {}
         """By cursor: the tools of the pages before the one that is asked for by it."""
-        self._told = 0
 
     def check(self, message: Any) -> Iterator[Fault | Later]:
         """Count the tools of the next page; the last page tells."""
@@ -152,6 +136,5 @@ class ToolCount(StatefulCheck):
         if isinstance(more, str):
             keep(self._before, more, min(counted, self._before.get(more, counted)))
         broken = [limit for limit in self._limits if counted > limit.most]
-        if found.last and broken and counted != self._told:
-            self._told = counted
+        if found.last and broken and self.history.once(f"tool-count {counted}"):
             yield from refused(f"the server lists {counted:,} tools", broken, "/result/tools", "offer fewer tools")

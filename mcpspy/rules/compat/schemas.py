@@ -4,14 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
-from mcpspy.json_values import Path, excerpt, pointer
-from mcpspy.rules.compat.limits import label, new_tools, refused, subschemas
-from mcpspy.rules.rule import Fault, rule
-from mcpspy.spec.client_limits import Limit, limits
+from mcpspy.json_values import Path, excerpt, pointer, steps_of
+from mcpspy.rules.compat.limits import Breach, subschemas, tool_rule
+from mcpspy.spec.client_limits import Limit
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import HANDSHAKE
-from mcpspy.wire.jsonrpc import Result
 
 _TOOL = "server/tools#tool"
 
@@ -22,7 +19,7 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
     return f'= {revision}\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}'
 
 
-@rule(
+@tool_rule(
     "compat/schema-missing",
     "error",
     """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list as a
@@ -31,21 +28,16 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
     spec=_TOOL,
     fails=_listed('"description":"Ring the bell"'),
     passes=_listed('"description":"Ring the bell","inputSchema":{"type":"object","properties":{}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def schema_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Tools without a schema of their arguments."""
-    known = limits("compat/schema-missing", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("inputSchema")
-        if not isinstance(schema, dict):
-            got = f"the inputSchema {excerpt(schema)}" if "inputSchema" in tool else "no inputSchema"
-            where = f"/result/tools/{place}/inputSchema"
-            yield from refused(f"{label(tool)} has {got}", known, where, 'add {"type": "object", "properties": {}}')
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict):
+        got = f"the inputSchema {excerpt(schema)}" if "inputSchema" in tool else "no inputSchema"
+        yield Breach(f"has {got}", known, ("inputSchema",), 'add {"type": "object", "properties": {}}')
 
 
-@rule(
+@tool_rule(
     "compat/schema-type",
     "error",
     """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`. MCP
@@ -54,20 +46,15 @@ def schema_missing(message: Message, history: SessionHistory) -> Iterator[Fault]
     spec=_TOOL,
     fails=_listed('"inputSchema":{"anyOf":[{"type":"object"}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Schemas of arguments that are not those of an object."""
-    known = limits("compat/schema-type", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("inputSchema")
-        if isinstance(schema, dict) and schema.get("type") != "object":
-            got = f"{label(tool)} has an inputSchema {_type_of(schema)}"
-            yield from refused(got, known, f"/result/tools/{place}/inputSchema/type", _ADD_TYPE)
+    schema = tool.get("inputSchema")
+    if isinstance(schema, dict) and schema.get("type") != "object":
+        yield Breach(f"has an inputSchema {_type_of(schema)}", known, ("inputSchema", "type"), _ADD_TYPE)
 
 
-@rule(
+@tool_rule(
     "compat/output-schema-type",
     "error",
     """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25 clients that validate the list then take no
@@ -76,20 +63,15 @@ def schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     revisions=HANDSHAKE,
     fails=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"array","items":{}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object"}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def output_schema_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Schemas of results that are not those of an object."""
-    known = limits("compat/output-schema-type", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("outputSchema")
-        if isinstance(schema, dict) and schema.get("type") != "object":
-            got = f"{label(tool)} has an outputSchema {_type_of(schema)}"
-            yield from refused(got, known, f"/result/tools/{place}/outputSchema", _ADD_TYPE)
+    schema = tool.get("outputSchema")
+    if isinstance(schema, dict) and schema.get("type") != "object":
+        yield Breach(f"has an outputSchema {_type_of(schema)}", known, ("outputSchema",), _ADD_TYPE)
 
 
-@rule(
+@tool_rule(
     "compat/output-schema-reference",
     "error",
     """A `$ref` of the `outputSchema` leads nowhere, or to a URL. Clients that compile the schemas of results when they
@@ -105,20 +87,16 @@ def output_schema_type(message: Message, history: SessionHistory) -> Iterator[Fa
         '"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object",\
 "properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{}}}'
     ),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def output_schema_reference(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def output_schema_reference(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Schemas of results that cannot be compiled without something else."""
-    known = limits("compat/output-schema-reference", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("outputSchema")
-        if known and isinstance(schema, dict):
-            found = Foreign(schema, history.budget).check()
-            if found.outcome is Outcome.UNRESOLVED:
-                got = f"{label(tool)} has an outputSchema with a reference to what it does not hold: {found.message}"
-                where = f"/result/tools/{place}/outputSchema{found.pointer}"
-                yield from refused(got, known, where, "add the definition to its $defs")
+    schema = tool.get("outputSchema")
+    if isinstance(schema, dict):
+        found = Foreign(schema, history.budget).check()
+        if found.outcome is Outcome.UNRESOLVED:
+            got = f"has an outputSchema with a reference to what it does not hold: {found.message}"
+            path = ("outputSchema", *steps_of(found.pointer or ""))
+            yield Breach(got, known, path, "add the definition to its $defs")
 
 
 _ADD_TYPE = 'add "type": "object"'
@@ -128,7 +106,7 @@ def _type_of(schema: dict[str, Any]) -> str:
     return f"of type {excerpt(schema['type'])}" if "type" in schema else "without type"
 
 
-@rule(
+@tool_rule(
     "compat/schema-combination",
     "error",
     """The `inputSchema` has `oneOf`, `anyOf` or `allOf` beside its `"type": "object"`. MCP allows it, but model APIs
@@ -137,23 +115,19 @@ def _type_of(schema: dict[str, Any]) -> str:
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def schema_combination(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Keywords at the top level that a model API does not take there."""
-    known = limits("compat/schema-combination", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("inputSchema")
-        if isinstance(schema, dict):
-            broken = [limit for limit in known if not schema.keys().isdisjoint(limit.keywords)]
-            used = [keyword for keyword in schema if any(keyword in limit.keywords for limit in broken)]
-            got = f"{label(tool)} has {' and '.join(used)} at the top level of its inputSchema"
-            where = pointer("result", "tools", place, "inputSchema", *used[:1])
-            yield from refused(got, broken, where, "move it into a property, or list all properties without it")
+    schema = tool.get("inputSchema")
+    if isinstance(schema, dict):
+        broken = [limit for limit in known if not schema.keys().isdisjoint(limit.keywords)]
+        used = [keyword for keyword in schema if any(keyword in limit.keywords for limit in broken)]
+        got = f"has {' and '.join(used)} at the top level of its inputSchema"
+        advice = "move it into a property, or list all properties without it"
+        yield Breach(got, broken, ("inputSchema", *used[:1]), advice)
 
 
-@rule(
+@tool_rule(
     "compat/schema-properties",
     "error",
     """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; a model API refuses the request
@@ -161,20 +135,15 @@ def schema_combination(message: Message, history: SessionHistory) -> Iterator[Fa
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object"}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def schema_properties(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_properties(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Schemas of an object without properties."""
-    known = limits("compat/schema-properties", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("inputSchema")
-        if isinstance(schema, dict) and schema.get("type") == "object" and "properties" not in schema:
-            got = f"{label(tool)} has an inputSchema without properties"
-            yield from refused(got, known, f"/result/tools/{place}/inputSchema", 'add "properties": {}')
+    schema = tool.get("inputSchema")
+    if isinstance(schema, dict) and schema.get("type") == "object" and "properties" not in schema:
+        yield Breach("has an inputSchema without properties", known, ("inputSchema",), 'add "properties": {}')
 
 
-@rule(
+@tool_rule(
     "compat/schema-members",
     "error",
     """A property is not an object, such as `true`, which JSON Schema and MCP allow for any value (the Go SDK writes it
@@ -184,22 +153,18 @@ def schema_properties(message: Message, history: SessionHistory) -> Iterator[Fau
     revisions=HANDSHAKE,
     fails=_listed('"inputSchema":{"type":"object","properties":{"data":true}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"data":{}},"required":["data"]}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def schema_members(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_members(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Members of a schema with another shape than SDKs have for them; the first stands for all."""
-    known = limits("compat/schema-members", history.clients)
-    for place, tool in new_tools(message, history):
-        for which in ("inputSchema", "outputSchema"):
-            odd = _odd_member(tool.get(which))
-            broken = [limit for limit in known if odd and which in limit.keywords]
-            if odd and broken:
-                path, value = odd
-                got = f"{label(tool)} has {excerpt(value)} at {excerpt(pointer(*path))} of its {which}"
-                where = pointer("result", "tools", place, which, *path)
-                yield from refused(got, broken, where, "write {} for any value, and required as an array or not at all")
-                break
+    for which in ("inputSchema", "outputSchema"):
+        odd = _odd_member(tool.get(which))
+        broken = [limit for limit in known if odd and which in limit.keywords]
+        if odd and broken:
+            path, value = odd
+            got = f"has {excerpt(value)} at {excerpt(pointer(*path))} of its {which}"
+            advice = "write {} for any value, and required as an array or not at all"
+            yield Breach(got, broken, (which, *path), advice)
+            break
 
 
 def _odd_member(schema: Any) -> tuple[Path, Any] | None:
@@ -217,7 +182,7 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
     return None
 
 
-@rule(
+@tool_rule(
     "compat/schema-dialect",
     "error",
     """The `inputSchema` is not valid in the dialect by which a client validates it, whatever its `$schema` names. For
@@ -229,23 +194,19 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
 "properties":{"pair":{"type":"array","items":[{"type":"string"}]}}}'
     ),
     passes=_listed('"inputSchema":{"type":"object","properties":{"pair":{"type":"array","items":{"type":"string"}}}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Schemas that the dialect of a client refuses."""
-    known = limits("compat/schema-dialect", history.clients)
-    for place, tool in new_tools(message, history):
-        schema = tool.get("inputSchema")
-        if isinstance(schema, dict):
-            found = {limit: _judgement(schema, limit, history) for limit in known}
-            broken = [limit for limit in known if found[limit].outcome is Outcome.NO_SCHEMA]
-            if broken:
-                first = found[broken[0]]
-                where = f" at {excerpt(first.pointer)}" if first.pointer else ""
-                got = f"{label(tool)} has an inputSchema that is invalid{where}: {first.message}"
-                pointed = f"/result/tools/{place}/inputSchema{first.pointer or ''}"
-                yield from refused(got, broken, pointed, "write it in draft 2020-12")
+    schema = tool.get("inputSchema")
+    if isinstance(schema, dict):
+        found = {limit: _judgement(schema, limit, history) for limit in known}
+        broken = [limit for limit in known if found[limit].outcome is Outcome.NO_SCHEMA]
+        if broken:
+            first = found[broken[0]]
+            where = f" at {excerpt(first.pointer)}" if first.pointer else ""
+            got = f"has an inputSchema that is invalid{where}: {first.message}"
+            path = ("inputSchema", *steps_of(first.pointer or ""))
+            yield Breach(got, broken, path, "write it in draft 2020-12")
 
 
 def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) -> Judgement:
@@ -254,7 +215,7 @@ def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) ->
     return Foreign(schema | {"$schema": dialect}, history.budget).check()
 
 
-@rule(
+@tool_rule(
     "compat/array-items",
     "error",
     """An array in the `inputSchema` has no `items`. JSON Schema allows it, but model APIs refuse the request with all
@@ -262,22 +223,18 @@ def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) ->
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array"}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def array_items(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def array_items(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Arrays of anything; the first stands for all. Definitions are left out: nobody has shown that they count."""
-    known = limits("compat/array-items", history.clients)
-    for place, tool in new_tools(message, history):
-        bare = (
-            path
-            for path, node in subschemas(tool.get("inputSchema"))
-            if node.get("type") == "array" and "items" not in node and path[:1] not in (("$defs",), ("definitions",))
-        )
-        yield from _first(bare, tool, place, known, "the array {} without items", 'add "items"')
+    bare = (
+        path
+        for path, node in subschemas(tool.get("inputSchema"))
+        if node.get("type") == "array" and "items" not in node and path[:1] not in (("$defs",), ("definitions",))
+    )
+    yield from _first(bare, known, "the array {} without items", 'add "items"')
 
 
-@rule(
+@tool_rule(
     "compat/enum-values",
     "error",
     """An `enum` in the `inputSchema` has numbers or booleans. JSON Schema allows it; the Gemini API refuses the request
@@ -286,22 +243,18 @@ def array_items(message: Message, history: SessionHistory) -> Iterator[Fault]:
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"integer","enum":[1,2]}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"string","enum":["1","2"]}}}'),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def enum_values(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def enum_values(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """Enumerations of numbers or booleans; the first stands for all."""
-    known = limits("compat/enum-values", history.clients)
-    for place, tool in new_tools(message, history):
-        odd = (path for path, node in subschemas(tool.get("inputSchema")) if _has_numbers(node.get("enum")))
-        yield from _first(odd, tool, place, known, "numbers or booleans in the enum of {}", "use strings")
+    odd = (path for path, node in subschemas(tool.get("inputSchema")) if _has_numbers(node.get("enum")))
+    yield from _first(odd, known, "numbers or booleans in the enum of {}", "use strings")
 
 
 def _has_numbers(values: Any) -> bool:
     return isinstance(values, list) and any(isinstance(value, int | float) for value in values)
 
 
-@rule(
+@tool_rule(
     "compat/reference-siblings",
     "error",
     """Beside a `$ref` stand other keywords, as some generators write it for an optional enum. Since 2019-09 JSON Schema
@@ -316,30 +269,17 @@ def _has_numbers(values: Any) -> bool:
         '"inputSchema":{"type":"object","properties":{"unit":{"$ref":"#/$defs/Unit","default":"C"}},\
 "$defs":{"Unit":{"type":"string"}}}'
     ),
-    on=(Result,),
-    methods=("tools/list",),
 )
-def reference_siblings(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def reference_siblings(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
     """References with more beside them than a client takes; the first stands for all."""
-    known = limits("compat/reference-siblings", history.clients)
-    for place, tool in new_tools(message, history):
-        allowed = {"$ref", *(keyword for limit in known for keyword in limit.keywords)}
-        mixed = (path for path, node in subschemas(tool.get("inputSchema")) if "$ref" in node and node.keys() - allowed)
-        yield from _first(
-            mixed, tool, place, known, "other keywords beside the $ref in {}", "write the schema in its place"
-        )
+    allowed = {"$ref", *(keyword for limit in known for keyword in limit.keywords)}
+    mixed = (path for path, node in subschemas(tool.get("inputSchema")) if "$ref" in node and node.keys() - allowed)
+    yield from _first(mixed, known, "other keywords beside the $ref in {}", "write the schema in its place")
 
 
-def _first(
-    paths: Iterator[Path], tool: dict[str, Any], place: int, broken: Sequence[Limit], what: str, advice: str
-) -> Iterator[Fault]:
-    """The fault at the first of some places in an inputSchema, if there is one."""
-    path = next(paths, None) if broken else None
+def _first(paths: Iterator[Path], broken: Sequence[Limit], what: str, advice: str) -> Iterator[Breach]:
+    """The breach at the first of some places in an inputSchema, if there is one."""
+    path = next(paths, None)
     if path is not None:
         where = excerpt(pointer(*path)) if path else "its inputSchema"
-        yield from refused(
-            f"{label(tool)} has {what.format(where)}",
-            broken,
-            pointer("result", "tools", place, "inputSchema", *path),
-            advice,
-        )
+        yield Breach(f"has {what.format(where)}", broken, ("inputSchema", *path), advice)

@@ -83,3 +83,9 @@ def test_too_many_tools_are_told_again_when_there_is_another_number_of_them():
     assert [it.frame for it in compat(same, "openai-api")] == [5]
     more = same + page(0, 130, 4) + page(0, 3, 5)
     assert [it.frame for it in compat(more, "openai-api")] == [5, 9]
+
+
+def test_two_numbers_of_tools_that_take_turns_are_told_once_each():
+    """R-07."""
+    text = BEGIN + "".join(page(0, size, number) for number, size in enumerate((129, 130) * 3, 2))
+    assert [it.frame for it in compat(text, "openai-api")] == [5, 7]
