@@ -9,7 +9,8 @@ from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Request, Result
 
-_LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list")
+_LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list",
+          "skills/list")  # fmt: skip
 
 
 @rule(
