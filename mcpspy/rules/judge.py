@@ -130,11 +130,12 @@ class Judge:
         for session in self._sessions.values():
             session.lose(self._gaps)
             yield from self._late(session, None)
+        looking = [rule for rule in RULES.values() if rule.ends]
         for exchange in self.pending():
             request = exchange.request
             known = self._sessions.get(request.session)
             history = known.history if known else SessionHistory()
-            for rule in RULES.values():
+            for rule in looking:
                 yield from self._findings(rule, request, rule.end(request, history), history)
 
     def pending(self) -> Iterator[Exchange]:

@@ -121,7 +121,7 @@ class Fault:
     severity: Severity | None = None
     """Where it is less than the rule's."""
     source: str | None = None
-    """URL of what says so, where that is not the specification."""
+    """What says so, where that is not what the rule names: a page, as in `Rule.spec`, or a URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +198,13 @@ class Rule:
         if isinstance(self.check, type):
             history.of(self.check).learn(message)
 
+    @property
+    def ends(self) -> bool:
+        """Whether the check looks at requests that have no answer at the end."""
+        return getattr(self.check, "end", StatefulCheck.end) is not StatefulCheck.end
+
     def end(self, request: Message, history: SessionHistory) -> Iterator[Fault]:
-        """What the check finds about a request that has no answer at the end."""
+        """What the check finds about a request that has no answer at the end, if it looks at those."""
         if isinstance(self.check, type):
             yield from history.of(self.check).end(request)
 
@@ -226,13 +231,13 @@ class Rule:
             pointer,
             fault.sentence,
             revision.value if revision else None,
-            fault.source or self.url(revision),
+            self.url(revision, fault.source),
             _concerned(message, pointer) if isinstance(message, Message) else (),
         )
 
-    def url(self, revision: Revision | None) -> str:
-        """Where the specification says so, for a revision."""
-        page = self.spec
+    def url(self, revision: Revision | None, page: str | None = None) -> str:
+        """Where the specification says so, for a revision; for a fault on the page that it names."""
+        page = page or self.spec
         if page.startswith("https:"):
             return page
         if page.startswith("jsonrpc"):

@@ -19,7 +19,7 @@ from mcpspy.rules.judge import Judge
 from mcpspy.rules.lifecycle.handshake import BeforeInitialize
 from mcpspy.rules.paging import UnknownCursor
 from mcpspy.rules.plain import ASPECTS
-from mcpspy.rules.rule import Fault, Later, StatefulCheck
+from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import Judgement, Outcome
 from mcpspy.spec.revisions import Revision
@@ -563,3 +563,10 @@ def test_what_clients_refuse_is_judged_only_where_clients_are_named():
     )
     for clients, found in (([], []), (["openai-api"], ["compat/tool-name"]), ([], []), (["vscode"], [])):
         assert [finding.rule for finding in findings(text, clients)] == found
+
+
+def test_only_checks_that_look_at_the_end_are_asked_about_requests_without_an_answer(monkeypatch):
+    asked, end = [], Rule.end
+    monkeypatch.setattr(Rule, "end", lambda rule, *about: asked.append(rule.id) or end(rule, *about))
+    assert [it.rule for it in findings("= 2025-06-18\n> 2 ping")] == ["pairing/unanswered"]
+    assert sorted(asked) == ["lifecycle/server-exit", "pairing/unanswered"]

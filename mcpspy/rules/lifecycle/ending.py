@@ -12,6 +12,7 @@ from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error
 
 _MOST = 100  # requests in flight that are named
+_HTTP = "basic/transports#sending-messages-to-the-server"
 
 
 @rule(
@@ -46,7 +47,7 @@ class ServerGone(StatefulCheck):
         elif event.exchange and event.http and event.http.unreached:
             why = member(event.body.value, "error", "message")
             told = f": {why[:200]}" if isinstance(why, str) else ""
-            yield Fault(f"the server did not answer {event.exchange.method}{told}")
+            yield Fault(f"the server did not answer {event.exchange.method}{told}", source=_HTTP)
 
     def _exit(self, exited: ServerExit) -> Iterator[Fault]:
         """See who left first, and what was in flight."""
@@ -82,4 +83,4 @@ class ServerGone(StatefulCheck):
         exchange = request.exchange
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
             how = "the server could not be reached for" if exchange.refused else "the server broke off its answer to"
-            yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server")
+            yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server", source=_HTTP)

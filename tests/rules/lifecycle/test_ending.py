@@ -132,6 +132,15 @@ def test_over_http_a_server_that_breaks_off_its_answer_is_the_same_error():
     )  # fmt: skip
 
 
+def test_each_transport_has_its_own_page_of_the_specification():
+    """R-09."""
+    (over_http,), (over_stdio,) = broken("reset"), findings("> 1 tools/list {META}\n. exit 1")
+    assert [it.spec.rpartition("/specification/")[2] for it in (over_http, over_stdio)] == [
+        "2025-03-26/basic/transports#sending-messages-to-the-server",
+        "2026-07-28/basic/transports/stdio#unexpected-termination",
+    ]
+
+
 @pytest.mark.parametrize("status", [502, 504])
 def test_a_server_that_cannot_be_reached_is_the_same_error(status):
     """R-09: the relay has answered in its place."""
