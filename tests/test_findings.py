@@ -28,8 +28,8 @@ def test_no_findings_are_left_of_a_capture_that_is_gone():
 
 
 DELIBERATE = {  # what the scenarios of tests/peers do on purpose
-    ("tools/unknown-tool", "the server lists no tool 'missing'"),
-    ("schema/unknown-method", "no revision has the method 'peer/unknown'"),
+    ("tools/unknown-tool", 'the server lists no tool "missing"'),
+    ("schema/unknown-method", 'no revision has the method "peer/unknown"'),
     ("tools/arguments", 'get-sum was listed with another inputSchema: "b" is a required property'),
 }
 

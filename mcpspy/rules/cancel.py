@@ -5,7 +5,7 @@ from typing import Any
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import HOLD, Message
-from mcpspy.json_values import member
+from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Id, Notification
@@ -103,7 +103,7 @@ def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
     named = _names_task(requested, history)
     created = history.tasks.get(requested if named else Id.of(requested))
     if created and (named or message.t > created.t + HOLD):
-        task = f"{created.task[:60]!r}"
+        task = excerpt(created.task)
         sentence = f"the task {task} is cancelled by `notifications/cancelled`; expected `tasks/cancel`"
         yield Fault(sentence, "/params/requestId", (created.n,))
 

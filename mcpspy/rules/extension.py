@@ -9,7 +9,7 @@ from typing import Any
 from mcpspy.conversation.history import SessionHistory, capabilities
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import undeclared_by, used_extension
-from mcpspy.json_values import member
+from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.extensions import extension_methods
 from mcpspy.spec.extensions.extension import Extension, declared
@@ -62,7 +62,7 @@ def _part(message: Message) -> tuple[str, str]:
     """What of a message belongs to an extension, and where it stands."""
     body = message.body
     if isinstance(body, Result):
-        return f"the result type {member(body.result, 'resultType')!r}", "/result/resultType"
+        return f"the result type {excerpt(member(body.result, 'resultType'))}", "/result/resultType"
     if body.value["method"] == ENDLESS:
         return "the subscription", "/params/notifications"
     return body.value["method"], "/method"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from mcpspy.conversation.history import ASKED, SessionHistory, capabilities
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.rounds import continued, mark, rounds_before
-from mcpspy.json_values import member, pointer
+from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.lifecycle.capabilities import undeclared
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS
@@ -121,7 +121,7 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
         name = next((name for name in given if name not in asked), None)
         if rounds and name is not None:
             answer = rounds[-1].answer
-            yield Fault(f"#{answer} did not ask for {name[:60]!r}", "/params/inputResponses", (answer,))
+            yield Fault(f"#{answer} did not ask for {excerpt(name)}", "/params/inputResponses", (answer,))
 
     yield Later(question())
 

@@ -159,7 +159,7 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
     known = [name for revision in Revision for name in (*methods(revision), *extension_methods(revision))]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
     hint = f"; the nearest: {', '.join(near)}" if near else ""
-    yield Fault(f"no revision has the method {body.method[:60]!r}{hint}", "/method")
+    yield Fault(f"no revision has the method {excerpt(body.method)}{hint}", "/method")
 
 
 @rule(

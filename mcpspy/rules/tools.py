@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, SessionMemory, Tool, annotated
 from mcpspy.conversation.model import Message
-from mcpspy.json_values import member, pointer
+from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import DEFAULT_DIALECT, OUTPUT_SCHEMAS, Revision, since
@@ -43,7 +43,7 @@ def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
         return
     name = message.exchange.name if message.exchange else None
     if name is not None and name not in listing.tools:
-        yield Fault(f"the server lists no tool {name[:60]!r}", "/params/name")
+        yield Fault(f"the server lists no tool {excerpt(name)}", "/params/name")
 
 
 @rule(
@@ -323,7 +323,7 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
     for place, tool in _listed(message):
         name = tool.get("name")
         if isinstance(name, str) and seen.setdefault(name, place) != place:
-            yield Fault(f"the name {name[:60]!r} is that of tool {seen[name]} too", f"/result/tools/{place}/name")
+            yield Fault(f"the name {excerpt(name)} is that of tool {seen[name]} too", f"/result/tools/{place}/name")
 
 
 @rule(
@@ -379,9 +379,9 @@ def header_annotation(message: Message, history: SessionHistory) -> Iterator[Fau
             where = pointer("result", "tools", place, "inputSchema", *path)
             name = schema["x-mcp-header"]
             if not isinstance(name, str) or not name or not _TOKEN.issuperset(name):
-                yield Fault(f"{str(name)[:60]!r} is no name of a header", f"{where}/x-mcp-header")
+                yield Fault(f"{excerpt(name)} is not a valid header name", f"{where}/x-mcp-header")
             elif name.lower() in seen:
-                yield Fault(f"{name[:60]!r} is the header of two arguments", f"{where}/x-mcp-header")
+                yield Fault(f"{excerpt(name)} is the header of two arguments", f"{where}/x-mcp-header")
             elif schema.get("type") not in ("string", "integer", "boolean"):
-                yield Fault(f"{name[:60]!r} is on something else than a string, an integer or a boolean", where)
+                yield Fault(f"{excerpt(name)} is on something else than a string, an integer or a boolean", where)
             seen.add(str(name).lower())

@@ -86,7 +86,7 @@ def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fau
         place, name = flat[0]
         names = f" and {len(flat) - 1} more name their interfaces" if len(flat) > 1 else " names its interface"
         where = pointer("result", "tools", place, "_meta", _FLAT)
-        yield Fault(f"{name}{names} in the deprecated {_FLAT!r}; expected ui.resourceUri", where)
+        yield Fault(f"{name}{names} in the deprecated {_FLAT}; expected ui.resourceUri", where)
 
 
 @rule(

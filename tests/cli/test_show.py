@@ -77,7 +77,7 @@ def test_what_is_wrong_stands_below_the_frame_or_as_soon_as_it_is_known(tmp_path
     _, out, _ = show(capture(tmp_path / "a", SESSION))
     lines = [" ".join(text.split()) for text in out.splitlines()]
     place = next(place for place, text in enumerate(lines) if text.startswith("#11 "))
-    assert lines[place + 1] == "! #11 client: no revision has the method 'nope' (/method) [schema/unknown-method]"
+    assert lines[place + 1] == '! #11 client: no revision has the method "nope" (/method) [schema/unknown-method]'
     place = next(place for place, text in enumerate(lines) if text.startswith("#13 "))
     assert lines[place + 1] == "✗ #13 server: this line is not JSON at character 0 [framing/not-json]"
     assert any("[pairing/unanswered]" in text for text in lines)

@@ -202,7 +202,7 @@ def test_x_01_what_is_negotiated_for_one_request_is_not_for_another():
     """
     (found,) = findings(text)
     assert (found.frame, found.rule, found.blame) == (6, "extension/not-negotiated", "server")
-    assert found.message == f"the result type 'task' belongs to {TASKS}, which the client did not declare"
+    assert found.message == f'the result type "task" belongs to {TASKS}, which the client did not declare'
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_x_01_an_extension_that_was_declared_is_not_called_missing():
 def test_x_01_a_task_in_answer_to_another_method_is_an_error():
     text = f'{discover(TASKS)}\n> 2 prompts/get {{META with {TASKS} "name":"a"}}\n< 2 = {CREATED}'
     assert [(it.message, it.severity) for it in findings(text) if it.frame == 4] == [
-        ("the result type 'task' is for tools/call only", "error")
+        ('the result type "task" is for tools/call only', "error")
     ]
 
 

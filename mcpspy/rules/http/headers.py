@@ -13,7 +13,7 @@ from typing import Any
 from mcpspy.conversation.history import SessionHistory, Tool, annotated
 from mcpspy.conversation.http_requests import posted
 from mcpspy.conversation.model import Message
-from mcpspy.json_values import member, pointer
+from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header
@@ -31,7 +31,6 @@ _STANDARD = "basic/transports#standard-request-headers"
 _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
 _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
-_CLIPPED = 60  # characters of a value that are quoted
 
 
 @rule(
@@ -158,7 +157,7 @@ def _compared(head: Head | None, name: str, where: str, value: Any) -> Iterator[
     elif value is None:
         yield Fault(f"{name} stands for an argument that the body does not have", where)
     elif not _same(said, value):
-        yield Fault(f"{name} says {said[:_CLIPPED]!r} and the body {_text(value)[:_CLIPPED]!r}", where)
+        yield Fault(f"{name} says {excerpt(said)} and the body {excerpt(value)}", where)
 
 
 def decoded(value: str) -> str | None:

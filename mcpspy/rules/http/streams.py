@@ -13,7 +13,7 @@ from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.http_requests import asked, asks, posted
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import HOLD, HttpUnit, Message
-from mcpspy.json_values import member
+from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import header, status
@@ -150,7 +150,7 @@ def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
     if wrong:
-        yield Fault(f"the session id has the character {wrong!r}")
+        yield Fault(f"the session id has the character {excerpt(wrong)}")
 
 
 @rule(
@@ -217,7 +217,7 @@ def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Faul
     if place is None or not wanted or place.resumes or history.lossy or remark.session.partial:
         return
     if place.summary["method"] == "GET" and place.never_delivered:
-        yield Fault(f"no event of the session has the id {wanted[:60]!r}")
+        yield Fault(f"no event of the session has the id {excerpt(wanted)}")
 
 
 @rule(

@@ -9,7 +9,7 @@ from typing import ClassVar
 from mcpspy.conversation.history import SessionHistory, dialect, missing_meta, stated_revision
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import used_extension
-from mcpspy.json_values import member
+from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.extensions import EXTENSIONS, is_known
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
@@ -136,4 +136,4 @@ def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[F
         methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
         why = f"is for {' and '.join(methods)} only" if methods else "is none of the protocol's own"
         severity: Severity | None = "error" if methods else None
-        yield Fault(f"the result type {found[:40]!r} {why}", "/result/resultType", severity=severity)
+        yield Fault(f"the result type {excerpt(found)} {why}", "/result/resultType", severity=severity)

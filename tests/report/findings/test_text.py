@@ -32,7 +32,7 @@ def test_the_frames_in_which_something_was_found_are_told_in_their_order(tmp_pat
         "https://modelcontextprotocol.io/specification/2025-06-18/schema",
         "#12 0.008 → tools/find id 3 2025-06-18",
         "! warning schema/unknown-method by the client",
-        "no revision has the method 'tools/find'; the nearest: tools/list, tools/call",
+        'no revision has the method "tools/find"; the nearest: tools/list, tools/call',
         '/method: "tools/find"',
         "https://modelcontextprotocol.io/specification/2025-06-18/schema",
         "#13 0.009 ← tools/find id 3 error -32601 Method not found 1.0 ms 89 B",

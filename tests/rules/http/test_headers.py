@@ -44,12 +44,12 @@ def test_a_value_that_no_header_can_have_goes_in_base64(value, text):
 @pytest.mark.parametrize(
     ("line", "told_of"),
     [
-        (">> [mcp-method: Tools/list] 1 tools/list {META}", "Mcp-Method says 'Tools/list' and the body 'tools/list'"),
+        (">> [mcp-method: Tools/list] 1 tools/list {META}", 'Mcp-Method says "Tools/list" and the body "tools/list"'),
         (">> [mcp-protocol-version: 2025-11-25] 1 tools/list {META}",
-         "MCP-Protocol-Version says '2025-11-25' and the body '2026-07-28'"),
+         'MCP-Protocol-Version says "2025-11-25" and the body "2026-07-28"'),
         ('>> [mcp-name: =?base64?SGk?=] 1 prompts/get {META "name":"Hi"}', "the base64 of Mcp-Name cannot be decoded"),
         ('>> [mcp-name: écho] 1 prompts/get {META "name":"écho"}', "Mcp-Name has characters that go in base64 only"),
-        ('>> [mcp-name: a:b] 1 resources/read {META "uri":"a:c"}', "Mcp-Name says 'a:b' and the body 'a:c'"),
+        ('>> [mcp-name: a:b] 1 resources/read {META "uri":"a:c"}', 'Mcp-Name says "a:b" and the body "a:c"'),
         (">> [mcp-name: other] 1 tools/list {META}", None),
         ('>> [mcp-name: «redacted:01234567»] 1 prompts/get {META "name":"a"}', None),
     ],
@@ -87,10 +87,10 @@ def test_arguments_stand_in_headers_as_the_listing_has_it(arguments, headers):
 @pytest.mark.parametrize(
     ("arguments", "headers", "told_of"),
     [
-        ('{"region":"eu"}', "[mcp-param-region: us]", "Mcp-Param-Region says 'us' and the body 'eu'"),
-        ('{"at":{"n":42}}', "[mcp-param-n: 43]", "Mcp-Param-N says '43' and the body '42'"),
-        ('{"at":{"b":true}}', "[mcp-param-b: True]", "Mcp-Param-B says 'True' and the body 'true'"),
-        ('{"at":{"n":1}}', "[mcp-param-n: one]", "Mcp-Param-N says 'one' and the body '1'"),
+        ('{"region":"eu"}', "[mcp-param-region: us]", 'Mcp-Param-Region says "us" and the body "eu"'),
+        ('{"at":{"n":42}}', "[mcp-param-n: 43]", 'Mcp-Param-N says "43" and the body 42'),
+        ('{"at":{"b":true}}', "[mcp-param-b: True]", 'Mcp-Param-B says "True" and the body true'),
+        ('{"at":{"n":1}}', "[mcp-param-n: one]", 'Mcp-Param-N says "one" and the body 1'),
         ('{"region":null}', "[mcp-param-region: eu]", "Mcp-Param-Region stands for an argument that the body does not"),
     ],
 )
@@ -130,4 +130,4 @@ def test_a_server_that_answers_what_it_had_to_refuse_is_to_blame():
     text = '>> [mcp-method: tools/call] 1 tools/list {META}\n<< 200 1 = {"resultType":"complete","tools":[]}'
     (found,) = (it for it in findings(text) if it.rule == "http/mismatch-accepted")
     assert (found.blame, found.related) == ("server", (3,)) or found.related
-    assert found.message == ("the request is answered although Mcp-Method says 'tools/call' and the body 'tools/list'")
+    assert found.message == ('the request is answered although Mcp-Method says "tools/call" and the body "tools/list"')
