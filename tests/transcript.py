@@ -29,7 +29,7 @@ from mcpspy.conversation.model import Event, Message
 from tests.rules.notation import frame, handshake
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
-WEB = (">>", "<<", "<-", "<x")  # see `tests.rules.web`
+WEB = (">>", "<<", "<-", "<x", "<.")  # see `tests.rules.web`
 OPENS = (
     Open(0, 1, 0, "client", "stdin", "lines"),
     Open(0, 2, 0, "server", "stdout", "lines"),

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from mcpspy.capture.records import Close, Frame, Omitted, Open
-from mcpspy.conversation.model import REMEMBERED, Delivery, HttpChannel, HttpUnit, Session
+from mcpspy.conversation.model import ENDLESS, REMEMBERED, Delivery, Exchange, HttpChannel, HttpUnit, Session
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent, forget
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
@@ -106,16 +106,9 @@ class HttpSessions:
         if request is None:
             self._wait(closed.ch)  # a request is remembered until it is answered
             return
-        for exchange in unanswered(request.carried, channel.session):
-            if closed.how == "reset" or channel.unreached:
-                exchange.lost = channel.opened.n
-            elif closed.how == "abort":
-                exchange.left = closed.t
+        _end_waiting(channel, request, closed)
         if channel.failed:
             refuse(unanswered(request.carried, channel.session), channel.session)
-        if closed.how == "abort":
-            for exchange in unanswered(request.carried, channel.session):
-                exchange.cancelled = exchange.cancelled or exchange.revision in STATELESS
         if request.summary["method"] == "DELETE" and channel.summary["status"] in _DELETED:
             self._known.finish(channel.session)
         del self._channels[closed.ch]
@@ -227,6 +220,7 @@ class HttpSessions:
 
     def _delivered(self, frame: Frame, event: Event, channel: HttpChannel) -> Delivery | None:
         """Remember an event that has an id; returns the one that it repeats, if it does so for a stream resumed."""
+        channel.resumable = channel.resumable or bool(event.id)
         if not event.id or frame.cut or channel.legacy or channel.session.name is None:
             return None
         stream = channel.resumes.stream if channel.resumes else channel.answers or frame.ch
@@ -312,6 +306,32 @@ class HttpSessions:
 def is_resumed(channel: HttpChannel) -> bool:
     """Whether a response is a stream that its client has asked to go on after an event (2025-03-26)."""
     return channel.request is not None and header(channel.request.opened.head, "last-event-id") is not None
+
+
+def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> None:
+    """Learn who left first, of the exchanges that the end of a channel leaves without a response."""
+    opened, session = channel.opened, channel.session
+    if opened.role == "ws" or (channel.legacy and request.summary["method"] == "GET"):
+        asked = (it for it in session.exchanges() if it.request.sender == "client")
+        waiting = [it for it in asked if it.left is None and it.lost is None]
+        lost = closed.how == "reset"  # either side may have begun to end it in order
+    else:
+        waiting = unanswered(request.carried, session)
+        lost = closed.how == "reset" or channel.unreached or (closed.how == "eof" and channel.mute)
+    by_client = ("abort",) if channel.sender == "server" else ("eof", "reset")
+    for exchange in waiting:
+        if lost and channel.sender == "server" and exchange.method != ENDLESS:
+            exchange.lost = opened.n
+        elif closed.how in by_client:
+            _leave(exchange, closed.t, answered=opened.head is not None)
+
+
+def _leave(exchange: Exchange, t: int, *, answered: bool) -> None:
+    """The client left the response to a request; where the server had begun with one, that cancels it (2026-07-28)."""
+    cancels = exchange.revision in STATELESS
+    if not exchange.cancelled and not (cancels and answered):
+        exchange.left = t
+    exchange.cancelled = exchange.cancelled or cancels
 
 
 def _rest(session: Session, known: _Known) -> None:

@@ -96,7 +96,7 @@ class Exchange:
     lost: int | None = None
     """Over HTTP: the line number at which the server broke off, or could not be reached."""
     left: int | None = None
-    """Over HTTP: when the client left, in nanoseconds since the capture started."""
+    """Over HTTP: when the client gave up, in nanoseconds since the capture started; None where it only cancelled."""
     underlying: str | None = None
     """Of `tasks/result`, once it is answered: the method whose result that is, where it is known (2025-11-25)."""
     inputs: frozenset[str] | None = None
@@ -257,6 +257,8 @@ class HttpChannel:
     """The event after which the client wants a stream to go on, where one had that id."""
     never_delivered: bool = False
     """The client wants a stream to go on after an event that its session never delivered, as far as is remembered."""
+    resumable: bool = False
+    """It is a stream with an event by whose id it could go on."""
     repeated: dict[int, Delivery] = field(default_factory=dict)
     """By line number: events that have the id of an earlier one."""
 
@@ -274,6 +276,11 @@ class HttpChannel:
     def unreached(self) -> bool:
         """The relay has answered itself, because the server could not be reached or broke off."""
         return self.opened.sender == "mcpspy" and status(self.opened.head) in _UNREACHED
+
+    @property
+    def mute(self) -> bool:
+        """It is a stream of events that, once it has ended, brings nothing more by any way."""
+        return self.opened.framing == "sse" and not self.failed and not self.resumable
 
     @property
     def spoken(self) -> Revision | None:

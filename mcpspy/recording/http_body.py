@@ -44,7 +44,10 @@ class Body:
         self._received = b""  # while nothing of it has been decoded
         self._undecided = False  # the next frame is too long for a gate
         self._begun = False  # some of the frame under way is written already
-        self._ended = False
+        self.ended: str | None = None
+        """How it ended (`close.how`), once that is recorded."""
+        self.dropped = False
+        """A gate let a frame of it go nowhere."""
 
     def open(self, t: int, sender: str, role: str, fields: Fields) -> None:
         """Record that the channel begins at `t`; `fields` may be peer, answers, head, sent, by."""
@@ -77,7 +80,7 @@ class Body:
 
         `code` and `reason` are those of a WebSocket's close frame, where the messages of it came as whole ones.
         """
-        if not self._ended:
+        if not self.ended:
             self._recording.record(self._end, t, how, code, reason)
 
     def _open(self, sink: "Sink", t: int, sender: str, role: str, fields: Fields) -> None:
@@ -94,7 +97,7 @@ class Body:
         return Events() if self._framing == "sse" else Messages() if self._framing == "message" else Whole()
 
     def _feed(self, sink: "Sink", chunk: bytes, t: int) -> None:
-        if self._ended:
+        if self.ended:
             return
         if not (self.coded and self._decoder):
             self._write(sink, t, self._frames.feed(chunk))
@@ -114,12 +117,13 @@ class Body:
             self._write(sink, t, self._frames.feed(self._received or chunk))
 
     def _whole_frame(self, sink: "Sink", t: int, raw: bytes, cut: bool, op: str | None, gated: Fields | None) -> None:
-        if self._ended:
+        if self.ended:
             return
         if self._secret and self._framing != "body":
             self._frames.feed(raw)  # its size is told at the end
             return
         gated = dict(gated) if gated else {}
+        self.dropped = self.dropped or gated.get("sent", raw) is None
         if gated.get("sent") is not None:
             gated["sent"] = self._redacted(gated["sent"])
         whole = Whole()
@@ -138,7 +142,7 @@ class Body:
         return raw if _is_message(raw) else self._recording.redactor.body_elsewhere(raw)
 
     def _end(self, sink: "Sink", t: int, how: str, code: int | None, reason: str | None) -> None:
-        self._ended = True
+        self.ended = how
         if how == "eof" and self._decoder:
             self._decoder.end()
         fault = self._decoder.fault if self._decoder else None

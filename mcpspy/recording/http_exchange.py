@@ -84,9 +84,16 @@ class HttpExchange:
             self.sockets[sender].end(t, how, None if broken else code, reason)
 
     def end(self, t: int, request: str, response: str) -> None:
-        """End what is still open; `request` and `response` say how each ended (`close.how`)."""
+        """End what is still open; `request` and `response` say how each ended (`close.how`).
+
+        A client that leaves before the head of a response leaves a response without a head: so it is seen when it left.
+        """
         if self.request:
             self.request.end(t, request)
+            forwarded = self.request.ended == "eof" and not self.request.dropped
+            if forwarded and response == "abort" and not (self.response or self.sockets):
+                self.response = Body(self._recording, "body")
+                self.response.open(t, "server", "response", {"answers": self.request.number})
         for body in (self.response, *self.sockets.values()):
             if body:
                 body.end(t, response)

@@ -38,6 +38,8 @@ NOTATION = """\
 << 200 events                         an answer that is a stream of events
 <- [id: 7] 2 = {"tools":[]}           an event of the last stream
 <x text                               the content coding of the last body could not be undone, and why
+<. closed                             the server ends the last stream; <. broken: it breaks off
+<. left                               the client leaves the last request before it is answered, else the last stream
 
 `{META …}` stands for params with the `_meta` that every request of 2026-07-28 has; `{META logLevel info …}` asks for
 log messages as well, `{META can roots …}` declares that capability of the client, and `{META with ID …}` an

@@ -275,12 +275,13 @@ class Unanswered(StatefulCheck):
         if request.n in self.history.explained or exchange.lost:  # see `lifecycle/server-exit`
             return
         blame, method = other(request.sender), exchange.method
-        if exchange.cancelled:
-            yield Fault(f"{method} was cancelled and not answered", severity="info", blame=blame)
-        elif waited >= (_PROMPTLY if method in _PROMPT else _PATIENCE):
+        only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP a client that leaves may cancel
+        if waited >= (_PROMPTLY if method in _PROMPT else _PATIENCE) and not only_cancelled:
             yield Fault(
                 f"{method} was not answered in {waited / 1e9:.0f} seconds, after which the client left", blame=blame
             )
+        elif exchange.cancelled:
+            yield Fault(f"{method} was cancelled and not answered", severity="info", blame=blame)
         elif request.session.last_answered < request.n or self.history.answered - request.t < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:

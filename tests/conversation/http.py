@@ -44,6 +44,12 @@ class Exchange:
             self._add(Close, ch, how="eof")
         return ch
 
+    def unanswered(self, asked):
+        """What is recorded in place of a response to the request on channel `asked` if its client leaves before it."""
+        ch = next(self._channels)
+        self._add(Open, ch, sender="server", role="response", framing="body", answers=asked)
+        return ch
+
     def event(self, ch, message=None, raw=None):
         """An SSE event on a stream that is open."""
         self._frame(ch, raw if raw is not None else b"event: message\ndata: " + _bytes(message) + b"\n")

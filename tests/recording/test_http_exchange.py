@@ -185,3 +185,18 @@ def test_a_gate_tells_what_was_sent(exchange, recorder):
         (b"data: 1\n", False, False, {"sent": "data: I\n", "by": "endpoint"}),
         (b"data: 1\n", False, False, None),
     ]
+
+
+def test_a_client_that_leaves_before_the_head_of_a_response_is_seen_to_leave(exchange, recorder):
+    """H-05: a response without a head, which the client left."""
+    exchange.open_request(0, request()).end(1, "eof")
+    exchange.end(7, "reset", "abort")
+    assert calls(recorder, "open")[1:] == [(2, 7, "server", "response", "body", {"answers": 1})]
+    assert calls(recorder, "close") == [(1, 1, "eof", {}), (2, 7, "abort", {})]
+
+
+@pytest.mark.parametrize(("asked", "answer"), [("reset", "abort"), ("eof", "shutdown"), ("abort", "reset")])
+def test_a_request_that_breaks_off_and_a_relay_that_ends_leave_no_response(exchange, recorder, asked, answer):
+    exchange.open_request(0, request())
+    exchange.end(7, asked, answer)
+    assert len(calls(recorder, "open")) == 1

@@ -10,13 +10,15 @@ from tests.transcript import lines
 HOST = "127.0.0.1:6278"
 SESSION = "s"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+ENDS = {"closed": "eof", "broken": "reset", "left": "abort"}
 HEADER = re.compile(r"\[([a-z-]+):\s*([^\]]*)\]\s*")
 
 
 def records(text):
     """The records of an example."""
     script = Script()
-    said = {"=": script.handshake, ">>": script.ask, "<<": script.answer, "<-": script.event, "<x": script.spoil}
+    said = {"=": script.handshake, ">>": script.ask, "<<": script.answer, "<-": script.event, "<x": script.spoil,
+            "<.": script.leave}  # fmt: skip
     for mark, t, rest in lines(text):
         script.http.wait(t)
         said[mark](rest)
@@ -29,7 +31,7 @@ class Script:
     def __init__(self):
         self.http = Exchange()
         self._asked = []  # channels that are not answered
-        self._stream = None
+        self._streams = []  # those that are open
         self._own = {}  # headers of every request
 
     def handshake(self, rest):
@@ -61,13 +63,17 @@ class Script:
         fields = {"status": int(status), "kind": kind, "end": not events} | keywords(own)
         channel = self.http.answer(self._asked.pop(), message, **fields)
         if events:
-            self._stream = channel
+            self._streams.append(channel)
 
     def event(self, rest):
         own, rest = headers(rest)
         data = frame(rest)[0] if rest else b""
         start = f"id: {own['id']}\n".encode() if "id" in own else b""
-        self.http.event(self._stream, raw=start + b"data: " + data + b"\n")
+        self.http.event(self._streams[-1], raw=start + b"data: " + data + b"\n")
+
+    def leave(self, rest):
+        waits = rest == "left" and self._asked
+        self.http.close(self.http.unanswered(self._asked.pop()) if waits else self._streams.pop(), ENDS[rest])
 
     def spoil(self, rest):
         closed = self.http.records.pop()

@@ -1,7 +1,7 @@
 """Rules about the end of a server: whether it ended by itself, with requests in flight.
 
 Clients end a server by closing stdin and by signals, often with requests in flight; what the server does after that is
-no fault. Over HTTP a server is gone where it breaks off an answer, or cannot be reached.
+no fault. Over HTTP a server is gone where it breaks off an answer, ends its stream without it, or cannot be reached.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     "error",
     """The server was gone before the client: its process could not be started, or ended by a signal or another code
     than 0 with requests in flight or before the first request, or ended with the code 0 and requests in flight without
-    ever having answered one; over HTTP it broke off its answer, or could not be reached. A request that was cancelled,
-    or whose answer has a finding of its own, does not count. What a server does after its client has closed stdin or
-    sent a signal is no finding.""",
+    ever having answered one; over HTTP it broke off its answer, ended the stream without it, or could not be reached. A
+    request that was cancelled, or whose answer has a finding of its own, does not count. What a server does after its
+    client has closed stdin or sent a signal is no finding.""",
     spec="basic/lifecycle#shutdown",
     fails="""
         = 2025-06-18
@@ -81,6 +81,8 @@ class ServerGone(StatefulCheck):
     def end(self, request: Message) -> Iterator[Fault]:
         """See whether the answer was broken off; a stream that was resumed has brought it since."""
         exchange = request.exchange
+        if request.n in self.history.explained:
+            return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
             how = "the server could not be reached for" if exchange.refused else "the server broke off its answer to"
             yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server", source=_HTTP)

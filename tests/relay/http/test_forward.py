@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mcpspy.capture.records import Frame
+from mcpspy.capture.records import Frame, Open
 from tests.relay.stage import scripted, stage
 
 POST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -153,7 +153,9 @@ async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, wh
         assert hows == ["reset"] * 5
         assert all(record.cut for record in there.records(Frame))
     else:
-        assert hows == (["eof"] * 5 if when == "before the head" else ["eof", "abort"] * 5)
+        assert hows == ["eof", "abort"] * 5
+        heads = [record.head for record in there.records(Open) if record.role == "response"]
+        assert [head is None for head in heads] == [when == "before the head"] * 5
 
 
 @pytest.mark.parametrize("close", [False, True])

@@ -165,10 +165,11 @@ async def test_a_connection_that_is_given_up_ends_all_of_its_streams(tmp_path, c
 
 @scripted
 async def test_a_client_that_cancels_before_the_answer_ends_the_request_upstream(tmp_path, certificate):
-    """H-05."""
+    """H-05, R-09: a response without a head tells when it left."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
         client, server, number = await asked(there)
         await client.reset(1, CANCEL)
         assert (await server.next())[:2] == (RST_STREAM, number)
         await there.captured()
-    assert [it.role for it in there.records(Open)] == ["request"]
+    assert [(it.role, it.head is None) for it in there.records(Open)] == [("request", False), ("response", True)]
+    assert ends(there, "server") == {"/first": "abort"}

@@ -166,3 +166,75 @@ def test_an_error_that_the_relay_gave_in_the_servers_place_is_that_error():
     (found,) = judged(http.records)
     assert (found.rule, found.severity, found.blame) == ("lifecycle/server-exit", "error", "server")
     assert found.message == "the server did not answer tools/list: mcpspy: cannot be reached"
+
+
+BEGUN = "= 2025-06-18 http"
+OVER_HTTP = {
+    "no answer in a minute": (f"{BEGUN}\n>> 2 tools/list\n@62 <. left", "pairing/unanswered", "warning"),
+    "no answer in a minute of 2026": (">> 2 tools/list {META}\n@62 <. left", "pairing/unanswered", "warning"),
+    "no answer to a discovery": (">> 1 server/discover {META}\n@12 <. left", "pairing/unanswered", "warning"),
+    "no answer to initialize": (f">{ASK}\n@12 <. left", "pairing/unanswered", "warning"),
+    "a client that leaves soon": (f"{BEGUN}\n>> 2 tools/list\n@5 <. left", "pairing/unanswered", "info"),
+    "a client that cancels soon": (">> 2 tools/list {META}\n@5 <. left", "pairing/unanswered", "info"),
+    "no answer in a stream": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n@62 <. left", "pairing/unanswered", "warning",
+    ),
+    "a stream of 2026 is left, which cancels": (
+        ">> 2 tools/list {META}\n<< 200 events\n@62 <. left", "pairing/unanswered", "info",
+    ),
+    "a stream ends without the answer": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<. closed", "lifecycle/server-exit", "error",
+    ),
+    "a stream of 2026 ends without the answer": (
+        ">> 2 tools/list {META}\n<< 200 events\n<. closed", "lifecycle/server-exit", "error",
+    ),
+    "a stream that can go on": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<- [id: 1]\n<. closed", "pairing/unanswered", "info",
+    ),
+    "a stream ends after another answer": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<- 3 = {{}}\n<. closed", "pairing/orphan-response", "error",
+    ),
+    "a stream breaks off": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<. broken", "lifecycle/server-exit", "error",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OVER_HTTP)
+def test_over_http_a_server_that_hangs_or_is_gone_breaks_the_same_rules(name):
+    """R-09, R-07: also where it never sent the head of a response."""
+    text, rule, severity = OVER_HTTP[name]
+    assert [(it.rule, it.severity, it.blame) for it in findings(text)] == [(rule, severity, "server")]
+
+
+def legacy(how, t=0):
+    """A request of HTTP+SSE, the stream of whose session ends so."""
+    http = Exchange()
+    stream = http.answer(http.ask(method="GET", target="/sse"), kind=SSE, end=False)
+    http.event(stream, raw=b"event: endpoint\ndata: /messages?session_id=s\n")
+    http.answer(http.ask(request(1, "tools/list"), target="/messages?session_id=s"), status=202, kind=None)
+    http.wait(t)
+    http.close(stream, how)
+    return http.records
+
+
+def socket(how, t=0):
+    """A request over a WebSocket, whose server's direction ends so."""
+    http = Exchange()
+    ours, theirs = http.websocket()
+    http.say(ours, request(1, "tools/list"))
+    http.wait(t)
+    http.close(theirs, how)
+    return http.records
+
+
+@pytest.mark.parametrize("channel", [legacy, socket])
+def test_the_one_stream_of_a_session_breaks_off_or_is_left(channel):
+    """R-09: HTTP+SSE and WebSocket."""
+    for how, t, expected in [
+        ("reset", 0, ("lifecycle/server-exit", "error")),
+        ("abort", 62 * 10**9, ("pairing/unanswered", "warning")),
+        ("abort", 0, ("pairing/unanswered", "info")),
+    ]:
+        found = [(it.rule, it.severity) for it in judged(channel(how, t)) if it.blame == "server"]
+        assert found == [expected], how
