@@ -50,6 +50,13 @@ def lister(sdk, count):
     return ["node" if sdk == "node" else python(sdk), os.path.join(HERE, program), str(count)]
 
 
+def caller(count, *where):
+    """The argv of a client that calls a tool so many times with one progress token; `where` is `--` and a server's
+    argv, or a URL.
+    """
+    return [python("python1"), os.path.join(HERE, "python1", "caller.py"), str(count), *where]
+
+
 def lists(listings):
     """The argv of a server without an SDK that gives each of some listings (JSON) in turn."""
     return [sys.executable, os.path.join(HERE, "lists.py"), listings]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conversation.http import SSE, Exchange, request, result
-from tests.rules.examples import judged, told
+from tests.rules.examples import judged, records, told
 from tests.rules.notation import META
 
 SLOW = """
@@ -91,3 +91,35 @@ def test_a_report_on_another_stream_may_cross_the_answer(later, found):
     http.wait(int(later * 1e9))
     http.event(stream, progress(1))
     assert [it.rule for it in judged(http.records) if it.rule.startswith("progress/")] == found
+
+
+def calls(count):
+    """Calls one after the other with one token, recorded in another order than that of their times.
+
+    In turns: as they were sent, an answer before its request, a request before the answer to the one before it.
+    """
+    lines, held, t = [], "", 1.0
+    for number in range(2, count + 2):
+        said = [
+            f'> {number} tools/call {{"name":"slow","_meta":{{"progressToken":"t"}}}}',
+            *(report(value).strip() for value in (1, 2)),
+            f'< {number} = {{"content":[]}}',
+        ]
+        asked, *reports, answered = (f"@{t + step / 20_000:.6f} {line}" for step, line in enumerate(said))
+        t += len(said) / 20_000
+        lines += {
+            0: (asked, *reports, answered),
+            1: (*reports, answered, asked),
+            2: (asked, *reports),
+            3: (asked, held, *reports, answered),
+        }[number % 4]
+        held = answered
+    return "= 2025-06-18\n" + "\n".join(lines)
+
+
+def test_calls_that_reuse_a_token_one_after_the_other_are_judged_by_their_times():
+    """R-01: by the lines of the file there would be many findings."""
+    found = records(calls(4000))
+    assert judged(found) == []
+    by_line = judged(sorted(found[:999], key=lambda record: record.n))
+    assert len([it for it in by_line if it.severity in ("error", "warning")]) > 100

@@ -1,0 +1,71 @@
+"""Four thousand calls, one after the other, with the same progress token, on one core: nothing is wrong with them.
+
+With everything on one core a relay that forwards first records an answer before its request now and then.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.rules import Finding
+from mcpspy.rules.judge import Judge
+from tests.peers import prepare
+from tests.peers.serving import LIMIT, PATHS, running, serving
+
+CALLS = 4000
+PATIENCE = 600  # seconds
+
+pytestmark = [
+    pytest.mark.field,
+    pytest.mark.timeout(PATIENCE),
+    pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores can be chosen on Linux only"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _one_core():
+    """Whatever is started from here on has one core."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    yield
+    os.sched_setaffinity(0, cores)
+
+
+def call(*where):
+    """Run the client of the Python SDK."""
+    done = subprocess.run(prepare.caller(CALLS, *where), capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def found(path):
+    """The findings in a capture, which has all of the calls."""
+    judge = Judge()
+    events = [event for record in Capture(str(path)).records() for event in judge.feed(record)]
+    assert sum(getattr(it, "method", None) == "tools/call" for it in events) == 2 * CALLS
+    return [it for it in [*events, *judge.end()] if isinstance(it, Finding)]
+
+
+def test_over_stdio_there_is_no_finding(tmp_path):
+    """R-01, through `wrap`."""
+    capture = tmp_path / "capture.jsonl"
+    wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]
+    call("--", *wrap, *prepare.server("python1"))
+    assert found(capture) == []
+
+
+def test_over_http_there_is_no_finding(tmp_path):
+    """R-01, through `proxy`."""
+    capture = tmp_path / "capture.jsonl"
+    with serving("python1", "http") as url:
+        proxy = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "-o", str(capture), url]
+        with running(proxy) as process:
+            ours = process.stdout.readline().strip()
+            assert ours.endswith(PATHS["http"])
+            call(ours)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(LIMIT) == 0
+    assert found(capture) == []
