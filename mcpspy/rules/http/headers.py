@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, Tool, annotated
 from mcpspy.conversation.http_requests import posted
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import HttpChannel, Message
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
@@ -27,6 +27,10 @@ _NAMED = {  # the member that Mcp-Name repeats; of tasks by SEP-2663
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
+_REFUSED = {"": ("Mcp-Method",)} | dict.fromkeys(
+    ("tools/call", "prompts/get", "resources/read"), ("Mcp-Method", "Mcp-Name")
+)
+"""By method, with one for all others: the headers without which servers must refuse a request."""
 _STANDARD = "basic/transports#standard-request-headers"
 _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
@@ -56,16 +60,21 @@ def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]
     place = posted(message)
     if place is None:
         return
-    needed = ["MCP-Protocol-Version", "Mcp-Method"]
-    if isinstance(_name(message), str):
-        needed.append("Mcp-Name")
-    missing = [name for name in needed if header(place.opened.head, name.lower()) is None]
+    missing = _missing(message, place)
     if missing:
         yield Fault(f"the request has no {' and no '.join(missing)}")
     for name, where, value, listed in _parameters(message, history):
         if value is not None and header(place.opened.head, name.lower()) is None:
             yield Fault(f"the request has no {name}, by which the tool was listed", where, (listed,),
                         severity="warning")  # fmt: skip
+
+
+def _missing(message: Message, place: HttpChannel) -> list[str]:
+    """The standard headers that a request needs and does not have."""
+    needed = ["MCP-Protocol-Version", "Mcp-Method"]
+    if isinstance(_name(message), str):
+        needed.append("Mcp-Name")
+    return [name for name in needed if header(place.opened.head, name.lower()) is None]
 
 
 @rule(
@@ -94,8 +103,8 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
 @rule(
     "http/mismatch-accepted",
     "error",
-    """The server has answered a request whose headers do not match its body. It must refuse it (400 and -32020):
-    otherwise a gateway that routes or refuses by the header can be got past.""",
+    """The server has answered a request whose headers do not match its body, or that lacks `Mcp-Method` or `Mcp-Name`.
+    It must refuse it (400 and -32020): otherwise a gateway that routes or refuses by the header can be got past.""",
     spec=_VALIDATION,
     about="http",
     revisions=since(Revision.R2026_07_28),
@@ -112,7 +121,12 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
 def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Results of requests that were to be refused; which arguments have headers may have changed meanwhile."""
     request = message.exchange.request if message.exchange else None
-    if request is None or message.sender != "server":
+    place = posted(request) if request else None
+    if request is None or place is None or message.sender != "server":
+        return
+    missing = [name for name in _missing(request, place) if name in _REFUSED.get(request.method or "", _REFUSED[""])]
+    if missing:
+        yield Fault(f"the request is answered although it has no {' and no '.join(missing)}", related=(request.n,))
         return
     for fault in _mismatches(request, None):
         yield Fault(f"the request is answered although {fault.sentence}", related=(request.n,))

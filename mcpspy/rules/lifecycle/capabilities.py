@@ -7,12 +7,12 @@ its answer to `server/discover`, the client in the `_meta` of each request.
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import ASKED, SessionHistory, capabilities
+from mcpspy.conversation.history import ASKED, SessionHistory, capabilities, other
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.methods import methods
-from mcpspy.spec.revisions import Revision, until
+from mcpspy.spec.revisions import TASKS, Revision, until
 from mcpspy.wire.jsonrpc import Error, Notification, Request
 
 _CALLS = (Request, Notification)
@@ -38,6 +38,13 @@ _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     **{method: ("client", (name,)) for method, name in ASKED.items()},
 }
 """By method: the side that has to have declared it, the capability and the part of it."""
+_TASKS: dict[str, tuple[str, ...]] = {
+    "tasks/get": ("tasks",),
+    "tasks/result": ("tasks",),
+    "tasks/list": ("tasks", "list"),
+    "tasks/cancel": ("tasks", "cancel"),
+}
+"""By method: the capability that its receiver has to have declared, whichever side that is (2025-11-25)."""
 _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
 """Methods that some servers refuse by -32601 where the name, and not the method, is unknown."""
 
@@ -61,12 +68,16 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
         > 2 tools/list
     """,
     on=(Request, Notification),
-    methods=tuple(_NEEDS),
+    methods=(*_NEEDS, *_TASKS),
 )
 def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Requests and notifications that nobody said would be possible."""
+    """Requests and notifications that nobody said would be possible; a request as a task needs one capability more."""
     body = message.body
     if not isinstance(body, _CALLS):
+        return
+    if message.revision in TASKS and (body.method in _TASKS or member(body.params, "task") is not None):
+        yield from _task_missing(message, body, history)
+    if body.method not in _NEEDS:
         return
     side, path = _NEEDS[body.method]
     if path[0] == "completions" and message.revision in _WITHOUT_COMPLETIONS:
@@ -80,6 +91,20 @@ def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fa
         lacking = None if _declares(declared, path) else ".".join(path)
     if lacking and history.once(f"capability {side} {lacking}"):
         yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
+
+
+def _task_missing(message: Message, body: Request | Notification, history: SessionHistory) -> Iterator[Fault]:
+    """Tasks that their receiver has not said it takes."""
+    side = other(message.sender)
+    path = _TASKS.get(body.method) or ("tasks", "requests", *body.method.split("/"))
+    declared = capabilities(side, message, history)
+    if declared is None or history.lossy or _declares(declared, path):
+        return
+    lacking = ".".join(path)
+    if history.once(f"capability {side} {lacking}"):
+        what = body.method if body.method in _TASKS else f"{body.method} as a task"
+        where = "/method" if body.method in _TASKS else "/params/task"
+        yield Fault(f"the {side} did not declare the capability {lacking}, which {what} needs", where)
 
 
 @rule(

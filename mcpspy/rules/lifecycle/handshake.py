@@ -10,7 +10,7 @@ from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.spec.revisions import HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
+from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
 _MOST_EARLY = 100  # requests before their time that are told of
@@ -201,6 +201,30 @@ def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Faul
     for where, name in found:
         if isinstance(name, str) and Revision.of(name) is None:
             yield Fault(f"there is no revision {name[:40]}; there are {_KNOWN}", where)
+
+
+@rule(
+    "lifecycle/initialize-in-batch",
+    "error",
+    """`initialize` must not be part of a batch: no other request is possible before it is answered, and batches are
+    agreed on by its answer.""",
+    spec="basic/lifecycle#initialization",
+    about="meta",
+    revisions=BATCHES,
+    fails="""
+        > [{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},\
+"clientInfo":{"name":"c","version":"1"}}}]
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+    """,
+    on=(Request,),
+    methods=("initialize",),
+)
+def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Handshakes beside other messages."""
+    if message.frame.raw.lstrip()[:1] == b"[":
+        yield Fault("`initialize` is part of a batch; it must be sent by itself", "/method")
 
 
 @rule(
