@@ -44,14 +44,15 @@ class Script:
         self.http.answer(self.http.ask(initialized, host=HOST, **keywords(self._own)), status=202, kind=None)
 
     def ask(self, rest):
-        method = re.match(r"(GET|DELETE)\b\s*(/[^ ]*)?\s*", rest)
+        method = re.match(r"(GET|DELETE|POST)\b\s*(/[^ ]*)?\s*", rest)
         own, rest = headers(rest[method.end() :] if method else rest)
         fields = {"host": HOST} | self._own
-        if method:
-            asked = self.http.ask(method=method[1], target=method[2] or "/mcp", **keywords(fields | own))
+        target = (method and method[2]) or "/mcp"
+        if method and method[1] != "POST":
+            asked = self.http.ask(method=method[1], target=target, **keywords(fields | own))
         else:
             message, _ = frame(rest)
-            asked = self.http.ask(message, **keywords(fields | repeated(message) | own))
+            asked = self.http.ask(message, target=target, **keywords(fields | repeated(message) | own))
         self._asked.append(asked)
 
     def answer(self, rest):
@@ -68,7 +69,7 @@ class Script:
     def event(self, rest):
         own, rest = headers(rest)
         data = frame(rest)[0] if rest else b""
-        start = f"id: {own['id']}\n".encode() if "id" in own else b""
+        start = "".join(f"{name}: {own[name]}\n" for name in ("event", "id") if name in own).encode()
         self.http.event(self._streams[-1], raw=start + b"data: " + data + b"\n")
 
     def leave(self, rest):
