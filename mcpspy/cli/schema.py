@@ -1,4 +1,4 @@
-"""`mcpspy schema`: the message shapes of each revision, and what changed between two."""
+"""`mcpspy schema`: the message shapes of each revision and of the known extensions, and what changed between two."""
 
 import argparse
 import json
@@ -9,7 +9,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.errors import UsageError
-from mcpspy.spec.definitions import definitions, revisions_with, schema
+from mcpspy.json_values import walk
+from mcpspy.spec.definitions import DIALECT, definitions, schema
+from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
+from mcpspy.spec.extensions.extension import Extension
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
@@ -22,14 +25,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Print the message schemas of each revision of MCP, and what changed between two of them."
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    what.add_parser("list", help="list the revisions", description="List the revisions.")
+    everything = "list the revisions and the known extensions"
+    what.add_parser("list", help=everything, description=f"{everything.capitalize()}.")
     shape = what.add_parser(
         "show",
         help="print a revision as JSON Schema",
-        description="Print a revision, or one of its definitions, as JSON Schema.",
+        description="Print a revision, what an extension adds to it, or one definition of either, as JSON Schema.",
     )
     shape.add_argument("revision", metavar="REVISION")
-    shape.add_argument("definition", nargs="?", metavar="DEFINITION")
+    shape.add_argument("definition", nargs="?", metavar="DEFINITION|EXTENSION")
     diff = what.add_parser(
         "diff", help="compare two revisions", description="Print what changed from one revision to another."
     )
@@ -43,6 +47,9 @@ def run(options: argparse.Namespace) -> int:
         for revision in Revision:
             here = f"{plural(len(definitions(revision)), 'definition')}, {plural(len(methods(revision)), 'method')}"
             print(f"{revision.value}  {revision.era.value:<11}  {here}")
+        for extension in EXTENSIONS.values():
+            if extension.prefix:
+                print(f"{extension.id:<30}  {_extent(extension)}")
     elif options.what == "show":
         _show(_revision(options.revision), options.definition)
     else:
@@ -52,9 +59,46 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(revision: Revision, name: str | None) -> None:
-    shown = schema(revision) if name is None else definitions(revision)[_definition(revision, name)]
+    extension = _extension(name, revision) if name else None
+    if extension:
+        shown = _schema_of(extension, revision)
+    else:
+        shown = schema(revision) if name is None else all_definitions(revision)[_definition(revision, name)]
     layout: dict[str, Any] = {"indent": 2} if sys.stdout.isatty() else {"separators": (",", ":")}
     print(json.dumps(shown, **layout))
+
+
+def _extent(extension: Extension) -> str:
+    """The first revision that has an extension, and how much there is of it in the newest one."""
+    having = [revision for revision in Revision if _own(extension, revision)]
+    first, newest = having[0], having[-1]
+    added = [owner for owner, _ in extension_methods(newest).values() if owner is extension]
+    return f"since {first.value}  {plural(len(_own(extension, newest)), 'definition')}, {plural(len(added), 'method')}"
+
+
+def _own(extension: Extension, revision: Revision) -> list[str]:
+    """The names of an extension's definitions, as far as a revision has them."""
+    return [name for name in all_definitions(revision) if name in extension.definitions]
+
+
+def _extension(name: str, revision: Revision) -> Extension | None:
+    """The extension with an id, or with the last part of one, that a revision has."""
+    named = (it for it in EXTENSIONS.values() if it.prefix and name in (it.id, it.id.rpartition("/")[2]))
+    return next((it for it in named if _own(it, revision)), None)
+
+
+def _schema_of(extension: Extension, revision: Revision) -> Schema:
+    """The JSON Schema of an extension, with those of the protocol's definitions that it refers to."""
+    every = all_definitions(revision)
+    found: dict[str, Schema] = {}
+    wanted = _own(extension, revision)
+    while wanted:
+        name = wanted.pop(0)
+        if name not in found:
+            found[name] = every[name]
+            steps = (part for path, part in walk(every[name]) if path[-1:] == ["$ref"])
+            wanted += [step.removeprefix("#/$defs/") for step in steps]
+    return {"$schema": DIALECT, "$defs": found}
 
 
 def _revision(name: str) -> Revision:
@@ -68,10 +112,10 @@ def _revision(name: str) -> Revision:
 
 
 def _definition(revision: Revision, name: str) -> str:
-    if name in definitions(revision):
+    if name in all_definitions(revision):
         return name
-    others = ", ".join(other.value for other in revisions_with(name))
-    by_case = {known.lower(): known for known in definitions(revision)}
+    others = ", ".join(other.value for other in Revision if name in all_definitions(other))
+    by_case = {known.lower(): known for known in all_definitions(revision)}
     near = [by_case[close] for close in get_close_matches(name.lower(), by_case, n=3)]
     hint = f"the nearest is {' or '.join(near)}" if near else f"'mcpspy schema show {revision.value}' shows all"
     where = f" (it is in {others})" if others else ""

@@ -31,6 +31,9 @@ def test_the_revisions_are_listed(mcpspy):
         "2025-06-18  handshake    91 definitions, 25 methods",
         "2025-11-25  handshake    145 definitions, 31 methods",
         "2026-07-28  per-request  155 definitions, 18 methods",
+        "io.modelcontextprotocol/tasks   since 2026-07-28  13 definitions, 4 methods",
+        "io.modelcontextprotocol/skills  since 2024-11-05  9 definitions, 3 methods",
+        "io.modelcontextprotocol/ui      since 2024-11-05  7 definitions, 0 methods",
     ]
 
 
@@ -50,6 +53,24 @@ def test_a_definition_is_shown(mcpspy):
     assert json.loads(out) == {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
+@pytest.mark.parametrize("name", ["tasks", "io.modelcontextprotocol/tasks"])
+def test_x_01_an_extension_is_shown_as_json_schema(mcpspy, name):
+    status, out, err = mcpspy("show", "2026-07-28", name)
+    assert (status, err) == (0, "")
+    shown = json.loads(out)
+    assert {"tasks.Task", "tasks.CreateTaskResult", "InputRequests"} <= shown["$defs"].keys()
+    assert "Prompt" not in shown["$defs"]
+    task = {"$ref": "#/$defs/tasks.GetTaskRequest"} | shown
+    jsonschema.Draft202012Validator.check_schema(task)
+    assert not jsonschema.Draft202012Validator(task).is_valid({"jsonrpc": "2.0", "id": 1, "method": "tasks/get"})
+
+
+def test_x_01_a_definition_of_an_extension_is_shown(mcpspy):
+    status, out, err = mcpspy("show", "2026-07-28", "tasks.CancelTaskRequest")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["properties"]["method"] == {"type": "string", "const": "tasks/cancel"}
+
+
 def test_on_a_terminal_json_is_indented(mcpspy, monkeypatch):
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
@@ -66,6 +87,9 @@ def test_on_a_terminal_json_is_indented(mcpspy, monkeypatch):
         (["diff", "2025-06-18", "next"], "there is no revision 'next'"),
         (["show", "2025-06-18", "tol"], "2025-06-18 has no definition 'tol'; the nearest is Tool"),
         (["show", "2025-06-18", "xyzzy"], "'mcpspy schema show 2025-06-18' shows all"),
+        (["show", "2026-07-28", "tasks.Tasks"], "the nearest is tasks.Task"),
+        (["show", "2025-11-25", "tasks.Task"], "(it is in 2026-07-28)"),
+        (["show", "2025-11-25", "tasks"], "2025-11-25 has no definition 'tasks'"),
         (["show", "2024-11-05", "ResourceLink"], "(it is in 2025-06-18, 2025-11-25, 2026-07-28)"),
         (["show"], "REVISION"),
         (["lst"], "choose from"),

@@ -56,8 +56,3 @@ def definitions(revision: Revision) -> dict[str, Schema]:
 def schema(revision: Revision) -> Schema:
     """The JSON Schema (2020-12) of a revision: `$defs` and nothing to validate by itself."""
     return {"$schema": DIALECT, "$defs": definitions(revision)}
-
-
-def revisions_with(name: str) -> tuple[Revision, ...]:
-    """The revisions that have a definition, in the order of publication."""
-    return tuple(revision for revision in Revision if name in definitions(revision))
