@@ -9,18 +9,20 @@ from mcpspy.rules.lifecycle import capabilities
 from mcpspy.rules import framing
 from mcpspy.rules.http import headers, posting
 from mcpspy.rules.lifecycle import handshake
-from mcpspy.rules import jsonrpc
+from mcpspy.rules.jsonrpc import messages, values
 from mcpspy.rules.http import oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
 from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
-from mcpspy.rules import subscription, tools, skills, ui, cache
+from mcpspy.rules import subscription
+from mcpspy.rules.tools import calls, listing
+from mcpspy.rules import skills, ui, cache
 from mcpspy.rules.compat import names, schemas
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cache", "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers",
-    "jsonrpc", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas",
-    "security", "skills", "stateless", "streams", "subscription", "tools", "ui",
+    "cache", "calls", "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers",
+    "listing", "messages", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas",
+    "security", "skills", "stateless", "streams", "subscription", "ui", "values",
 ]  # fmt: skip

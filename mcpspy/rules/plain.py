@@ -12,7 +12,7 @@ import orjson
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
-from mcpspy.rules.jsonrpc import LONG_NUMBER
+from mcpspy.rules.jsonrpc.values import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
 from mcpspy.rules.schema import fits, is_extended

@@ -1,30 +1,11 @@
-"""Tools: what was announced last counts, whatever the peer's schemas are."""
+"""Calls of tools are judged by what was listed last."""
 
 import json
 
 import pytest
 
 from tests.rules.examples import findings, told
-
-SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-
-
-def listed(*tools, number=2, cursor=None, more=None):
-    asked = f' {{"cursor":"{cursor}"}}' if cursor else ""
-    result = {"tools": list(tools)} | ({"nextCursor": more} if more else {})
-    return f"> {number} tools/list{asked}\n< {number} = {json.dumps(result)}\n"
-
-
-def tool(name="echo", schema=SCHEMA, **members):
-    return {"name": name, "inputSchema": schema} | members
-
-
-def call(number, name="echo", **arguments):
-    return f"> {number} tools/call {json.dumps({'name': name, 'arguments': arguments})}\n"
-
-
-BEGIN = "= 2025-11-25\n"
-CHANGED = "< notifications/tools/list_changed\n"
+from tests.rules.tools.listings import BEGIN, CHANGED, call, listed, tool
 
 
 def test_a_tool_of_any_page_is_known():
@@ -56,24 +37,6 @@ def test_a_schema_in_an_older_dialect_is_read_in_it():
 @pytest.mark.parametrize("schema", [None, 5, [], "x", {"type": "objet"}, {"$ref": "#/nowhere"}, {"$ref": "http://x/y"}])
 def test_a_call_of_a_tool_whose_schema_is_none_is_not_judged_by_it(schema):
     assert told(BEGIN + listed(tool(schema=schema)) + call(3, text=5), "tools/arguments") == []
-
-
-def test_a_definition_that_changes_is_told_with_what_changed_and_whether_it_was_announced():
-    other = tool(description="Other")
-    for between, words in ((CHANGED, "than before"), ("", "and nothing has announced it")):
-        (finding,) = [
-            it
-            for it in findings(BEGIN + listed(tool()) + between + listed(other, number=3))
-            if it.rule == "tools/definition-changed"
-        ]
-        assert finding.message.startswith("echo has another description than before")
-        assert finding.message.endswith(words)
-
-
-def test_a_schema_that_is_wrong_is_told_when_it_is_listed_first():
-    wrong = tool(schema={"type": "object", "required": "text"})
-    text = BEGIN + listed(wrong) + listed(wrong, number=3)
-    assert told(text, "tools/schema-invalid") == ["#5 tools/schema-invalid"]
 
 
 @pytest.mark.parametrize(
@@ -121,15 +84,3 @@ def test_a_change_lasts_until_the_last_page():
     assert told(text + listed(strict, number=5, cursor="2") + call(4, "b"), "tools/") == ["#11 tools/arguments"]
     changed = text + CHANGED + listed(strict, number=5, cursor="2")
     assert told(changed + call(4, "b") + call(6, "c"), "tools/") == []
-
-
-def test_a_pattern_that_only_our_engine_refuses_is_no_fault():
-    schema = {"type": "object", "properties": {"p": {"type": "string", "pattern": "^(?!x).*$"}}}
-    assert told(BEGIN + listed(tool(schema=schema)), "tools/") == []
-
-
-def test_a_schema_without_a_dialect_may_be_of_any_before_there_was_a_default():
-    schema = {"type": "object", "properties": {"p": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}}
-    assert told("= 2025-06-18\n" + listed(tool(schema=schema)), "tools/") == []
-    assert told(BEGIN + listed(tool(schema=schema)), "tools/") == ["#5 tools/schema-invalid"]
-    assert told("= 2025-06-18\n" + listed(tool(schema={"type": "objet"})), "tools/schema-inv") != []

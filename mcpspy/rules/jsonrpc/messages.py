@@ -1,32 +1,23 @@
 """Rules about JSON-RPC: what every message must be, whatever its method.
 
 A message that has exactly the shape of its definition cannot break most of these, so the judge asks them only about
-others (see `mcpspy.rules.judge`); those that need the bytes look at every frame and are quick about it.
+others (see `mcpspy.rules.judge`). Rules about the JSON itself: `mcpspy.rules.jsonrpc.values`.
 """
 
-import json
-import re
-from collections import Counter
 from collections.abc import Iterator
-from math import isfinite, isinf
-from typing import Any
-
-import orjson
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
-from mcpspy.json_values import Number, excerpt, member, pointer, walk
+from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.framing import is_spread
+from mcpspy.rules.jsonrpc.values import is_batch
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _BASIC = "basic#messages"
 _REQUESTS = "basic#requests"
-_EXACT = 2**53  # integers beyond are not exact in JavaScript
-LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
 _NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is no message (`mcpspy.wire.jsonrpc`)
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 _MESSAGES = (Request, Notification, Result, Error)
 
@@ -154,140 +145,6 @@ def result_and_error(message: Message, history: SessionHistory) -> Iterator[Faul
 
 
 @rule(
-    "jsonrpc/duplicate-key",
-    "error",
-    "An object has a key twice. Parsers keep the last, or the first, or refuse: what was meant is anybody's guess.",
-    spec="https://www.rfc-editor.org/rfc/rfc8259#section-4",
-    about="bytes",
-    fails='> | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
-    passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
-)
-def duplicate_key(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Keys that stand twice: as many keys as before must be left when the message is written again."""
-    raw, value = message.frame.raw, message.body.value
-    if message.part or not isinstance(value, dict) or _is_batch(raw):
-        return
-    try:
-        if raw.count(b'":') == orjson.dumps(value).count(b'":'):
-            return
-    except (TypeError, orjson.JSONEncodeError):
-        pass
-    for key in _doubled(raw):
-        yield Fault(f"the key {excerpt(key)} stands twice in one object")
-
-
-def _doubled(raw: bytes) -> list[str]:
-    found: dict[str, None] = {}
-
-    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen = dict(pairs)
-        if len(seen) < len(pairs):
-            counts = Counter(key for key, _ in pairs)
-            found.update(dict.fromkeys(key for key, count in counts.items() if count > 1))
-        return seen
-
-    try:
-        json.loads(raw.decode(errors="replace").lstrip("\ufeff"), object_pairs_hook=look, parse_int=str)
-    except (ValueError, RecursionError):
-        return []
-    return list(found)[:5]
-
-
-@rule(
-    "jsonrpc/not-a-number",
-    "error",
-    """NaN, Infinity or -Infinity stands where a value belongs. JSON has none of them, although Python writes them. The
-    TypeScript SDK drops such a frame and waits for the answer for ever; send null, or leave the member out.""",
-    spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
-    about="bytes",
-    fails='< | {"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}',
-    passes='< | {"jsonrpc":"2.0","id":1,"result":{"mean":null}}',
-)
-def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Constants of JavaScript and Python that are no JSON, once a frame."""
-    named = () if message.part else _constants(message)
-    if named:
-        values = walk(message.body.value)
-        where = next((path for path, value in values if type(value) is float and not isfinite(value)), ())
-        yield Fault(f"{named[0]} is not JSON", pointer(*where))
-
-
-def _constants(message: Message) -> list[str]:
-    """What stands in a frame as a number and is none, as it is written."""
-    raw, found = message.frame.raw, list[str]()
-    if not message.body.refused or not (b"NaN" in raw or b"Infinity" in raw):
-        return found
-    try:
-        json.loads(raw.decode(errors="replace").lstrip("\ufeff"), parse_constant=found.append, parse_int=str)
-    except (ValueError, RecursionError):
-        return []
-    return found
-
-
-@rule(
-    "jsonrpc/number-range",
-    "warning",
-    """An integer lies beyond 2 to the 53rd, or a number beyond the range of a double. JavaScript rounds the first, no
-    peer can read the second: as a string it would arrive.""",
-    spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
-    about="bytes",
-    fails='> | {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
-    passes='> | {"jsonrpc":"2.0","id":"12345678901234567890","method":"ping"}',
-)
-def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Numbers that do not arrive as they were sent."""
-    if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
-        return
-    named = bool(_constants(message))  # `jsonrpc/not-a-number` says that
-    for path, value in walk(message.body.value):
-        large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
-        if large or isinstance(value, Number) or (type(value) is float and isinf(value) and not named):
-            yield Fault(f"the number {excerpt(value)} does not arrive as it is at every peer", pointer(*path))
-            return
-
-
-@rule(
-    "jsonrpc/lone-surrogate",
-    "error",
-    "An escape is half of a surrogate pair, which no UTF-8 can hold. The Python SDK drops the message and waits on.",
-    spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.2",
-    about="bytes",
-    fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
-    passes=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud83d\ude00b"}}',
-)
-def lone_surrogate(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Halves of surrogate pairs."""
-    if not message.body.refused or message.part or not _SURROGATE.search(message.frame.raw):
-        return
-    for path, value in walk(message.body.value):
-        if _has_surrogate(value):
-            yield Fault("this string has half of a surrogate pair", pointer(*path))
-            return
-        if path and _has_surrogate(path[-1]):
-            yield Fault("the name of this member has half of a surrogate pair", pointer(*path))
-            return
-
-
-def _has_surrogate(value: Any) -> bool:
-    return isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value)
-
-
-@rule(
-    "jsonrpc/too-deep",
-    "error",
-    "The message is nested so deeply that parsers give up: those of Python at about 1,000 levels.",
-    spec="https://www.rfc-editor.org/rfc/rfc8259#section-9",
-    fails="< |nest5000",
-    passes="< |nest10",
-    on=(Invalid,),
-)
-def too_deep(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Nesting that we cannot decode either."""
-    if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
-        yield Fault("the message is nested too deeply to be decoded")
-
-
-@rule(
     "jsonrpc/batch",
     "error",
     "Batches exist in 2025-03-26 alone; peers of other revisions drop them.",
@@ -305,7 +162,7 @@ def too_deep(message: Message, history: SessionHistory) -> Iterator[Fault]:
 )
 def batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Arrays of messages."""
-    if message.revision and not message.part and _is_batch(message.frame.raw) and message.body.value is not None:
+    if message.revision and not message.part and is_batch(message.frame.raw) and message.body.value is not None:
         yield Fault(f"this is a batch, and {message.revision.value} has none")
 
 
@@ -362,7 +219,3 @@ def _is_echo(message: Message) -> bool:
     """Whether a response has the id that its request has, whatever that is."""
     exchange = message.exchange
     return exchange is not None and exchange.request is not message and exchange.key[1] == _id(message)
-
-
-def _is_batch(raw: bytes) -> bool:
-    return raw[:1] == b"[" or (raw[:1] != b"{" and raw.lstrip()[:1] == b"[")

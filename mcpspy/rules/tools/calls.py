@@ -1,0 +1,139 @@
+"""Rules about calls of tools: whether arguments and results keep to what was listed.
+
+A tool's schemas come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcpspy.conversation.history import SessionHistory, Tool
+from mcpspy.conversation.model import Message
+from mcpspy.json_values import excerpt, member
+from mcpspy.rules.rule import Fault, rule
+from mcpspy.spec.peer_schemas import Foreign, Judgement, Outcome
+from mcpspy.spec.revisions import OUTPUT_SCHEMAS
+from mcpspy.wire.jsonrpc import Request, Result
+
+_TOOLS = "server/tools"
+
+LISTED = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},\
+"required":["text"]},"outputSchema":{"type":"object","required":["length"]}}]}
+"""
+"""The beginning of an example: a tool is listed."""
+
+
+@rule(
+    "tools/unknown-tool",
+    "warning",
+    "The tool is in no page of the list that the server gave last, and the server has not said that it has changed.",
+    spec=f"{_TOOLS}#calling-tools",
+    fails=LISTED + '        > 3 tools/call {"name":"ecko","arguments":{"text":"a"}}',
+    passes=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}',
+    on=(Request,),
+    methods=("tools/call",),
+)
+def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Calls of what is not listed; only after a complete listing, which no gap and no other client has made another."""
+    listing = history.listing
+    if not listing.complete or listing.t > message.t:
+        return
+    name = message.exchange.name if message.exchange else None
+    if name is not None and name not in listing.tools:
+        yield Fault(f"the server lists no tool {excerpt(name)}", "/params/name")
+
+
+@rule(
+    "tools/arguments",
+    "error",
+    """The arguments do not satisfy the tool's `inputSchema`, as it was listed last. It is for the client, or its model,
+    to keep to it; a server should say so in a result with `isError`, from which a model can learn.""",
+    spec=f"{_TOOLS}#tool",
+    fails=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":5}}',
+    passes=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"5"}}',
+    on=(Request,),
+    methods=("tools/call",),
+)
+def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Arguments that the tool did not ask for."""
+    tool = history.listing.now(message.exchange.name if message.exchange else None, message.t)
+    given = member(message.body.value, "params").get("arguments", {}) if tool else None
+    if tool is None or not isinstance(given, dict):
+        return  # what is no object is a matter of the message's shape
+    found = _judge(tool, "inputSchema", given, history)
+    if found and found.outcome is Outcome.INVALID:
+        why = found.message or "the arguments are refused"
+        sentence = f"{tool.definition['name'][:60]} was listed with another inputSchema: {why}"
+        yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/structured-content",
+    "error",
+    "The structured content does not satisfy the tool's `outputSchema`, as it was listed last.",
+    spec=f"{_TOOLS}#output-schema",
+    revisions=OUTPUT_SCHEMAS,
+    fails=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"size":1}}',
+    passes=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"length":1}}',
+    on=(Result,),
+    methods=("tools/call",),
+)
+def structured_content(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Results that the tool did not promise."""
+    tool = _called(message, history)
+    if tool is None or "outputSchema" not in tool.definition:
+        return
+    result = member(message.body.value, "result")
+    if isinstance(result, dict) and "structuredContent" in result:
+        found = _judge(tool, "outputSchema", result["structuredContent"], history)
+        if found and found.outcome is Outcome.INVALID:
+            sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
+            yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/structured-missing",
+    "error",
+    "A tool with an `outputSchema` gives structured content that satisfies it, unless the call failed.",
+    spec=f"{_TOOLS}#output-schema",
+    revisions=OUTPUT_SCHEMAS,
+    fails=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n        < 3 = {"content":[]}',
+    passes=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"isError":true}',
+    on=(Result,),
+    methods=("tools/call",),
+)
+def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Results without what the tool promised."""
+    tool = _called(message, history)
+    if tool is None or "outputSchema" not in tool.definition:
+        return
+    result = member(message.body.value, "result")
+    if not isinstance(result, dict) or "structuredContent" in result or "task" in result:
+        return
+    if result.get("isError") is not True and result.get("resultType", "complete") == "complete":
+        yield Fault(f"{tool.definition['name'][:60]} has an outputSchema, and the result nothing structured", "/result",
+                    (tool.listed,))  # fmt: skip
+
+
+def _called(message: Message, history: SessionHistory) -> Tool | None:
+    """The tool that a result comes from, as it was when it was called."""
+    if not history.called:
+        return None
+    request = message.exchange.request if message.exchange else message
+    return history.called.get((request.n, request.part))
+
+
+def _judge(tool: Tool, which: str, value: Any, history: SessionHistory) -> Judgement | None:
+    """What a schema of a tool says; None where there is no schema."""
+    schema = tool.definition.get(which)
+    if not isinstance(schema, dict):
+        return None
+    known = tool.schemas.get(which)
+    if known is None:
+        known = tool.schemas[which] = Foreign(schema, history.budget)
+    return known.judge(value)
