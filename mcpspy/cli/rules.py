@@ -1,16 +1,20 @@
 """`mcpspy rules`: what is checked, and one rule explained."""
 
 import argparse
+import shutil
+import sys
 
 from mcpspy.errors import UsageError
 from mcpspy.report.catalogue import explanation, overview
 from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, current
 
+_WIDEST = 100  # columns of prose on a terminal
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "List the rules, or explain one of them with examples."
+    parser.description = "List the rules, or explain one of them: what it finds, how to fix it, and examples."
     parser.add_argument("rule", nargs="?", metavar="RULE")
 
 
@@ -22,5 +26,6 @@ def run(options: argparse.Namespace) -> int:
     name = current(options.rule)
     if name not in RULES:
         raise UsageError(no_rule(name))
-    print(explanation(RULES[name]), end="")
+    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
+    print(explanation(RULES[name], width), end="")
     return 0

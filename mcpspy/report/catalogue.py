@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from textwrap import dedent
+from textwrap import dedent, fill
 
 from mcpspy.rules import RULES, Rule
-from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
-from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 NOTATION = """\
 = 2025-06-18                          a client and a server with every capability have shaken hands
@@ -48,8 +46,8 @@ extension.
 """How the examples are to be read."""
 
 _HOW_TO_READ = (
-    "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error.\n"
-    ">> is an HTTP request, << its answer, <- an event of a stream; '= REVISION' stands for a handshake.\n"
+    "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error. "
+    ">> is an HTTP request, << its answer, <- an event of a stream; '= REVISION' stands for a handshake. "
     "docs/rules.md has the whole notation."
 )
 
@@ -62,19 +60,27 @@ def overview() -> str:
         lines.append(group)
         lines += [f"  {rule.id:<{width}}  {rule.severity:<7}  {rule.summary}" for rule in rules]
         lines.append("")
-    return "\n".join([*lines, "'mcpspy rules RULE' explains one, with an example that fails and one that passes.\n"])
+    return "\n".join([*lines, "'mcpspy rules RULE' explains one: how to fix it, and examples that fail and pass.\n"])
 
 
-def explanation(rule: Rule) -> str:
-    """All that is known of one rule."""
+def explanation(rule: Rule, width: int = 0) -> str:
+    """All that is known of one rule; prose is wrapped at a width in columns, if one is given."""
+
+    def prose(text: str, indent: str = "") -> str:
+        if not width:
+            return indent + text
+        # Names such as `text/event-stream` stay whole.
+        return fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
     return "\n".join(
         [
             f"{rule.id}: {rule.severity}",
             "",
-            rule.explanation,
+            prose(rule.explanation),
             "",
+            *(line for title, text in rule.advice() for line in (title, prose(text, "  "), "")),
             f"revisions  {_revisions(rule)}",
-            f"blame      {_blame(rule)}",
+            f"blame      the {rule.blame}",
             f"see        {rule.url(None)}",
             "",
             "this fails",
@@ -83,7 +89,7 @@ def explanation(rule: Rule) -> str:
             "this passes",
             _example(rule.passes, "  "),
             "",
-            _HOW_TO_READ,
+            prose(_HOW_TO_READ),
             "",
         ]
     )
@@ -123,8 +129,10 @@ def _section(group: str, rules: Iterable[Rule]) -> Iterator[str]:
     for rule in rules:
         yield f"### {rule.id}"
         yield ""
-        yield f"**{rule.severity}**, {_revisions(rule)}; to blame: {_blame(rule)}."
+        yield f"**{rule.severity}**, {_revisions(rule)}; to blame: the {rule.blame}."
         yield f"{rule.explanation} [Specification]({rule.url(None)})"
+        yield ""
+        yield from (f"- {title}: {text}" for title, text in rule.advice())
         yield ""
         yield "Fails:"
         yield ""
@@ -160,22 +168,3 @@ def _revisions(rule: Rule) -> str:
     if rule.revisions[-1] is every[-1]:
         return f"{first} and later"
     return f"{first} only" if len(rule.revisions) == 1 else f"{first} to {last}"
-
-
-def _blame(rule: Rule) -> str:
-    """Who is to blame, as far as the table tells: who sends such messages."""
-    if not rule.on:
-        return "who was to answer"
-    senders = {
-        sender
-        for revision in rule.revisions
-        for name in rule.methods
-        if name in methods(revision)
-        for sender in methods(revision)[name].senders
-    }
-    asks = any(kind in rule.on for kind in (Request, Notification))
-    answers = any(kind in rule.on for kind in (Result, Error))
-    if len(senders) != 1 or asks == answers:
-        return "the sender"
-    asking = senders.pop()
-    return f"the {asking if asks else 'client' if asking == 'server' else 'server'}"

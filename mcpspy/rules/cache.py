@@ -37,6 +37,9 @@ _LONGEST = 1 << 53  # milliseconds: a peer may give any number
     "error",
     """All pages of a listing have the same `cacheScope`. A cache that shares a public page of a private listing gives
     one user what belongs to another.""",
+    fix="Send the same `cacheScope` with every page of a listing: `private` if one page is private.",
+    meanwhile="Treat the whole listing as `private` if one of its pages is.",
+    blame="server",
     spec=f"{_PAGE}#interaction-with-pagination",
     revisions=CACHING,
     fails="""
@@ -103,6 +106,9 @@ def _scope(result: Any) -> str | None:
     "warning",
     """A result that is not complete, because it asks for input, cannot be cached and carries neither `ttlMs` nor
     `cacheScope`. A cache that goes by them would answer another request with a question.""",
+    fix='Leave `ttlMs` and `cacheScope` out of a result with `"resultType": "input_required"`.',
+    meanwhile="Cache only results whose `resultType` is `complete`.",
+    blame="server",
     spec=f"{_PAGE}#cacheable-results",
     about="shape",
     revisions=CACHING,
@@ -129,6 +135,9 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
     "info",
     """The client asks the same again while the answer that it has is still fresh by its `ttlMs`, and nothing has
     announced a change. It may have a reason; keeping the answer would save the request. Said once a session.""",
+    fix="Keep the result for `ttlMs` milliseconds, and use it in place of a new request.",
+    meanwhile="Lower `ttlMs` if the result changes sooner than that.",
+    blame="client",
     spec=f"{_PAGE}#time-to-live-ttl-field",
     revisions=CACHING,
     fails="""

@@ -18,6 +18,8 @@ _CANCEL = "basic/utilities/cancellation"
     "warning",
     """A cancellation names a request that its sender has issued and believes to be in flight. This id was never one; an
     id that was answered a moment ago is an allowed race.""",
+    fix="Send the `id` of the request as `requestId`, with the same JSON type.",
+    meanwhile="Ignore the notification.",
     spec=_CANCEL,
     fails="""
         = 2025-06-18
@@ -53,6 +55,9 @@ def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
     "cancel/initialize",
     "error",
     "A client must not cancel its `initialize` request.",
+    fix="Do not cancel `initialize`: close the connection or end the process.",
+    meanwhile="Ignore the cancellation, and answer `initialize`.",
+    blame="client",
     spec=_CANCEL,
     fails="""
         > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
@@ -77,6 +82,9 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
     "error",
     """A task of the extension `io.modelcontextprotocol/tasks` is cancelled by `tasks/cancel` only. Its tool call was
     answered when the task was created, so `notifications/cancelled` cancels nothing and the task goes on.""",
+    fix="Send `tasks/cancel` with the `taskId` of the result.",
+    meanwhile="Ignore the notification: the call that it names is answered.",
+    blame="client",
     spec="https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation",
     revisions=STATELESS,
     fails="""

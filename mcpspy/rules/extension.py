@@ -30,9 +30,11 @@ _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
 @rule(
     "extension/not-negotiated",
     "error",
-    """The message belongs to an extension that a side did not declare: the client in the `_meta` of the request, the
-    server in its answer to `server/discover`, or either in the handshake. A peer without the extension cannot read it.
-    Declare the extension, or do without it for this request.""",
+    """The message belongs to an extension that a side did not declare: the client in the `_meta` of the request,
+    the server in its answer to `server/discover`, or either in the handshake. A peer without the extension cannot
+    read it.""",
+    fix="Declare the extension under `extensions` in your capabilities, or do without it for this request.",
+    meanwhile="Declare the extension too if you support it.",
     spec=_NEGOTIATION,
     about="shape",
     fails="""
@@ -74,6 +76,9 @@ def _part(message: Message) -> tuple[str, str]:
     """A server that cannot serve a request without an extension that the client did not declare answers -32021, and
     names the extension in `data.requiredCapabilities.extensions`. By that a client knows what to declare. Another
     error is a warning, since it may have another reason, and let pass where the request has another fault.""",
+    fix="Answer with the error -32021, and name the extension in `data.requiredCapabilities.extensions`.",
+    meanwhile="Declare the extension in the `_meta` of the request, and send it again.",
+    blame="server",
     spec=_NEGOTIATION,
     revisions=STATELESS,
     fails="""
@@ -122,6 +127,9 @@ def _has_other_reason(code: Any, request: Message, history: SessionHistory) -> b
     "error",
     """A server that has an extension refuses requests of it by the error -32021 where the client did not declare it.
     Such a client cannot be expected to read the result.""",
+    fix="Answer with the error -32021 if the request does not declare the extension in its `_meta`.",
+    meanwhile="Declare the extension in the `_meta` of each request that uses it.",
+    blame="server",
     spec=_NEGOTIATION,
     revisions=STATELESS,
     fails="""

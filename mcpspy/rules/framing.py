@@ -35,6 +35,7 @@ class Spread:
     "error",
     """One message is spread over several lines, as a pretty printer does it. A message must not contain newlines: the
     clients of all SDKs read each line by itself, find no JSON in it, and wait for the answer for ever.""",
+    fix="Write each message on one line: call `json.dumps` or `JSON.stringify` without an indent.",
     spec=_STDIO,
     fails="""
         = 2025-06-18
@@ -131,6 +132,8 @@ def _what(message: Message) -> str:
     "error",
     """A line that is not JSON stands among the messages. A server must not write anything to stdout that is no
     message; logs belong on stderr. Clients drop such a line, with an error for each.""",
+    fix="Write only messages to stdout, and logs to stderr: `console.error` in JavaScript, `logging` in Python.",
+    meanwhile="Skip the line. Start the server with a command that prints nothing itself, such as `npm run --silent`.",
     spec=_STDIO,
     fails="< | Fetching forecast for Oslo",
     passes="! Fetching forecast for Oslo",
@@ -152,6 +155,7 @@ def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Late
     "error",
     """There is a NUL in the line: usually UTF-16, or binary output on stdout. The clients of all SDKs find no JSON in
     it, and wait for the answer for ever.""",
+    fix="Encode messages as UTF-8, not as UTF-16, and send binary content as base64.",
     spec=_STDIO,
     fails='< | \\x00{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
@@ -168,6 +172,8 @@ def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "framing/blank-line",
     "info",
     "A line without a message. Clients pass it over, with an error for each.",
+    fix="End each message with one newline: `print` and `console.log` add it themselves.",
+    meanwhile="Skip blank lines.",
     spec=_STDIO,
     fails="< | ",
     passes="< notifications/tools/list_changed",
@@ -184,6 +190,7 @@ def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "framing/crlf",
     "info",
     "Lines end with CR LF, as a text stream on Windows writes them. All SDKs take it; said once.",
+    fix=r'Write LF alone: in Python, call `sys.stdout.reconfigure(newline="\n")`.',
     spec=_STDIO,
     about="bytes",
     fails='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\\r',
@@ -200,6 +207,8 @@ def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "warning",
     """The sender ended before the newline. Python servers read such a last line; all clients, and the TypeScript SDK's
     server, drop it.""",
+    fix="Write the newline, and flush the stream before you exit.",
+    meanwhile="Parse what is left in your buffer when the stream ends.",
     spec=_STDIO,
     about="bytes",
     fails='< |… {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
@@ -215,6 +224,8 @@ def unterminated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "framing/oversize",
     "warning",
     "The frame is larger than 10 MiB: the TypeScript SDK closes the connection where its read buffer ends.",
+    fix="Send less at once: return a resource link, or split the content into pages.",
+    meanwhile="Request less at once, for example with narrower arguments.",
     spec=_STDIO,
     about="bytes",
     fails='< |x11000000 {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
@@ -232,6 +243,9 @@ def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """The frame is not UTF-8. The Python SDK's transport dies of it, whatever else the line holds; the TypeScript SDK
     puts U+FFFD in its place.""",
+    fix="Encode messages as UTF-8: in Python on Windows, write bytes to `sys.stdout.buffer`.",
+    meanwhile="""Replace invalid bytes, so that one line does not end the connection. For a Python server, set
+    `PYTHONUTF8=1`.""",
     spec=_STDIO,
     about="bytes",
     fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',
@@ -249,6 +263,8 @@ def invalid_utf8(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """The frame begins with a byte order mark. JSON must not, and the clients of all SDKs wait for the answer for
     ever.""",
+    fix="Write UTF-8 without a byte order mark: in Python `utf-8`, not `utf-8-sig`; in .NET `new UTF8Encoding(false)`.",
+    meanwhile="Remove the bytes EF BB BF before you parse the line.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.1",
     about="bytes",
     fails='< | \\xef\\xbb\\xbf{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
@@ -265,6 +281,8 @@ def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """The body is not in the content coding that its head names: it is damaged, or ends too early. It was forwarded as
     it came and is recorded as it came. A coding that mcpspy does not know is only mentioned.""",
+    fix="Send the whole body in the coding that `Content-Encoding` names, or without a coding.",
+    meanwhile="Send `Accept-Encoding: identity` with your requests, to get bodies without a coding.",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",
     about="http",
     fails="""

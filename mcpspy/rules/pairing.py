@@ -30,6 +30,8 @@ _PROMPT = ("initialize", "server/discover", "ping")
     """The response answers no request: nobody has sent one with this id, or it was answered so long ago that it is
     forgotten (then it is perhaps a duplicate). Over HTTP a body with a status of failure need not answer a request;
     where the POST carried one, the client knows by the status that it has failed, so a wrong id is a warning.""",
+    fix="Copy the `id` of the request that you answer.",
+    meanwhile="Ignore the response, and log it.",
     spec=_RESPONSES,
     about="pairing",
     fails="""
@@ -66,6 +68,8 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     "pairing/duplicate-response",
     "error",
     "The request was answered before. The Python SDK's client breaks when it ends after a second answer.",
+    fix="Send one response for each request: return after you have sent an error.",
+    meanwhile="Ignore the second response, and log it.",
     spec=_RESPONSES,
     about="pairing",
     fails="""
@@ -95,6 +99,7 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
     "error",
     """The id of the response resembles one in flight and is not the same: "1" is not 1, and 1.0 may not be 1 either.
     Some SDKs take it all the same, others wait for ever.""",
+    fix="Copy the `id` of the request with its JSON type: a number stays a number.",
     spec=_RESPONSES,
     about="pairing",
     fails="""
@@ -127,6 +132,7 @@ def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]
     "pairing/response-by-wrong-side",
     "error",
     "A side has answered its own request.",
+    fix="Answer only requests that you received, and check that nothing echoes your own messages back to you.",
     spec=_RESPONSES,
     about="pairing",
     fails="""
@@ -204,6 +210,7 @@ def _loosely(number: Id) -> str:
     "error",
     """The id belongs to a request that is not answered yet. Once it is, the id is free again. Where the request was
     cancelled it is a warning: an answer may still be on its way.""",
+    fix="Use a new `id` for each request, for example a counter.",
     spec=_REQUESTS,
     fails="""
         = 2025-06-18
@@ -246,6 +253,10 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
     the client waited a minute for nothing else (for `initialize`, `server/discover` and `ping` ten seconds) before it
     left. Where it ended sooner, or the request was cancelled, that is no more than worth knowing;
     `subscriptions/listen` is answered only at its end.""",
+    fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
+    meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
+    `read_timeout_seconds` in the Python SDK.""",
+    blame="responder",
     spec=_RESPONSES,
     fails="""
         = 2025-06-18
@@ -292,6 +303,8 @@ class Unanswered(StatefulCheck):
     "pairing/late-after-cancel",
     "info",
     "The request had been cancelled when it was answered: a race that is allowed. The answer is to be ignored.",
+    fix="Stop work on a cancelled request as soon as you can; otherwise there is nothing to fix.",
+    meanwhile="Ignore the response.",
     spec="basic/utilities/cancellation",
     about="pairing",
     fails="""

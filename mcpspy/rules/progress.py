@@ -19,6 +19,9 @@ _PROGRESS = "basic/utilities/progress"
     "progress/unknown-token",
     "error",
     "Progress is reported on a request that gave its token, while it is in flight. Nobody gave this one.",
+    fix="""Copy `_meta.progressToken` of the request with its JSON type, and report no progress without one.
+    In the Python SDK, `ctx.report_progress` does both.""",
+    meanwhile="Ignore the notification.",
     spec=_PROGRESS,
     fails="""
         = 2025-06-18
@@ -51,6 +54,7 @@ def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault |
     "progress/token-reused",
     "error",
     "The progress token belongs to another request that is still in flight: its reports cannot be told apart.",
+    fix="Use a new `progressToken` for each request, for example its `id`.",
     spec=_PROGRESS,
     about="meta",
     fails="""
@@ -85,6 +89,8 @@ def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | 
     "progress/not-increasing",
     "error",
     "The value of `progress` must grow with each report, even where the total is unknown.",
+    fix="Increase `progress` with each notification, and leave out those that add nothing.",
+    meanwhile="Show the highest value so far.",
     spec=_PROGRESS,
     fails="""
         = 2025-06-18
@@ -122,6 +128,8 @@ def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
     "progress/after-completion",
     "warning",
     "Reports must stop when the request is answered.",
+    fix="Await all progress notifications before you send the result.",
+    meanwhile="Ignore progress of a request that is answered.",
     spec=_PROGRESS,
     fails="""
         = 2025-06-18

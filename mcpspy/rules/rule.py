@@ -20,6 +20,10 @@ from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
+Blame = Literal["client", "server", "sender", "responder"]
+"""Who is to blame for what a rule finds: one side, or whoever sent the message, or whoever did not answer it."""
+_OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
+
 Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
 """What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.rules.plain`).
 
@@ -163,6 +167,11 @@ class Rule:
     severity: Severity
     explanation: str
     """Two or three sentences: what is wrong, and what comes of it."""
+    fix: str
+    """One or two sentences: what the side that is to blame changes."""
+    meanwhile: str
+    """The same for the other side: what it can do until then; empty if there is nothing useful."""
+    blame: Blame
     spec: str
     """The page below the specification of a revision; `jsonrpc#section` for JSON-RPC itself; a URL."""
     fails: str
@@ -212,6 +221,12 @@ class Rule:
     def summary(self) -> str:
         """The first sentence of the explanation."""
         return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
+
+    def advice(self, blame: str | None = None) -> list[tuple[str, str]]:
+        """How to fix it: what the side to blame does, then the other; `blame` is that of a finding."""
+        blame = blame or self.blame
+        told = [(f"fix ({blame})", self.fix)]
+        return [*told, (f"meanwhile ({_OTHER[blame]})", self.meanwhile)] if self.meanwhile else told
 
     def finding(self, fault: Fault, message: Judged) -> Finding:
         """The finding that a fault in a message makes; one in a response names the request as well."""
@@ -284,6 +299,9 @@ def rule(
     severity: Severity,
     explanation: str,
     *,
+    fix: str,
+    meanwhile: str = "",
+    blame: Blame = "sender",
     spec: str,
     fails: str,
     passes: str,
@@ -296,9 +314,13 @@ def rule(
     """Enter a function, or a class with a memory, into the table."""
 
     def enter(check: _Entered) -> _Entered:
-        texts = (" ".join(explanation.split()), spec, fails, passes)
-        RULES[id] = Rule(id, severity, *texts, about, on, methods, revisions, check, former)
+        prose = (_one_line(explanation), _one_line(fix), _one_line(meanwhile))
+        RULES[id] = Rule(id, severity, *prose, blame, spec, fails, passes, about, on, methods, revisions, check, former)
         FORMER.update(dict.fromkeys(former, id))
         return check
 
     return enter
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

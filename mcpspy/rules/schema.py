@@ -102,6 +102,8 @@ def fits(message: Message) -> bool:
     "error",
     """The message does not have the shape that its revision prescribes: a member is missing, or of another type. Strict
     peers refuse it, others misread it.""",
+    fix="Correct the member that the finding names. The types of an SDK find such a fault before you send it.",
+    meanwhile="Answer a malformed request with the error -32602, and name the member.",
     spec=_SCHEMA,
     about="shape",
     fails="""
@@ -135,8 +137,10 @@ def _with_version(value: dict[str, Any]) -> dict[str, Any]:
     "schema/unknown-method",
     "warning",
     """No revision and no known extension has this method, and it does not carry the name of a declared extension or
-    experiment: for `com.example/turbo` that is `turbo/…`, `notifications/turbo/…`, or the id in place of `turbo`. It is
-    probably a typo; declare the extension if it is a method of your own.""",
+    experiment: for `com.example/turbo` that is `turbo/…`, `notifications/turbo/…`, or the id in place of `turbo`.
+    It is probably a typo.""",
+    fix="Correct the name, or declare the extension if it is a method of your own.",
+    meanwhile="Answer the request with the error -32601, and ignore a notification.",
     spec=_SCHEMA,
     about="shape",
     fails="""
@@ -167,6 +171,8 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
     "error",
     """The method exists, but not in the revision that is spoken here. The methods of an extension exist in the
     revisions that it is written for, whoever declares it.""",
+    fix="Negotiate a revision that has the method, or do without it.",
+    meanwhile="Answer the request with the error -32601, and ignore a notification.",
     spec=_SCHEMA,
     about="shape",
     fails="""
@@ -198,6 +204,8 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     "schema/member-not-in-revision",
     "info",
     "The member is defined, but not in the revision that is spoken here. That is allowed, and a peer will ignore it.",
+    fix="Leave the member out, or negotiate a revision that has it.",
+    meanwhile="Ignore the member.",
     spec=_SCHEMA,
     about="shape",
     fails="""
@@ -229,6 +237,7 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     "schema/deprecated",
     "info",
     "The revision still has this, and advises against it: it will be removed.",
+    fix="Replace it before you move to a later revision; the linked page names what to use.",
     spec="deprecated",
     about="shape",
     revisions=since(Revision.R2026_07_28),
@@ -255,6 +264,7 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "warning",
     """A string should be a URI (RFC 3986) or base64 (RFC 4648), and is not. Readers that decode it will fail. A URI
     with letters beyond ASCII, which were to be percent-encoded, is only mentioned: the SDKs take it.""",
+    fix="Percent-encode spaces and other characters of a URI, and encode binary content as base64.",
     spec=_SCHEMA,
     about="shape",
     fails="""

@@ -31,6 +31,8 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
     """The message holds characters that people do not see and models read: Unicode tags, controls of writing direction,
     zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences,
     joiners and marks of direction in scripts that need them, and hyphenation are not meant.""",
+    fix="Remove the characters, or write visible text in their place.",
+    meanwhile="Show the characters as escapes, and do not give the text to a model.",
     spec="server/tools#security-considerations",
     about="bytes",
     fails=r"""
@@ -103,6 +105,8 @@ def _joins(text: str, place: int) -> bool:
     "info",
     """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. The kinds that are
     found are those of docs/secrets.md. Frames are recorded as they are: mind that before the capture is shared.""",
+    fix="Keep secrets out of messages: use the environment of the server, or the `Authorization` header.",
+    meanwhile="Revoke the secret if the capture was shared.",
     spec="https://modelcontextprotocol.io/docs/2026-07-28/tutorials/security/security_best_practices",
     about="bytes",
     fails="""

@@ -24,6 +24,8 @@ _MOST_FILES, _MOST_BYTES = 512, 16 << 20  # of one skill
     "error",
     """A server that declares skills has to declare the capability `resources` too, because the files of a skill are
     read by `resources/read`. Clients that go by the capabilities cannot read them otherwise.""",
+    fix="Declare the capability `resources`, and serve `resources/read`.",
+    blame="server",
     spec=f"{_PAGE}#capability-negotiation",
     fails="""
         > 1 server/discover {META}
@@ -50,6 +52,10 @@ def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[
     "error",
     """A client reads directories only from a server that declares `directoryRead: true` with its skills. Any other
     server need not know the method.""",
+    fix="""Read directories only if the server declares `directoryRead: true`; otherwise read the files in the entry
+    of the skill.""",
+    meanwhile="Declare `directoryRead: true` if you serve the method.",
+    blame="client",
     spec=f"{_PAGE}#capability-negotiation",
     fails="""
         > 1 server/discover {META}
@@ -81,6 +87,10 @@ def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[
     that directory once, each with the SHA-256 of its bytes. Clients must not load a skill whose entry is otherwise. A
     URI with a segment `.` or `..`, percent-encoded or not, leads elsewhere once it is resolved (RFC 3986, section
     5.2.4), perhaps out of the directory.""",
+    fix="""Generate the entry from the directory: each file once, with `sha256:` and its digest in lowercase
+    hexadecimal.""",
+    meanwhile="Do not load the skill, and tell the user.",
+    blame="server",
     spec=f"{_PAGE}#skill-entries",
     fails="""
         > 1 skills/get {META "uri":"skill://pdf/SKILL.md"}

@@ -29,6 +29,8 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     "subscription/unacknowledged",
     "error",
     "The first message of a subscription is its acknowledgement; nothing may come on it before.",
+    fix="Send `notifications/subscriptions/acknowledged` first on each subscription.",
+    blame="server",
     spec=_SUBSCRIPTIONS,
     about="meta",
     revisions=SUBSCRIPTIONS,
@@ -68,6 +70,9 @@ def _listen(message: Message, history: SessionHistory) -> Listen | None:
     "error",
     """The notification comes on a subscription whose filter does not ask for it. A server must send only what was asked
     for, and log messages only on the stream of the request that they are about.""",
+    fix="Send only what the `notifications` of the subscription name.",
+    meanwhile="Ignore the notification, or add it to `notifications` if you need it.",
+    blame="server",
     spec=f"{_SUBSCRIPTIONS}#opening-a-stream",
     about="meta",
     revisions=SUBSCRIPTIONS,
@@ -103,6 +108,9 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """A change is told only on subscriptions, and the notification names the one that it belongs to by the id of its
     request. Clients on stdio cannot tell otherwise whom it is for.""",
+    fix='Copy the `id` of the `subscriptions/listen` request into `_meta["io.modelcontextprotocol/subscriptionId"]`.',
+    meanwhile="Take it for a change on each of your subscriptions.",
+    blame="server",
     spec=f"{_SUBSCRIPTIONS}#receiving-notifications",
     revisions=SUBSCRIPTIONS,
     fails="""
@@ -130,6 +138,9 @@ def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "subscription/unknown-id",
     "error",
     "The notification names a subscription that the client never opened.",
+    fix="Copy the `id` of the `subscriptions/listen` request with its JSON type.",
+    meanwhile="Ignore the notification.",
+    blame="server",
     spec=_SUBSCRIPTIONS,
     about="meta",
     revisions=SUBSCRIPTIONS,

@@ -24,6 +24,9 @@ _SCHEME = "ui://"
     "error",
     """A tool names the interface for its results in `_meta.ui.resourceUri`, by a URI that begins with `ui://`. Clients
     take no other URI for an interface, and show the result as text or refuse the tool.""",
+    fix="Serve the interface as a resource with a `ui://` URI, and name that one.",
+    meanwhile="Show the result as text.",
+    blame="server",
     spec=f"{_PAGE}#resource-discovery",
     fails="""
         = 2025-11-25
@@ -60,6 +63,9 @@ def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "info",
     """The member `_meta["ui/resourceUri"]` is deprecated and will be removed: the interface of a tool stands in
     `_meta.ui.resourceUri`. Both may stand there for older clients. Said once a session.""",
+    fix='Write the URI into `_meta.ui.resourceUri`; keep `_meta["ui/resourceUri"]` beside it for older clients.',
+    meanwhile="Read both members.",
+    blame="server",
     spec=f"{_PAGE}#resource-discovery",
     fails="""
         = 2025-11-25
@@ -94,6 +100,9 @@ def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fau
     "error",
     f"""The content of a `ui://` resource has the type `{MIME_TYPE}`, or another one that the client declared in its
     `mimeTypes`. Clients do not show an interface of another type.""",
+    fix="Set `mimeType` to `text/html;profile=mcp-app`.",
+    meanwhile="Declare the other type in `mimeTypes` if you can show it.",
+    blame="server",
     spec=f"{_PAGE}#content-requirements",
     fails="""
         > 1 resources/read {META with io.modelcontextprotocol/ui "uri":"ui://map"}

@@ -29,6 +29,8 @@ def test_a_rule_is_explained(rules):
     status, out, _ = rules("tools/arguments")
     assert status == 0
     assert out.startswith("tools/arguments: error\n")
+    assert "\nfix (client)\n" in out
+    assert "\nmeanwhile (server)\n" in out
 
 
 def test_a_wrong_name_answers_with_the_nearest(rules):

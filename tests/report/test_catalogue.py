@@ -46,13 +46,30 @@ def test_a_rule_is_explained_with_both_examples(rule):
         ("lifecycle/initialize-twice", "2024-11-05 to 2025-11-25"),
         ("jsonrpc/batch", "every revision but 2025-03-26"),
         ("mrtr/state-missing", "2026-07-28 and later"),
-        ("pairing/unanswered", "who was to answer"),
+        ("pairing/unanswered", "the responder"),
+        ("http/accept", "the client"),
         ("jsonrpc/id-null", "the sender"),
         ("jsonrpc/id-null", "every revision"),
     ],
 )
 def test_a_rule_says_when_it_holds_and_who_is_to_blame(rule, words):
     assert f"  {words}\n" in explanation(RULES[rule])
+
+
+@EACH
+def test_a_rule_is_explained_with_its_fix(rule):
+    told = rule.advice()
+    assert len(told) == 1 + bool(rule.meanwhile)
+    for title, text in told:
+        assert f"\n{title}\n  {text}\n" in explanation(rule)
+        assert f"\n- {title}: {text}\n" in document()
+
+
+@EACH
+def test_prose_is_wrapped_at_the_width_of_a_terminal(rule):
+    narrow, examples = explanation(rule, 60), explanation(rule).partition("\nthis fails\n")[2]
+    assert all(len(line) <= 60 for line in narrow.splitlines() if line not in examples and "https:" not in line)
+    assert narrow.split() == explanation(rule).split()
 
 
 def test_every_line_of_an_example_is_in_the_notation_that_is_explained():

@@ -1,7 +1,10 @@
 """Every rule finds something in the example that fails, and nothing in the one that passes."""
 
+import re
+
 import pytest
 
+from mcpspy.conversation.history import other
 from mcpspy.json_values import nearest, resolve
 from mcpspy.report.checked import check
 from mcpspy.rules import FORMER, RULES, SEVERITIES, current
@@ -53,6 +56,46 @@ def test_a_rule_explains_itself(rule):
     assert not rule.explanation[0].islower()
     for revision in Revision:
         assert rule.url(revision).startswith("https://")
+
+
+SIDES = {"client": {"client"}, "server": {"server"}}
+"""By what a rule declares: the sides that it can blame; either for any other word."""
+LONGEST = 160  # characters of a sentence of advice
+FORBIDDEN = re.compile(
+    r"\b(packets?|items?|data|info|managers?|handlers?|processors?|helpers?|utils?|said|told|asks?|asked|of which)\b"
+)
+"""Words that this project does not use for what it is about; names in backquotes may be such words."""
+
+
+@EACH
+def test_a_rule_tells_how_to_fix_what_it_finds(rule):
+    """In short sentences, for each side that it can blame and, where there is something, the other."""
+    for text in (rule.fix, *filter(None, [rule.meanwhile])):
+        sentences = re.split(r"(?<=\.)\s", text)
+        assert len(sentences) <= 2
+        for sentence in sentences:
+            assert sentence[0].isupper()
+            assert sentence.endswith(".")
+            assert len(sentence) <= LONGEST
+        assert not FORBIDDEN.search(re.sub("`[^`]*`", "", text))
+        assert text.count("`") % 2 == 0
+    for blamed in SIDES.get(rule.blame, {"client", "server"}):
+        (title, fix), *others = rule.advice(blamed)
+        assert (title, fix) == (f"fix ({blamed})", rule.fix)
+        assert others == ([(f"meanwhile ({other(blamed)})", rule.meanwhile)] if rule.meanwhile else [])
+
+
+@EACH
+def test_a_rule_blames_no_side_but_the_one_that_it_declares(rule):
+    for text in (rule.fails, rule.passes):
+        blamed = {finding.blame for finding in findings(text, clients(rule)) if finding.rule == rule.id}
+        assert blamed <= SIDES.get(rule.blame, blamed)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_the_findings_of_a_golden_capture_blame_who_their_rules_declare(path):
+    for finding in check(str(path)).findings:
+        assert finding.blame in SIDES.get(RULES[finding.rule].blame, {finding.blame}), finding
 
 
 @EACH
@@ -147,7 +190,9 @@ def test_a_name_that_utf_8_cannot_hold_is_not_in_a_pointer():
 
 def test_a_renamed_rule_is_known_by_its_former_id():
     """A rule of a test, entered by the decorator and taken out again."""
-    enter = rule("new/name", "info", "It is new.", spec="schema", fails="", passes="", former=("old/name",))
+    enter = rule(
+        "new/name", "info", "It is new.", fix="Fix it.", spec="schema", fails="", passes="", former=("old/name",)
+    )
 
     def check(message, history):
         yield from ()

@@ -38,6 +38,7 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation},
+        "help": {"text": "\n".join(f"{title}: {text}" for title, text in rule.advice())},
         "helpUri": rule.url(None),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }

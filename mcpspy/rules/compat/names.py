@@ -16,9 +16,12 @@ from mcpspy.wire.jsonrpc import Result
 @tool_rule(
     "compat/tool-name",
     "error",
-    """A client or model API refuses the name of a tool: MCP allows dots and any length, most model APIs allow neither.
-    Only with `check --client`. Rename the tool: 1 to 58 letters, digits, `_` and `-`, with a letter first, suit every
-    client in the table. A client should replace other characters and shorten the name itself.""",
+    """A client or model API refuses the name of a tool: MCP allows dots and any length, most model APIs allow
+    neither. Found only for clients that you name.""",
+    fix="Rename the tool: 1 to 58 letters, digits, `_` and `-`, with a letter first, suit every client in the table.",
+    meanwhile="""Replace other characters and shorten the name before you send the tools to the model API, or
+    disable the tool.""",
+    blame="server",
     spec="server/tools#tool-names",
     fails="""
         = 2025-11-25
@@ -43,9 +46,11 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHist
 @tool_rule(
     "compat/property-name",
     "error",
-    """A client or model API refuses the name of an argument, such as `filter[id]` or `$top`, which generated servers
-    take over from a REST API. Only with `check --client`. Rename the property in the inputSchema, and translate it back
-    in the server.""",
+    """A client or model API refuses the name of an argument, such as `filter[id]` or `$top`, which generated
+    servers take over from a REST API. Found only for clients that you name.""",
+    fix="Rename the property in the `inputSchema`, and translate it back in the server.",
+    meanwhile="Rename the property before you send the tools to the model API, or disable the tool.",
+    blame="server",
     spec="server/tools#tool",
     fails="""
         = 2025-11-25
@@ -71,8 +76,11 @@ def property_name(tool: dict[str, Any], known: Sequence[Limit], history: Session
 @tool_rule(
     "compat/description-length",
     "info",
-    """A client cuts the description of a tool, so the model does not see the rest. Only with `check --client`. Put what
-    matters first, and move reference material into a resource.""",
+    """A client cuts the description of a tool, so the model does not see the rest. Found only for clients that you
+    name.""",
+    fix="Put what matters first, and move reference material into a resource.",
+    meanwhile="Warn the user when you cut a description.",
+    blame="server",
     spec="server/tools#tool",
     fails="""
         = 2025-11-25
@@ -96,9 +104,11 @@ def description_length(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @rule(
     "compat/tool-count",
     "error",
-    """A model API refuses so many tools. The tools of all servers of a client and its own count together, so fewer may
-    already be too many. Only with `check --client`. Offer fewer tools, or let the user choose groups of them; a client
-    should let its user switch tools off.""",
+    """A model API refuses so many tools. The tools of all servers of a client and its own count together, so fewer
+    may already be too many. Found only for clients that you name.""",
+    fix="Offer fewer tools, or let the user choose groups of them.",
+    meanwhile="Let the user disable tools; as a user, disable servers and tools that you do not need.",
+    blame="server",
     spec="server/tools#listing-tools",
     fails="""
         = 2025-11-25

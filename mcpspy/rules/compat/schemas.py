@@ -22,9 +22,11 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
 @tool_rule(
     "compat/schema-missing",
     "error",
-    """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list as a
-    whole then take no tool of the server. Only with `check --client`. A tool without arguments has the inputSchema
-    `{"type": "object", "properties": {}}`.""",
+    """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list
+    as a whole then take no tool of the server. Found only for clients that you name.""",
+    fix='Add an `inputSchema`; that of a tool without arguments is `{"type": "object", "properties": {}}`.',
+    meanwhile="Leave out this tool, keep the others, and tell the user.",
+    blame="server",
     spec=_TOOL,
     fails=_listed('"description":"Ring the bell"'),
     passes=_listed('"description":"Ring the bell","inputSchema":{"type":"object","properties":{}}'),
@@ -40,9 +42,12 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
 @tool_rule(
     "compat/schema-type",
     "error",
-    """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`. MCP
-    requires it, and clients that validate the list then take no tool of the server, often without a message. Only with
-    `check --client`. Add `"type": "object"`; a client should leave out the one tool and say so.""",
+    """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`.
+    MCP requires it, and clients that validate the list then take no tool of the server, often without a message.
+    Found only for clients that you name.""",
+    fix='Add `"type": "object"` to the top level of the `inputSchema`.',
+    meanwhile="Leave out this tool, keep the others, and tell the user.",
+    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"anyOf":[{"type":"object"}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
@@ -57,8 +62,11 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
 @tool_rule(
     "compat/output-schema-type",
     "error",
-    """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25 clients that validate the list then take no
-    tool of the server. Only with `check --client`. Describe an object, such as one with the array as its `result`.""",
+    """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25 clients that validate the list then
+    take no tool of the server. Found only for clients that you name.""",
+    fix="Describe an object, for example one with the array as its `result`.",
+    meanwhile="Keep the tool and ignore its `outputSchema`.",
+    blame="server",
     spec="server/tools#output-schema",
     revisions=HANDSHAKE,
     fails=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"array","items":{}}'),
@@ -74,9 +82,12 @@ def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @tool_rule(
     "compat/output-schema-reference",
     "error",
-    """A `$ref` of the `outputSchema` leads nowhere, or to a URL. Clients that compile the schemas of results when they
-    get the list then take no tool of the server. Only with `check --client`. Put the definitions into the `$defs` of
-    the outputSchema itself: a reference cannot reach those of the inputSchema.""",
+    """A `$ref` of the `outputSchema` leads nowhere, or to a URL. Clients that compile the schemas of results when
+    they get the list then take no tool of the server. Found only for clients that you name.""",
+    fix="""Put the definitions into the `$defs` of the `outputSchema`: a reference cannot reach those of the
+    `inputSchema`.""",
+    meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
+    blame="server",
     spec="server/tools#output-schema",
     revisions=HANDSHAKE,
     fails=_listed(
@@ -109,9 +120,13 @@ def _type_of(schema: dict[str, Any]) -> str:
 @tool_rule(
     "compat/schema-combination",
     "error",
-    """The `inputSchema` has `oneOf`, `anyOf` or `allOf` beside its `"type": "object"`. MCP allows it, but model APIs
-    refuse the request with all its tools. Only with `check --client`. List all properties at the top level and check
-    in the server which of them go together, or offer one tool for each branch; inside a property they are fine.""",
+    """The `inputSchema` has `oneOf`, `anyOf` or `allOf` beside its `"type": "object"`. MCP allows it, but model
+    APIs refuse the request with all its tools. Inside a property they are fine. Found only for clients that you
+    name.""",
+    fix="""List all properties at the top level, and check in the server which of them go together; or offer one
+    tool for each branch.""",
+    meanwhile="Remove the keyword before you send the tools to the model API, or disable the tool.",
+    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}'),
@@ -130,8 +145,11 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @tool_rule(
     "compat/schema-properties",
     "error",
-    """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; a model API refuses the request
-    with all its tools. Only with `check --client`. Write `"properties": {}`; a client should add it itself.""",
+    """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; a model API refuses the
+    request with all its tools. Found only for clients that you name.""",
+    fix='Add `"properties": {}` to the `inputSchema`.',
+    meanwhile='Add `"properties": {}` before you send the tools to the model API, or disable the tool.',
+    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object"}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
@@ -146,9 +164,12 @@ def schema_properties(tool: dict[str, Any], known: Sequence[Limit], history: Ses
 @tool_rule(
     "compat/schema-members",
     "error",
-    """A property is not an object, such as `true`, which JSON Schema and MCP allow for any value (the Go SDK writes it
-    for `any`), or `required` is not an array of strings. SDKs then refuse the whole list. Only with `check --client`.
-    Write `{}` in place of `true`, and leave out an empty `required`.""",
+    """A property is not an object, such as `true`, which JSON Schema and MCP allow for any value (the Go SDK writes
+    it for `any`), or `required` is not an array of strings. SDKs then refuse the whole list. Found only for clients
+    that you name.""",
+    fix="Write `{}` in place of `true`, and `required` as an array of strings.",
+    meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
+    blame="server",
     spec=_TOOL,
     revisions=HANDSHAKE,
     fails=_listed('"inputSchema":{"type":"object","properties":{"data":true}}'),
@@ -185,9 +206,12 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
 @tool_rule(
     "compat/schema-dialect",
     "error",
-    """The `inputSchema` is not valid in the dialect by which a client validates it, whatever its `$schema` names. For
-    example `items` with an array, or `exclusiveMinimum` with a boolean, are not valid in 2020-12. Only with
-    `check --client`. Generate the schema for draft 2020-12.""",
+    """The `inputSchema` is not valid in the dialect by which a client validates it, whatever its `$schema` names.
+    For example `items` with an array, or `exclusiveMinimum` with a boolean, are not valid in 2020-12. Found only
+    for clients that you name.""",
+    fix="Generate the schema for draft 2020-12: `prefixItems` for a tuple, and a number as `exclusiveMinimum`.",
+    meanwhile="Disable the tool until the server is fixed.",
+    blame="server",
     spec="basic#json-schema-usage",
     fails=_listed(
         '"inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",\
@@ -218,8 +242,11 @@ def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) ->
 @tool_rule(
     "compat/array-items",
     "error",
-    """An array in the `inputSchema` has no `items`. JSON Schema allows it, but model APIs refuse the request with all
-    its tools. Only with `check --client`. Add `items`; for any value `"items": {}`.""",
+    """An array in the `inputSchema` has no `items`. JSON Schema allows it, but model APIs refuse the request with
+    all its tools. Found only for clients that you name.""",
+    fix='Add `items` to each array; `"items": {}` allows any value.',
+    meanwhile='Add `"items": {}` before you send the tools to the model API, or disable the tool.',
+    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array"}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}'),
@@ -237,9 +264,11 @@ def array_items(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
 @tool_rule(
     "compat/enum-values",
     "error",
-    """An `enum` in the `inputSchema` has numbers or booleans. JSON Schema allows it; the Gemini API refuses the request
-    with all its tools. Only with `check --client`. Use strings, and convert them in the server; a client should do that
-    itself.""",
+    """An `enum` in the `inputSchema` has numbers or booleans. JSON Schema allows it; the Gemini API refuses the
+    request with all its tools. Found only for clients that you name.""",
+    fix="List strings in the `enum`, and convert them in the server.",
+    meanwhile="Convert the `enum` to strings before you send the tools to the model API, or disable the tool.",
+    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"integer","enum":[1,2]}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"string","enum":["1","2"]}}}'),
@@ -257,9 +286,13 @@ def _has_numbers(values: Any) -> bool:
 @tool_rule(
     "compat/reference-siblings",
     "error",
-    """Beside a `$ref` stand other keywords, as some generators write it for an optional enum. Since 2019-09 JSON Schema
-    allows it; the Gemini API refuses the request with all its tools. Only with `check --client`. Put the reference into
-    an `allOf`, or write the schema in its place; a client should do that itself.""",
+    """Beside a `$ref` stand other keywords, as some generators write it for an optional enum. Since 2019-09 JSON
+    Schema allows it; the Gemini API refuses the request with all its tools. Found only for clients that you
+    name.""",
+    fix="Put the reference into an `allOf`, or write the schema in its place.",
+    meanwhile="""Write the schema in place of the `$ref` before you send the tools to the model API, or disable the
+    tool.""",
+    blame="server",
     spec=_TOOL,
     fails=_listed(
         '"inputSchema":{"type":"object","properties":{"unit":{"$ref":"#/$defs/Unit","title":"Unit"}},\

@@ -43,6 +43,10 @@ _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
     """Every request is posted with `MCP-Protocol-Version` and `Mcp-Method`, and one for a tool, a prompt, a resource or
     a task with `Mcp-Name`. Servers must refuse it otherwise. An argument that has a header by the tool's definition
     must have that too; since clients on one machine can hardly be told apart, it is a warning where it is missing.""",
+    fix="""Send `MCP-Protocol-Version` and `Mcp-Method` with each POST, and `Mcp-Name` for a tool, a prompt, a
+    resource or a task.""",
+    meanwhile="Answer with the status 400 and the error -32020.",
+    blame="client",
     spec=_STANDARD,
     about="http",
     revisions=since(Revision.R2026_07_28),
@@ -82,6 +86,10 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
     "error",
     """A header says something else than the body that it repeats. Servers must refuse such a request, since
     intermediaries have acted on the header; one that an argument does not have must be left out.""",
+    fix="""Write `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` from the body that you send. Encode other than ASCII as
+    `=?base64?…?=`.""",
+    meanwhile="Answer with the status 400 and the error -32020.",
+    blame="client",
     spec=_VALIDATION,
     about="http",
     revisions=since(Revision.R2026_07_28),
@@ -105,6 +113,9 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
     "error",
     """The server has answered a request whose headers do not match its body, or that lacks `Mcp-Method` or `Mcp-Name`.
     It must refuse it (400 and -32020): otherwise a gateway that routes or refuses by the header can be got past.""",
+    fix="Compare the headers with the body, and answer a mismatch with the status 400 and the error -32020.",
+    meanwhile="Write the headers from the body that you send.",
+    blame="server",
     spec=_VALIDATION,
     about="http",
     revisions=since(Revision.R2026_07_28),

@@ -26,6 +26,9 @@ _LARGEST = 65536  # bytes of a metadata document
     """The server's protected-resource metadata is that of another origin than the client has dialled, and clients must
     refuse to log in there. It is the proxy that makes it so: `--rewrite-oauth` helps if the authorization server
     ignores the resource asked for. Said once a session.""",
+    fix="Set the public URL of the server to the one that clients use.",
+    meanwhile="Run `mcpspy proxy` with `--rewrite-oauth`, or record with `mcpspy mitm`, which keeps the URL.",
+    blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9728#section-3.3",
     about="http",
     fails="""

@@ -31,6 +31,10 @@ _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code 
     "error",
     """A client lists both `application/json` and `text/event-stream` in the `Accept` of each POST, and the latter in
     that of a GET. Servers refuse it otherwise (406); a wildcard is what some of them take. Said once a session.""",
+    fix="""Send `Accept: application/json, text/event-stream` with each POST, and `Accept: text/event-stream` with
+    each GET.""",
+    meanwhile="Take a wildcard such as `*/*` for both types.",
+    blame="client",
     spec=SENDING,
     about="http",
     revisions=STREAMABLE_HTTP,
@@ -63,6 +67,8 @@ def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault
     "warning",
     """The message is not posted as `application/json`. The specification shows it so without saying that it must be;
     the servers of all SDKs refuse anything else (400 or 415). Said once a session.""",
+    fix="Send `Content-Type: application/json` with each POST.",
+    blame="client",
     spec=SENDING,
     about="http",
     revisions=STREAMABLE_HTTP,
@@ -90,6 +96,9 @@ def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """A server answers a request by one JSON object (`application/json`) or by a stream of events
     (`text/event-stream`), and a GET by a stream. Clients take no other type.""",
+    fix="Set `Content-Type: application/json` for one response, or `text/event-stream` for a stream.",
+    meanwhile="Check the URL and the login: a page in HTML often comes from a gateway.",
+    blame="server",
     spec=SENDING,
     about="http",
     revisions=STREAMABLE_HTTP,
@@ -134,6 +143,9 @@ def _told(remark: HttpUnit) -> str:
     "error",
     """A notification, or a response of the client's, is accepted by `202 Accepted` without a body. Some clients take
     anything else for an answer, and fail to read it.""",
+    fix="Answer a notification and a response with the status 202 and no body.",
+    meanwhile="Ignore the body of the answer to a notification.",
+    blame="server",
     spec=SENDING,
     about="http",
     revisions=STREAMABLE_HTTP,
@@ -171,6 +183,9 @@ def notification_status(event: Message | HttpUnit, history: SessionHistory) -> I
     """Some errors have a status of their own, by which clients and intermediaries know them: 404 for a method that the
     server does not have (-32601), 400 for headers that do not match (-32020), a capability that the client lacks
     (-32021) and a revision that the server does not speak (-32022).""",
+    fix="Send the status 404 with -32601, and 400 with -32020, -32021 and -32022.",
+    meanwhile="Read the body whatever its status: the error in it has the reason.",
+    blame="server",
     spec="basic/transports#protocol-version-header",
     about="http",
     revisions=since(Revision.R2026_07_28),
@@ -202,6 +217,10 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """After `initialize` a client states the revision that was agreed on in the `MCP-Protocol-Version` of every
     request. Without it a server may assume 2025-03-26; another revision than the one agreed on is a warning. Said once
     a session.""",
+    fix="""Send the revision of the answer to `initialize` as `MCP-Protocol-Version`. A transport of your own for
+    the TypeScript SDK needs `setProtocolVersion`.""",
+    meanwhile="Use the revision of the session, or 2025-03-26, if the header is missing.",
+    blame="client",
     spec="basic/transports#protocol-version-header",
     about="http",
     revisions=between(Revision.R2025_06_18, Revision.R2025_11_25),
@@ -236,6 +255,9 @@ def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     "warning",
     """The request is redirected to another origin than the client has dialled. The clients of the SDKs do not follow
     it there, and what they would say there passes by mcpspy. A redirect within the origin is none of this.""",
+    fix="Redirect within the origin, and publish the new URL.",
+    meanwhile="Configure the client, and mcpspy, with the URL in `Location`.",
+    blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.4",
     about="http",
     fails="""
@@ -269,6 +291,8 @@ def _dialled(request: HttpChannel) -> str:
     "http/not-json",
     "error",
     "A body that was posted or answered as JSON, an event or a WebSocket message holds no JSON. Peers refuse it.",
+    fix="Send one complete JSON message in each body and each event.",
+    meanwhile="Report the status and the beginning of the body: it may come from a gateway or a login page.",
     spec="basic/transports#streamable-http",
     about="http",
     fails="""
@@ -308,6 +332,8 @@ def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
     "error",
     """A client of 2026-07-28 sends no responses, as a server sends it no requests: what the server asked for by
     `input_required` it gives with the request that it repeats.""",
+    fix="Put the input into `inputResponses`, and send the request again.",
+    blame="client",
     spec=SENDING,
     about="http",
     revisions=ROUNDS,

@@ -30,6 +30,10 @@ _MESSAGES = (Request, Notification, Result, Error)
     """The answer to `initialize` has given the session an id, and the client does not repeat it: every later request
     has it in `Mcp-Session-Id`. Servers that need it refuse the request (400). Over another connection than that of
     `initialize` it may be another client, so there it is said only of what was refused. Said once a session.""",
+    fix="Keep the `Mcp-Session-Id` of the answer to `initialize`, and send it with every later request.",
+    meanwhile="""List `Mcp-Session-Id` in `Access-Control-Expose-Headers`: a client in a browser cannot read it
+    otherwise.""",
+    blame="client",
     spec=_SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
@@ -64,6 +68,9 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
     "error",
     """The session has ended: the client has deleted it, or the server has answered 404, upon which the client must
     begin a new one by `initialize` without a session id. Said once a session.""",
+    fix="Drop the session id after the status 404, and send `initialize` again.",
+    meanwhile="Answer requests of a session that has ended with the status 404.",
+    blame="client",
     spec=_SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
@@ -95,6 +102,9 @@ def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """A session that has ended is answered by 404, by which the client learns that it has to begin anew; this one was
     deleted, and is answered otherwise. Said once a session.""",
+    fix="Answer requests of a deleted session with the status 404.",
+    meanwhile="Send `initialize` without a session id to begin a new session.",
+    blame="server",
     spec=_SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
@@ -129,6 +139,8 @@ def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     "http/session-id",
     "error",
     "A session id consists of visible ASCII characters alone: clients cannot put any other into a header.",
+    fix="Use visible ASCII characters only, for example a UUID.",
+    blame="server",
     spec=_SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
@@ -158,6 +170,9 @@ def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """On the stream that a client has opened by GET a server sends requests and notifications; a response stands in
     the answer to the POST of its request, unless the GET resumes that by `Last-Event-ID`.""",
+    fix="Send the response in the answer to the POST of its request.",
+    meanwhile="Take a response from any stream of the session, by its `id`.",
+    blame="server",
     spec="basic/transports#listening-for-messages-from-the-server",
     about="http",
     revisions=HTTP_SESSIONS,
@@ -194,6 +209,8 @@ def get_stream_response(message: Message, history: SessionHistory) -> Iterator[F
     "warning",
     """The client asks for what came after an event, and no event of the session had that id: it resumes by the id of
     the last event that it has received.""",
+    fix="Send the id of the last event that you received as `Last-Event-ID`, or no such header.",
+    blame="client",
     spec=_RESUMING,
     about="http",
     revisions=HTTP_SESSIONS,
@@ -226,6 +243,8 @@ def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Faul
     """Two events of a session have the same id: it must be unique across all of its streams, for a client names by it
     where it wants a stream to go on. An event that is sent again after a resumption keeps its id. Said once a
     session.""",
+    fix="Make event ids unique in the session, for example from the id of the stream and a counter.",
+    blame="server",
     spec=_RESUMING,
     about="http",
     revisions=HTTP_SESSIONS,
@@ -262,6 +281,9 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
     "error",
     """A resumed stream repeats an event of another stream. A server sends again only what belongs to the stream that
     was disconnected: the client has had the other event, or will have it there.""",
+    fix="Keep the events of each stream apart, and send again only those of the stream that has the `Last-Event-ID`.",
+    meanwhile="Skip an event whose id you have received before.",
+    blame="server",
     spec=_RESUMING,
     about="http",
     revisions=HTTP_SESSIONS,

@@ -27,6 +27,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
     "jsonrpc/duplicate-key",
     "error",
     "An object has a key twice. Parsers keep the last, or the first, or refuse: what was meant is anybody's guess.",
+    fix="Write each key once: build the object first, and serialize it with a JSON library.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-4",
     about="bytes",
     fails='> | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
@@ -66,8 +67,9 @@ def _doubled(raw: bytes) -> list[str]:
 @rule(
     "jsonrpc/not-a-number",
     "error",
-    """NaN, Infinity or -Infinity stands where a value belongs. JSON has none of them, although Python writes them. The
-    TypeScript SDK drops such a frame and waits for the answer for ever; send null, or leave the member out.""",
+    """NaN, Infinity or -Infinity stands where a value belongs. JSON has none of them, although Python writes them.
+    The TypeScript SDK drops such a frame and waits for the answer for ever.""",
+    fix="Send `null`, or leave the member out. In Python, `json.dumps(…, allow_nan=False)` raises where it stands.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
     about="bytes",
     fails='< | {"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}',
@@ -99,6 +101,7 @@ def _constants(message: Message) -> list[str]:
     "warning",
     """An integer lies beyond 2 to the 53rd, or a number beyond the range of a double. JavaScript rounds the first, no
     peer can read the second: as a string it would arrive.""",
+    fix="Send a large number as a string.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
     about="bytes",
     fails='> | {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
@@ -120,6 +123,8 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "jsonrpc/lone-surrogate",
     "error",
     "An escape is half of a surrogate pair, which no UTF-8 can hold. The Python SDK drops the message and waits on.",
+    fix="Do not cut a string inside a surrogate pair; in JavaScript, call `toWellFormed()` on it.",
+    meanwhile="Replace the half by U+FFFD, and keep the message.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.2",
     about="bytes",
     fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
@@ -146,6 +151,7 @@ def _has_surrogate(value: Any) -> bool:
     "jsonrpc/too-deep",
     "error",
     "The message is nested so deeply that parsers give up: those of Python at about 1,000 levels.",
+    fix="Flatten the value, or send it as text in a string.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-9",
     fails="< |nest5000",
     passes="< |nest10",

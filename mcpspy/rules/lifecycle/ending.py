@@ -23,6 +23,9 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     ever having answered one; over HTTP it broke off its answer, ended the stream without it, or could not be reached. A
     request that was cancelled, or whose answer has a finding of its own, does not count. What a server does after its
     client has closed stdin or sent a signal is no finding.""",
+    fix="Read on stderr why it ended. Answer a request that fails with an error, and exit only after stdin is closed.",
+    meanwhile="Check command, arguments and environment: `mcpspy doctor` starts the server as the client does.",
+    blame="server",
     spec="basic/lifecycle#shutdown",
     fails="""
         = 2025-06-18

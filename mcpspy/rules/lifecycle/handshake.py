@@ -23,6 +23,9 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     """Before the server has answered `initialize` the client should send nothing but pings, and before the client has
     sent `notifications/initialized` the server nothing but pings and log messages. Without `initialize`, only requests
     that state a revision themselves mean anything (2026-07-28).""",
+    fix="""In a client, wait for the answer to `initialize`, as `connect` of the TypeScript SDK does. In a server,
+    wait for `notifications/initialized`.""",
+    meanwhile="Answer an early request with an error, not with silence.",
     spec="basic/lifecycle#initialization",
     about="handshake",
     fails="""
@@ -92,6 +95,9 @@ class BeforeInitialize(StatefulCheck):
     "lifecycle/initialize-twice",
     "error",
     "A session is initialized once; a second `initialize` has no meaning in it.",
+    fix="Send `initialize` once; open a new connection for a new session.",
+    meanwhile="Answer a second `initialize` with an error.",
+    blame="client",
     spec="basic/lifecycle#initialization",
     revisions=HANDSHAKE,
     fails="""
@@ -115,6 +121,10 @@ def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Faul
     "error",
     """After the answer to `initialize` the client must send `notifications/initialized` before it asks for anything.
     Servers refuse requests until then, or never begin to send theirs.""",
+    fix="""Send `notifications/initialized` after the answer to `initialize`: `connect` of the TypeScript SDK and
+    `initialize` of the Python SDK do.""",
+    meanwhile="Answer an early request with an error that names `notifications/initialized`.",
+    blame="client",
     spec="basic/lifecycle#initialization",
     about="handshake",
     revisions=HANDSHAKE,
@@ -149,6 +159,9 @@ def initialized_missing(message: Message, history: SessionHistory) -> Iterator[F
     "lifecycle/wrong-direction",
     "error",
     "The method exists, but only the other side may send it; in 2026-07-28 servers send no requests at all.",
+    fix="""Leave the method to the other side. In a server of 2026-07-28, answer with `"resultType":
+    "input_required"` to request input.""",
+    meanwhile="Answer the request with the error -32601.",
     spec="schema",
     about="direction",
     fails="""
@@ -177,6 +190,8 @@ def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault
     "lifecycle/unknown-revision",
     "warning",
     f"The message names a revision that was never published. There are: {_KNOWN}.",
+    fix="Name a published revision, for example 2025-11-25 in `initialize`.",
+    meanwhile="In a server, answer `initialize` with the latest revision that you support.",
     spec="basic/lifecycle#version-negotiation",
     about="meta",
     fails="""
@@ -232,6 +247,8 @@ def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[F
     "error",
     """The server answered `initialize` by a revision that has no handshake, or a request states another revision than
     the session agreed on.""",
+    fix="Answer `initialize` with 2025-11-25 or an earlier revision, and keep to that revision in every later request.",
+    meanwhile="Disconnect if you do not support the revision of the answer.",
     spec="basic/lifecycle#version-negotiation",
     about="meta",
     fails="""
@@ -264,6 +281,9 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
     "error",
     """A client that has discovered a server of the per-request era goes on with `initialize`, or the other way round. A
     `server/discover` that was refused, followed by `initialize`, is a probe and fine.""",
+    fix="""Choose one era for a connection: `initialize` and a session, or `server/discover` and `_meta` in each
+    request.""",
+    blame="client",
     spec="basic/lifecycle",
     about="meta",
     fails="""

@@ -23,6 +23,10 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
     "error",
     """Every request of 2026-07-28 carries its revision and the client's capabilities in `_meta`; without them it is
     malformed, `server/discover` like any other.""",
+    fix="""Add `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities` to
+    `params._meta`.""",
+    meanwhile="Answer with the error -32602, and name the missing member.",
+    blame="client",
     spec="basic#_meta",
     about="shape",
     fails="> 1 server/discover {}",
@@ -41,6 +45,10 @@ def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator
     "error",
     """Every request of 2026-07-28 says in `params._meta` by which revision it is to be understood and what its client
     can do: there is no session that would remember either.""",
+    fix="""Add `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities` to
+    `params._meta` of every request.""",
+    meanwhile="Answer with the error -32602, and name the missing member.",
+    blame="client",
     spec="basic#_meta",
     about="shape",
     revisions=STATELESS,
@@ -64,6 +72,10 @@ def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "error",
     """A server of 2026-07-28 sends log messages only for requests that ask for them by
     `io.modelcontextprotocol/logLevel`.""",
+    fix="""Send `notifications/message` only for a request with `io.modelcontextprotocol/logLevel` in its `_meta`;
+    write other logs to stderr.""",
+    meanwhile="Add `io.modelcontextprotocol/logLevel` to the `_meta` of requests whose logs you want.",
+    blame="server",
     spec="server/utilities/logging",
     revisions=STATELESS,
     fails="""
@@ -114,6 +126,9 @@ def _asks_for_logs(request: Message) -> bool:
     """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what a declared extension
     adds. Of an extension that is not known, it begins with the first word of the extension's name. A client must not
     accept a type that it does not know. A type of a known extension on another method is an error.""",
+    fix="Set `resultType` to `complete`, to `input_required`, or to a type of an extension that the client declared.",
+    meanwhile="Treat the result as an error, and do not read its members.",
+    blame="server",
     spec="basic#resulttype",
     about="shape",
     revisions=STATELESS,

@@ -72,6 +72,9 @@ def _check(schema: dict[str, Any], message: Message, history: SessionHistory) ->
     "tools/schema-not-object",
     "error",
     'The `inputSchema` of a tool is a JSON Schema of an object: it has "type": "object".',
+    fix='Add `"type": "object"` to the `inputSchema`, and name the arguments in its `properties`.',
+    meanwhile="Leave out this tool, and keep the others.",
+    blame="server",
     spec=f"{_TOOLS}#tool",
     about="shape",
     fails="""
@@ -101,6 +104,9 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
     "error",
     """The schema is none: its own dialect refuses it, or it refers to what it does not hold. Clients that compile it
     refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect.""",
+    fix="Correct the schema at the place that the finding names, and test it with a validator of its dialect.",
+    meanwhile="Leave out this tool, and keep the others.",
+    blame="server",
     spec="basic#json-schema-usage",
     fails="""
         = 2025-11-25
@@ -127,6 +133,9 @@ def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]
     "tools/schema-dialect",
     "warning",
     "The schema names a dialect of JSON Schema that we do not know; peers need not know it either.",
+    fix="Leave `$schema` out, or name draft 2020-12 or draft-07.",
+    meanwhile="Call the tool without validation, and let the server refuse wrong arguments.",
+    blame="server",
     spec="basic#json-schema-usage",
     fails="""
         = 2025-11-25
@@ -154,6 +163,9 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
     "error",
     """The schema is larger than 256 KiB, deeper than 64 levels, or takes more than a second to evaluate. Clients should
     bound what they do with it, and so do we: calls of the tool are not judged.""",
+    fix="Make the schema smaller: share parts in `$defs`, and limit its depth.",
+    meanwhile="Limit the size, the depth and the time of each validation.",
+    blame="server",
     spec="basic#json-schema-usage",
     fails="""
         = 2025-11-25
@@ -181,6 +193,9 @@ def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fau
     "tools/duplicate-name",
     "warning",
     "Two tools of one listing have the same name; which of them a call means is anybody's guess.",
+    fix="Give each tool a name of its own.",
+    meanwhile="Offer only one of the two, and tell the user.",
+    blame="server",
     spec=f"{_TOOLS}#tool-names",
     fails="""
         = 2025-11-25
@@ -210,6 +225,9 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
     "tools/definition-changed",
     "info",
     "A tool is listed otherwise than before: its description, its schemas or its annotations have changed.",
+    fix="Send `notifications/tools/list_changed` when a tool changes, and check that the change is intended.",
+    meanwhile="Show the change to the user before you call the tool: a description can carry instructions.",
+    blame="server",
     spec=f"{_TOOLS}#list-changed-notification",
     fails=LISTED + "        < notifications/tools/list_changed\n        > 3 tools/list\n"
     '        < 3 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}',
@@ -236,6 +254,9 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
     """`x-mcp-header` names an HTTP header that carries an argument (2026-07-28): not empty, a token of RFC 9110, only
     once in a tool, and only on a string, an integer or a boolean. Clients on HTTP must leave out a tool that breaks
     this.""",
+    fix="Set `x-mcp-header` to a valid header name that is unique in the tool, on a string, an integer or a boolean.",
+    meanwhile="Leave out this tool, and keep the others.",
+    blame="server",
     spec=f"{_TOOLS}#x-mcp-header",
     revisions=since(Revision.R2026_07_28),
     fails="""

@@ -99,6 +99,8 @@ def _found(finding: Finding) -> Iterator[SummaryLine]:
     rule = RULES.get(finding.rule)
     if rule:
         yield SummaryLine([(f"{finding.severity}: {rule.explanation}", "plain")], inside=True)
+        for title, text in rule.advice(finding.blame):
+            yield SummaryLine([(f"{title}: ", "label"), (text, "plain")], inside=True)
     yield SummaryLine([(finding.spec, "string")], inside=True)
 
 

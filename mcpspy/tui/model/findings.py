@@ -143,7 +143,8 @@ def about(place: OutlineLine) -> list[str]:
         told.append(f"#{finding.frame}: {printable(finding.message, 500)}{where}{related}")
     told.append(f"{place.group.rule} · {place.group.severity} · {place.group.blame}")
     if rule:
-        told += [rule.explanation, f"see {finding.spec if finding else rule.url(None)}"]
+        advice = (f"{title}: {text}" for title, text in rule.advice(place.group.blame))
+        told += [rule.explanation, *advice, f"see {finding.spec if finding else rule.url(None)}"]
     return told
 
 

@@ -40,6 +40,7 @@ RULE = {
     "id": {"type": "string"},
     "shortDescription": TEXT,
     "fullDescription": TEXT,
+    "help": TEXT,
     "helpUri": {"type": "string", "pattern": "^https://"},
     "defaultConfiguration": {"type": "object", "properties": {"level": {"enum": ["none", "note", "warning", "error"]}}},
 }
@@ -115,6 +116,7 @@ def test_sarif_puts_each_result_on_the_line_of_its_frame(tmp_path, monkeypatch):
     assert [rule["id"] for rule in rules] == sorted({result["ruleId"] for result in run["results"]})
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    assert rules[0]["help"]["text"].startswith("fix (")
     first = run["results"][0]
     (location,) = first["locations"]
     assert location["physicalLocation"] == {

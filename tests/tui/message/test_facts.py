@@ -75,7 +75,8 @@ def test_a_finding_opens_what_its_rule_says_and_where():
     place = next(n for n, line in enumerate(found) if line.startswith("▸ ✗"))
     assert found[place].endswith("· client · jsonrpc/version-missing")
     assert found[place + 1].startswith("  error: ")
-    assert found[place + 2].startswith("  https://modelcontextprotocol.io/specification/")
+    assert found[place + 2] == '  fix (client): Add `"jsonrpc": "2.0"` to every message.'
+    assert found[place + 3].startswith("  https://modelcontextprotocol.io/specification/")
 
 
 def test_the_arguments_of_a_call_stand_beside_what_the_tool_declares():

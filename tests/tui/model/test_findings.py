@@ -104,7 +104,9 @@ def test_a_finding_is_explained_with_its_place_and_its_page():
     assert lines[0] == "#5: it is wrong at /params, see #1, #2"
     assert lines[1] == "schema/unknown-method · error · client"
     assert lines[2].startswith("No revision and no known extension has this method")
-    assert lines[3] == "see https://spec/page"
+    assert lines[3].startswith("fix (client): Correct the name")
+    assert lines[4].startswith("meanwhile (server): Answer the request with the error -32601")
+    assert lines[5] == "see https://spec/page"
     assert about(OutlineLine(group))[-1].startswith("see https://modelcontextprotocol.io/specification/")
 
 
