@@ -100,6 +100,17 @@ def test_the_tools():
     shown("tools", ["3"], "definition", capture=SAMPLING)
 
 
+def test_the_tools_that_clients_refuse():
+    """P-01."""
+    keys = ["3", "c", "down", "enter", *["down"] * 13]
+    shown("refused", keys, "refused by", "fix (server)", capture="features-node-2025-11-25", size=(100, 40))
+
+
+def test_the_menu_of_clients():
+    """P-01."""
+    shown("clients", ["3", "c", "down"], "openai-api", capture=SAMPLING)
+
+
 def test_the_sequence():
     shown("sequence", ["4", "down"], "client ", capture=SAMPLING)
 

@@ -71,8 +71,11 @@ SCOPES = {
             Action("N", "find_again(-1)", "previous match"),
             Action("colon", "prompt('command')", "command line", priority=True),
             Action("enter", "enter", "run the line", footer=True, priority=True),
+            Action("c", "clients", "choose clients, and see which tools they refuse"),
         ),
     ),
+    # Where it shows, the line of keys has it too.
+    "client limits": Scope("", (Action("c", "screen.clients", "client limits", footer=True),)),
     "open sessions": Scope(
         "a session",
         (
@@ -141,6 +144,7 @@ SCOPES = {
     ),
     "copy": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "save": Scope("", (Action("escape", "dismiss(None)", "cancel", footer=True),)),
+    "clients": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "help": Scope("", (Action("escape,q,question_mark", "dismiss", "back", footer=True),)),
 }
 """In the order of the help."""

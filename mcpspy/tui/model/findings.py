@@ -59,6 +59,17 @@ class SessionFindings:
                 known.append(finding)
                 group.findings.append(finding)
 
+    def drop(self, group: str) -> list[int]:
+        """Forget what the rules have found whose ids begin with `group`; returns the lines of their frames."""
+        for key, dropped in list(self.groups.items()):
+            if dropped.rule.startswith(group):
+                self.counts[dropped.severity] -= dropped.count
+                del self.groups[key]
+        lines = [n for n, known in self._of.items() if any(it.rule.startswith(group) for it in known)]
+        for n in lines:
+            self._of[n] = [it for it in self._of[n] if not it.rule.startswith(group)]
+        return lines
+
     def of(self, n: int) -> tuple[Finding, ...]:
         """What was found of the frame on line `n`."""
         return tuple(self._of.get(n, ()))
@@ -113,10 +124,13 @@ class Outline:
         return OutlineLine(self._groups[place], None if number < 0 else number)
 
     def line_of(self, place: OutlineLine) -> int:
-        """The line on which something stands now; of what is folded away that of its group."""
-        start = self._starts[next(at for at, group in enumerate(self._groups) if group is place.group)]
-        shown = place.number is not None and self.is_unfolded(place.group)
-        return start + 1 + (place.number or 0) if shown else start
+        """The line on which something stands now; of what is folded away that of its group, of what is gone 0."""
+        found = next((at for at, group in enumerate(self._groups) if _key(group) == _key(place.group)), None)
+        if found is None:
+            return 0
+        start, group = self._starts[found], self._groups[found]
+        shown = place.number is not None and self.is_unfolded(group)
+        return start + 1 + min(place.number or 0, group.lines - 1) if shown else start
 
     def is_unfolded(self, group: Group) -> bool:
         """Whether the findings of a group are shown."""

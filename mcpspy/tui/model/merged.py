@@ -10,6 +10,7 @@ a session the order is its own, and a clock that seems to go back there is taken
 import time
 from array import array
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -177,13 +178,23 @@ class Merged:
         each = [session.found for session in self.sessions]
         return {severity: sum(found[severity] for found in each) for severity in each[0]}
 
+    def choose(self, clients: Iterable[str]) -> None:
+        """Find what these clients refuse in each session."""
+        for session in self.sessions:
+            session.choose(clients)
+
+    @property
+    def clients(self) -> frozenset[str]:
+        """Those that are chosen."""
+        return self.sessions[0].clients
+
     def grow(self, seconds: float) -> bool:
         """Read for about that long; tells whether there is more to do now."""
         now = time.perf_counter()
         if now > self._tick + _GRACE:
             self._settled, self._newest = self._newest, max(part.newest for part in self._parts)
             self._tick = now
-        busy = [part for part in self._parts if not part.session.complete]
+        busy = [part for part in self._parts if not part.session.complete or part.session.refusals.waiting]
         while busy and time.perf_counter() < now + seconds:
             part = min(busy, key=lambda part: part.reached)
             if not part.session.grow(_SLICE):

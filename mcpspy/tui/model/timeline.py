@@ -18,13 +18,14 @@ from mcpspy.capture.reader import Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.conversation.columns import Columns, Known
 from mcpspy.conversation.content import has_content
-from mcpspy.conversation.model import Event, Message
+from mcpspy.conversation.model import Event, HttpUnit, Message
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
 from mcpspy.timeline import Counts, Row, rows_alone
 from mcpspy.tui.model.findings import SessionFindings
 from mcpspy.tui.model.offers import Announced
+from mcpspy.tui.model.refusals import GROUP, Refusals
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
 _SLICE = 1 << 15  # bytes that the fold reads at once
@@ -85,6 +86,7 @@ class OpenCapture:
         self.found = self.findings.counts
         """How often something was found, by severity."""
         self.announced = Announced()
+        self.refusals = Refusals(self.index)
         self.stderr = array("I")
         """The line numbers of what the server wrote to stderr."""
         self.revised = array("I")
@@ -118,11 +120,26 @@ class OpenCapture:
         """The part of the file that is folded, 0 to 1."""
         return min(self._folded / max(self.index.size, 1), 1.0)
 
+    @property
+    def clients(self) -> frozenset[str]:
+        """Those whose limits are looked at."""
+        return self.refusals.clients
+
+    def choose(self, clients: Iterable[str]) -> None:
+        """Find what these clients refuse, in place of what others did."""
+        self.revised.extend(self.findings.drop(GROUP))
+        self.refusals.choose(clients)
+
     def grow(self, seconds: float) -> bool:
-        """Work for about that long, first on the index, then on the fold; tells whether there is more to do now."""
-        if self.complete:
-            return False
+        """Work for about that long: index, fold, what clients refuse. Tells whether there is more to do now."""
         deadline = time.perf_counter() + seconds
+        more = not self.complete and self._go_on(deadline)
+        for finding in self.refusals.read(deadline):
+            self.findings.add(finding)
+            self.revised.append(finding.frame)
+        return more or self.refusals.waiting
+
+    def _go_on(self, deadline: float) -> bool:
         while self.index.grow():
             self._columns.extend(self.index.lines)
             if time.perf_counter() > deadline:
@@ -280,6 +297,8 @@ class OpenCapture:
 
     def _take(self, records: Iterable[Record]) -> Iterator[bool]:
         for record in records:
+            if isinstance(record, Open):
+                self.refusals.note(record)
             latest: Event | None = None
             for event in self._judge.feed(record):
                 if isinstance(event, Finding):
@@ -318,8 +337,11 @@ class OpenCapture:
             self._placed += 1
         if isinstance(event, Message):
             self.announced.add(event)
+            self.refusals.note(event)
             if event.exchange and event.exchange.response is event and not event.http:
                 event.exchange.untie()  # the garbage collector would stop the screen to find it
+        elif isinstance(event, HttpUnit):
+            self.refusals.note(event)
         elif isinstance(event, End):
             self._ended = True  # what was waiting for more comes out after it
         elif isinstance(event, Frame):

@@ -26,6 +26,7 @@ from mcpspy.tui.model import commands
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.tui.session.client_menu import ClientMenu, named
 from mcpspy.tui.session.status import Status, title
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
@@ -332,10 +333,12 @@ class SessionScreen(Screen[None]):
             self._say("nothing was said so far")
             return
         try:
-            screen = SessionScreen(OpenCapture(self.session.of(self._rows.place())[0].path))
+            session = OpenCapture(self.session.of(self._rows.place())[0].path)
         except CaptureError as error:  # it was deleted meanwhile
             self._say(str(error))
             return
+        session.choose(self.session.clients)
+        screen = SessionScreen(session)
         await self.app.push_screen(screen)
         await screen.action_view(view)
         screen.tell_alone()
@@ -343,6 +346,17 @@ class SessionScreen(Screen[None]):
     def tell_alone(self) -> None:
         """Say that only a part of what was shown before is shown here."""
         self._say(f"of {printable(self.session.header.name, 40)} alone; escape twice goes back to all of them")
+
+    def action_clients(self) -> None:
+        """Ask for clients, and find what they refuse."""
+
+        def choose(clients: frozenset[str] | None) -> None:
+            if clients is not None:
+                self.session.choose(clients)
+                self._woken.set()
+                self._say(f"checked for {named(clients)}" if clients else "checked for no client")
+
+        self.app.push_screen(ClientMenu(self.session.clients), choose)
 
     @on(Status.Clicked)
     async def _show_clicked(self, event: Status.Clicked) -> None:

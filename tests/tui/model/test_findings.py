@@ -98,6 +98,25 @@ def test_what_is_too_much_is_counted_and_not_kept(monkeypatch):
     assert outline.at(5).number == 4
 
 
+def test_what_a_group_of_rules_has_found_can_be_forgotten():
+    """P-01: when other clients are chosen."""
+    refused = [finding("compat/tool-name", frame=frame) for frame in (1, 2, 2)]
+    found = filled(*refused, finding("tools/arguments", frame=2))
+    outline = Outline(found.groups.values())
+    outline.fold_all(unfold=True)
+    place = outline.at(3)
+    assert place.finding is refused[2]
+    assert found.drop("compat/") == [1, 2]
+    assert [it.rule for it in found.of(2)] == ["tools/arguments"]
+    assert (found.of(1), found.worst(1), found.counts["error"]) == ((), None, 1)
+    outline.arrange()
+    assert told(outline) == ["tools/arguments 1", "#2"]
+    assert outline.line_of(place) == 0, "it is gone"
+    found.add(refused[0])
+    outline.arrange()
+    assert outline.line_of(place) == outline.line_of(place._replace(number=0)), "another has taken its place"
+
+
 def test_a_finding_is_explained_with_its_place_and_its_page():
     group = filled(finding("schema/unknown-method", related=(1, 2))).groups.popitem()[1]
     lines = about(OutlineLine(group, 0))

@@ -33,7 +33,7 @@ def test_a_class_binds_keys_of_the_table_only_and_has_their_actions(kind):
     for it in kind.BINDINGS:
         assert it in known
         name = it.action.partition("(")[0]
-        assert name.startswith("app.") or callable(getattr(kind, f"action_{name}", None)), it.action
+        assert name.startswith(("app.", "screen.")) or callable(getattr(kind, f"action_{name}", None)), it.action
 
 
 def test_every_key_of_the_table_is_bound_by_some_class():

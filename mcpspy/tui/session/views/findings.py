@@ -26,7 +26,7 @@ class FindingsRows(RowsOrNotice):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--client", "view--server", "view--count",
     }  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = bindings("findings")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("findings"), *bindings("client limits")]
 
     def __init__(self, session: OpenCapture) -> None:
         super().__init__()

@@ -1,20 +1,33 @@
-"""The view of what both sides announced, and of the server's tools: what each costs a model, and how it did."""
+"""The view of what both sides announced, and of the server's tools: what each costs a model, and how it did.
+
+Where clients are chosen (P-01), the tools that they refuse are marked, and what stands below the list tells why.
+"""
 
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
 from rich.cells import set_cell_size
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.css.query import NoMatches
+from textual.widgets import Static
 
-from mcpspy.text import duration_text, plural, size_text
-from mcpspy.tui.model.offers import Announced, Peer, ToolUse
+from mcpspy.rules import RULES, SEVERITIES, Finding
+from mcpspy.text import duration_text, plural, printable, size_text
+from mcpspy.tui.model.offers import Peer, ToolUse
 from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.tui.session.client_menu import named
+from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, fit
+from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View, fit
 
 _LEAST = 12  # columns that the name of a tool has at least
 _TITLE = 13  # columns of what stands before a sentence
 _HEADING = "tool"
+_REFUSED = "refused by"
+_LONG = 1000  # characters of a sentence
 _COLUMNS = (("definition", 11), ("calls", 7), ("errors", 7), ("found", 7), ("p50", 10), ("p95", 10), ("max", 10))
 """Of the table, after the name; the last ones are left out where they do not fit."""
 _LISTINGS = (("tools", "tool"), ("prompts", "prompt"), ("resources", "resource"), ("resourceTemplates", "template"))
@@ -29,8 +42,9 @@ class Announcement(NamedTuple):
     """The line of the frame that tells it; 0 for none."""
 
 
-def sayings(announced: Announced) -> Iterator[Announcement]:
+def sayings(session: OpenCapture) -> Iterator[Announcement]:
     """What stands above the tools: both sides, what the server lists, and the heading of the table."""
+    announced = session.announced
     for title, peer in (("client", announced.client), ("server", announced.server)):
         yield Announcement(title, _peer_text(peer), peer.n) if peer else Announcement(title, "has not said who it is")
     server = announced.server
@@ -45,6 +59,9 @@ def sayings(announced: Announced) -> Iterator[Announcement]:
         if listing:
             text = f"{plural(listing.count, noun)}, {size_text(listing.size)} of definitions"
             yield Announcement(f"{noun}s", text, listing.n)
+    if session.clients:
+        refused = session.refusals.listing
+        yield Announcement(_REFUSED, _refused_text(session), refused[-1].frame if refused else 0)
     yield Announcement("")
     yield Announcement(_HEADING)
 
@@ -54,15 +71,26 @@ def _peer_text(peer: Peer) -> str:
     return " · ".join(filter(None, (name, peer.revision, " ".join(peer.capabilities) or "no capabilities")))
 
 
-class ToolsView(RowsOrNotice):
+def _refused_text(session: OpenCapture) -> str:
+    """Which clients are chosen, and how much of the listing they refuse."""
+    listed = [name for name, tool in session.announced.tools.items() if session.announced.is_current(tool)]
+    refused = sum(name in session.refusals.tools for name in listed)
+    whole = ", and the list as a whole" if session.refusals.listing else ""
+    return f"{named(session.clients)}: {refused} of {plural(len(listed), 'tool')}{whole}"
+
+
+class ToolsRows(RowsOrNotice):
     """The rows; each leads to the frame that tells it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--error", "view--warning", "view--heading"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "view--dim", "view--error", "view--warning", "view--info", "view--heading",
+    }  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = bindings("client limits")
 
     def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
-        self._said = list(sayings(session.announced))
+        self._said = list(sayings(session))
         self._tools = list(session.announced.tools.values())
 
     def count(self) -> int:
@@ -77,12 +105,13 @@ class ToolsView(RowsOrNotice):
         """Show what was learned meanwhile; the selected row stays where it is on the screen."""
         announced, selected, below = self._session.announced, self._at(self.cursor), self.cursor - self.scroll_offset.y
         self._tools += islice(announced.tools.values(), len(self._tools), None)
-        more, self._said = len(self._said), list(sayings(announced))
+        more, self._said = len(self._said), list(sayings(self._session))
         more = len(self._said) - more
         super().grown()
         if more:
             titles = [said.title for said in self._said]
-            self.move_to(self.cursor + more if isinstance(selected, ToolUse) else titles.index(selected.title))
+            title = selected.title if isinstance(selected, Announcement) else None
+            self.move_to(titles.index(title) if title in titles else self.cursor + more)
             self.scroll_to(y=self.cursor - below, animate=False)
 
     def _at(self, place: int) -> Announcement | ToolUse:
@@ -94,7 +123,8 @@ class ToolsView(RowsOrNotice):
         at = self._at(place)
         if isinstance(at, Announcement):
             return at
-        return at.name, at.size, at.calls, at.errors, at.found, at.longest, self._session.announced.is_current(at)
+        current = self._session.announced.is_current(at)
+        return at.name, at.size, at.calls, at.errors, at.found, at.longest, current, self._mark(at)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """A sentence, the heading, or a tool."""
@@ -102,11 +132,29 @@ class ToolsView(RowsOrNotice):
         columns = _fitting(width)
         room = width - sum(columns.values())
         if isinstance(at, ToolUse):
-            return [(set_cell_size(fit(at.name or "(no name)", room), room), ""), *self._figures(at, columns)]
+            mark = self._mark(at)
+            room -= len(mark[0])
+            return [mark, (set_cell_size(fit(at.name or "(no name)", room), room), ""), *self._figures(at, columns)]
         if at.title == _HEADING:
             names = "".join(f"{name:>{columns[name]}}" for name in columns)
             return [(set_cell_size(_HEADING, room) + names, "view--heading")]
         return [(f"{at.title:<{_TITLE}}", "view--dim"), (fit(at.text, width - _TITLE), "")]
+
+    @property
+    def refused(self) -> list[Finding]:
+        """What the chosen clients refuse about the selected row."""
+        at = self._at(self.cursor)
+        if isinstance(at, ToolUse):
+            return self._session.refusals.tools.get(at.name, [])
+        return self._session.refusals.listing if at.title == _REFUSED else []
+
+    def _mark(self, tool: ToolUse) -> Cell:
+        """What stands before a tool: how bad it is for the chosen clients, if there are any."""
+        refused = self._session.refusals.tools.get(tool.name)
+        if not refused:
+            return "  " if self._session.clients else "", ""
+        worst = min((finding.severity for finding in refused), key=SEVERITIES.index)
+        return f"{MARKS[worst]} ", f"view--{worst}"
 
     def _figures(self, tool: ToolUse, columns: dict[str, int]) -> Iterator[Cell]:
         """What stands in each column; the latencies are those of the calls that were answered."""
@@ -132,6 +180,43 @@ class ToolsView(RowsOrNotice):
             self.post_message(Jump(n))
         else:
             self.app.bell()
+
+
+class ToolsView(View):
+    """The rows, and below them why the chosen clients refuse what is selected."""
+
+    def __init__(self, session: OpenCapture) -> None:
+        super().__init__()
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """The rows and the explanation."""
+        yield ToolsRows(self._session)
+        yield Static(id="explanation", markup=False)
+
+    def on_mount(self) -> None:
+        """Explain what is selected, whenever that changes."""
+        self.watch(self.query_one(ToolsRows), "cursor", self._explain)
+
+    def grown(self) -> None:
+        """Show what was learned meanwhile."""
+        with suppress(NoMatches):  # before it is composed
+            self.query_one(ToolsRows).grown()
+            self._explain()
+
+    def _explain(self) -> None:
+        shown = self.query_one("#explanation", Static)
+        shown.display = bool(self._session.clients)
+        shown.update("\n".join(_reasons(self.query_one(ToolsRows).refused)), layout=False)
+
+
+def _reasons(refused: list[Finding]) -> Iterator[str]:
+    """Why something is refused, and what to do about it."""
+    for finding in refused:
+        yield f"{MARKS[finding.severity]} {printable(finding.message, _LONG)}"
+        yield from (f"  {title}: {text}" for title, text in RULES[finding.rule].advice(finding.blame))
+    if not refused:
+        yield "no limit of the chosen clients is broken here, as far as docs/compat.md knows them"
 
 
 def _fitting(width: int) -> dict[str, int]:

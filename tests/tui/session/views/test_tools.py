@@ -1,11 +1,14 @@
 """The view of what was announced: both sides, the listings, a table of tools; each row leads to its frame."""
 
 import pytest
+from textual.widgets import Static
 
 from mcpspy.tui.session.views.tools import ToolsView
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 from tests.tui.model.test_offers import HANDSHAKE, called, listed
+from tests.tui.model.test_refusals import BEGIN
+from tests.tui.model.test_refusals import listed as listing
 from tests.tui.screen import lines, shown
 from tests.tui.views import HOSTILE, view
 
@@ -15,7 +18,7 @@ SAID += called(3, "forecast", '{"isError":true}', 0.5) + called(4, "missing", se
 
 def words(app):
     """The rows, blanks run together."""
-    return [" ".join(line.split()) for line in shown(app.view) if line]
+    return [" ".join(line.split()) for line in shown(app.rows) if line]
 
 
 def test_both_sides_listings_and_tools_have_a_row_each(tmp_path):
@@ -35,7 +38,7 @@ def test_both_sides_listings_and_tools_have_a_row_each(tmp_path):
 
 def test_each_row_leads_to_the_frame_that_tells_it(tmp_path):
     async def scenario(pilot):
-        for _ in range(pilot.app.view.count()):
+        for _ in range(pilot.app.rows.count()):
             await pilot.press("enter", "down")
 
     app = view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
@@ -59,7 +62,7 @@ def test_the_row_that_is_looked_at_stays_where_it_is_while_more_is_announced(tmp
     record(writer, called(1, "first") + "".join(called(2, f"t{n}") for n in range(40)))
 
     async def scenario(pilot):
-        rows = pilot.app.view
+        rows = pilot.app.rows
         await pilot.press("G", "up", "up")
         before = shown(rows)[rows.cursor - rows.scroll_offset.y].split()[0]
         place = rows.cursor - rows.scroll_offset.y
@@ -106,7 +109,7 @@ def test_hostile_names_are_shown_harmless_at_every_size(tmp_path, size):
         for line in lines(pilot.app):
             assert line.isprintable()
         if size[0] == 200:
-            assert any(line.startswith("[/] [bold red]x[/bold red] ") for line in shown(pilot.app.view))
+            assert any(line.startswith("[/] [bold red]x[/bold red] ") for line in shown(pilot.app.rows))
 
     view(ToolsView, path, scenario, size)
 
@@ -117,7 +120,7 @@ def test_every_golden_capture_is_shown(path):
         names = [line.split()[0] for line in words(pilot.app)]
         for name in pilot.app.session.announced.tools:
             assert name in names
-        for _ in range(pilot.app.view.count()):
+        for _ in range(pilot.app.rows.count()):
             await pilot.press("enter", "down")
         assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
 
@@ -131,3 +134,46 @@ def test_x_03_extensions_have_a_row_with_who_declared_them(tmp_path):
         assert "extensions com.example/turbo (client, server)" in words(pilot.app)
 
     view(ToolsView, capture(tmp_path / "a.jsonl", said), scenario)
+
+
+def explained(app):
+    return app.query_one("#explanation", Static)
+
+
+def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
+    """P-01: without a client nothing of it is to be seen."""
+    names = ("a.b", "fine", *(f"t{n}" for n in range(127)))
+    path = capture(tmp_path / "a.jsonl", BEGIN + listing(1, *names))
+
+    async def scenario(pilot):
+        app = pilot.app
+        assert not explained(app).display
+        assert not [line for line in words(app) if line.startswith(("refused by", "✗"))]
+        app.session.choose(["openai-api"])
+        app.grow()
+        await pilot.pause()
+        assert "refused by openai-api: 1 of 129 tools, and the list as a whole" in words(app)
+        marks = [line[:6] for line in shown(app.rows) if line.startswith(("✗ ", "  "))]
+        assert marks[:3] == ["✗ a.b ", "  fine", "  t0  "]
+        rows = app.rows
+        place = next(n for n in range(rows.count()) if "a.b" in rows_text(rows, n))
+        rows.move_to(place)
+        await pilot.pause()
+        assert explained(app).display
+        text = str(explained(app).content)
+        assert text.startswith('✗ tool "a.b"; expected a tool name that matches ^[a-zA-Z0-9_-]{1,64}$, else the whole')
+        assert "\n  fix (server): Rename the tool" in text
+        assert "\n  meanwhile (client): Replace other characters" in text
+        await pilot.press("down")
+        assert "no limit of the chosen clients" in str(explained(app).content)
+        rows.move_to(next(n for n in range(rows.count()) if "refused" in rows_text(rows, n)))
+        await pilot.press("enter")
+        assert "the server lists 129 tools" in str(explained(app).content)
+        assert app.jumps == [9]
+        app.session.choose(())
+        app.grow()
+        await pilot.pause()
+        assert not explained(app).display
+        assert not [line for line in words(app) if line.startswith(("refused by", "✗"))]
+
+    view(ToolsView, path, scenario)

@@ -1,0 +1,116 @@
+"""What clients that a person chooses refuse of a session's tools: the findings of the rules of `compat` (P-01).
+
+The theory. These rules look at listings of tools alone, and clients are chosen while a session is open. So the fold
+notes the lines that belong to a listing: its frames, the handshake, and the channels that they came over. When clients
+are chosen, a judge of its own reads those lines again: a handful, however long the capture is.
+"""
+
+import time
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mcpspy.capture.index import Index
+from mcpspy.capture.records import Open
+from mcpspy.conversation.model import HttpUnit, Message
+from mcpspy.conversation.offers import HANDSHAKES, page
+from mcpspy.json_values import member
+from mcpspy.rules import Finding
+from mcpspy.rules.judge import Judge
+
+GROUP = "compat/"
+"""What the ids of the rules begin with."""
+_LISTING = "tools/list"
+_METHODS = (*HANDSHAKES, _LISTING)
+_STDIO = ("stdin", "stdout")
+
+
+class Refusals:
+    """What the chosen clients refuse; `note` what the fold sees, `choose` clients, then `read`."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.clients: frozenset[str] = frozenset()
+        """Those that are chosen."""
+        self.tools: dict[str, list[Finding]] = {}
+        """By name: what they refuse about a tool, as it was listed last."""
+        self.listing: list[Finding] = []
+        """What they refuse about the listing as a whole."""
+        self._lines = array("I")  # those that belong to a listing
+        self._noted: set[int] = set()  # the same
+        self._read = 0
+        self._judge = Judge()
+        self._definitions: dict[str, Any] = {}  # by the name of a tool
+        self._counted = 0  # tools of the listing, as far as its pages have come
+        self._wholes: dict[int, list[Finding]] = {}  # by that: what is refused about a listing of so many tools
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is more to read."""
+        return bool(self.clients) and self._read < len(self._lines)
+
+    def note(self, seen: Open | Message | HttpUnit) -> None:
+        """Take a channel, a message or a unit of HTTP, and keep its line if a listing may need it."""
+        if isinstance(seen, Open):
+            if seen.role in _STDIO:
+                self._keep(seen.n)
+        elif _matters(seen):
+            channel = seen.http
+            for opened in (channel.request.opened if channel and channel.request else None, channel and channel.opened):
+                if opened:
+                    self._keep(opened.n)
+            self._keep(seen.n)
+
+    def _keep(self, line: int) -> None:
+        if line not in self._noted:
+            self._noted.add(line)
+            self._lines.append(line)
+
+    def choose(self, clients: Iterable[str]) -> None:
+        """Begin anew with these clients."""
+        self.clients = frozenset(clients)
+        self.tools, self.listing = {}, []
+        self._read, self._judge = 0, Judge(clients=self.clients)
+        self._definitions, self._counted, self._wholes = {}, 0, {}
+
+    def read(self, deadline: float) -> Iterator[Finding]:
+        """Read on until a time of `perf_counter`, and yield what the clients refuse."""
+        while self.waiting and time.perf_counter() < deadline:
+            record = self._index.record(self._lines[self._read])
+            self._read += 1
+            for event in self._judge.feed(record):
+                if isinstance(event, Finding):
+                    if event.rule.startswith(GROUP):
+                        self._add(event)
+                        yield event
+                elif isinstance(event, Message) and event.method == _LISTING:
+                    self._listed(event)
+
+    def _listed(self, message: Message) -> None:
+        """Forget what was refused about tools that have changed; what is refused about them now comes after it."""
+        found = page(message)
+        if found is None:
+            return
+        self._counted = len(found.entries or ()) + (0 if found.first else self._counted)
+        if found.last:  # the same number again is no other finding
+            self.listing = self._wholes.setdefault(self._counted, [])
+        for tool in found.entries or ():
+            name = member(tool, "name")
+            if isinstance(name, str) and self._definitions.get(name) != tool:
+                self._definitions[name] = tool
+                self.tools.pop(name, None)
+
+    def _add(self, finding: Finding) -> None:
+        _, *names = finding.concerns
+        if names and names[-1]:
+            known = self.tools.get(names[-1], [])
+            self.tools[names[-1]] = [*(it for it in known if it.frame == finding.frame), finding]
+        else:
+            self.listing.append(finding)
+
+
+def _matters(seen: Message | HttpUnit) -> bool:
+    """Whether it is about a listing, or tells a session apart: in HTTP+SSE an event names where the client posts."""
+    if isinstance(seen, Message):
+        return seen.method in _METHODS and not seen.frame.omitted
+    return seen.kind == "event" and seen.http.legacy

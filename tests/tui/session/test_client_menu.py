@@ -1,0 +1,92 @@
+"""Choosing clients: a key in every view, also of several sessions shown as one (P-01)."""
+
+import pytest
+from textual.widgets import OptionList
+
+from mcpspy.spec.client_limits import CLIENTS
+from mcpspy.tui.session.client_menu import ClientMenu, named
+from mcpspy.tui.session.views.tools import ToolsRows
+from tests.timelines import CAPTURES
+from tests.transcript import capture
+from tests.tui.model.test_refusals import BEGIN, listed
+from tests.tui.screen import lines, on_screen, opened, play, timeline, until
+
+PLACE = {name: place for place, name in enumerate(("none", "all", *CLIENTS))}
+
+
+@pytest.fixture
+def refused(tmp_path):
+    return capture(tmp_path / "a.jsonl", BEGIN + listed(1, "a.b", "fine"))
+
+
+async def choose(pilot, name):
+    """Open the menu and choose a line of it."""
+    await pilot.press("c")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ClientMenu), "the menu")
+    await pilot.press("home", *["down"] * PLACE[name], "enter")
+    await until(pilot, lambda: not isinstance(pilot.app.screen, ClientMenu), "the end of the menu")
+
+
+def test_a_client_is_chosen_and_taken_back(refused):
+    async def scenario(pilot):
+        session = (await opened(pilot)).session
+        before = dict(session.found)
+        await choose(pilot, "openai-api")
+        assert session.clients == {"openai-api"}
+        await until(pilot, lambda: session.found["error"] == before["error"] + 1)
+        await until(pilot, on_screen(pilot, "found: ✗ 1"))
+        await pilot.press("2")
+        await until(pilot, on_screen(pilot, "compat/tool-name"))
+        await choose(pilot, "none")
+        await until(pilot, lambda: "compat/tool-name" not in "\n".join(lines(pilot.app)))
+        assert (session.clients, session.found) == (frozenset(), before)
+
+    play(scenario, refused)
+
+
+def test_the_present_choice_is_selected_and_escape_keeps_it(refused):
+    async def scenario(pilot):
+        session = (await opened(pilot)).session
+        await choose(pilot, "all")
+        await pilot.press("c")
+        assert pilot.app.screen.query_one(OptionList).highlighted == PLACE["all"]
+        await pilot.press("down", "escape")
+        await until(pilot, lambda: timeline(pilot).has_focus)
+        assert session.clients == set(CLIENTS)
+
+    play(scenario, refused)
+
+
+def test_the_menu_names_every_client_that_check_takes(refused):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("c")
+        shown = "\n".join(lines(pilot.app))
+        for name, people in CLIENTS.items():
+            assert f"{name} " in shown
+            assert people in shown
+
+    play(scenario, refused, size=(80, 24))
+
+
+def test_sessions_shown_as_one_are_looked_at_together_and_each_by_itself(refused):
+    """P-01: a view of one of the sessions has the choice of all of them."""
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "2 sessions"))
+        await pilot.press("space", "space", "m")
+        merged = (await opened(pilot)).session
+        await choose(pilot, "openai-api")
+        assert all(session.clients == {"openai-api"} for session in merged.sessions)
+        await until(pilot, lambda: merged.found["error"] > 1)
+        await pilot.press("3")
+        await until(pilot, lambda: pilot.app.screen.query(ToolsRows) and pilot.app.screen.session is not merged)
+        assert pilot.app.screen.session.clients == {"openai-api"}
+        await until(pilot, on_screen(pilot, "refused by"))
+
+    play(scenario, refused, CAPTURES / "features-node-2025-11-25.jsonl")
+
+
+def test_clients_are_named_in_a_few_words():
+    assert named(frozenset(["cursor", "codex"])) == "codex, cursor"
+    assert named(frozenset(CLIENTS)) == "all clients"
