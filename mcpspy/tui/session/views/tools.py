@@ -173,9 +173,10 @@ class ToolsRows(RowsOrNotice):
             yield f"{text:>{room}}", colour
 
     def on_rows_chosen(self) -> None:
-        """Show the newest listing of a tool, else its first call; or where something was said."""
+        """Show why a tool is refused, else its newest listing, else its first call; or where something was said."""
         at = self._at(self.cursor)
-        n = at.n if isinstance(at, Announcement) else at.listed or at.called
+        refused = [finding.frame for finding in self.refused]
+        n = at.n if isinstance(at, Announcement) else (*refused, at.listed or at.called)[0]
         if n:
             self.post_message(Jump(n))
         else:

@@ -143,7 +143,7 @@ def explained(app):
 def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
     """P-01: without a client nothing of it is to be seen."""
     names = ("a.b", "fine", *(f"t{n}" for n in range(127)))
-    path = capture(tmp_path / "a.jsonl", BEGIN + listing(1, *names))
+    path = capture(tmp_path / "a.jsonl", BEGIN + listing(1, *names) + listing(2, *names))
 
     async def scenario(pilot):
         app = pilot.app
@@ -164,12 +164,12 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
         assert text.startswith('✗ tool "a.b"; expected a tool name that matches ^[a-zA-Z0-9_-]{1,64}$, else the whole')
         assert "\n  fix (server): Rename the tool" in text
         assert "\n  meanwhile (client): Replace other characters" in text
-        await pilot.press("down")
+        await pilot.press("enter", "down")
         assert "no limit of the chosen clients" in str(explained(app).content)
         rows.move_to(next(n for n in range(rows.count()) if "refused" in rows_text(rows, n)))
         await pilot.press("enter")
         assert "the server lists 129 tools" in str(explained(app).content)
-        assert app.jumps == [9]
+        assert app.jumps == [9, 9]
         app.session.choose(())
         app.grow()
         await pilot.pause()
