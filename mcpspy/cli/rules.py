@@ -20,12 +20,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, or the rule that was asked for."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
     if options.rule is None:
-        print(overview(), end="")
+        print(overview(width), end="")
         return 0
     name = current(options.rule)
     if name not in RULES:
         raise UsageError(no_rule(name))
-    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
     print(explanation(RULES[name], width), end="")
     return 0

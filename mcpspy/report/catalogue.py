@@ -45,6 +45,7 @@ extension.
 """
 """How the examples are to be read."""
 
+_NARROW = 20  # columns into which nothing is wrapped
 _HOW_TO_READ = (
     "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error. "
     ">> is an HTTP request, << its answer, <- an event of a stream; '= REVISION' stands for a handshake. "
@@ -52,33 +53,28 @@ _HOW_TO_READ = (
 )
 
 
-def overview() -> str:
-    """Every rule on one line, by group."""
-    width = max(map(len, RULES))
+def overview(width: int = 0) -> str:
+    """Every rule with its summary, by group; wrapped at a width in columns, if one is given."""
+    longest = max(map(len, RULES))
     lines = []
     for group, rules in _groups():
         lines.append(group)
-        lines += [f"  {rule.id:<{width}}  {rule.severity:<7}  {rule.summary}" for rule in rules]
+        for rule in rules:
+            name = f"  {rule.id:<{longest}}  {rule.severity:<7}  "
+            lines.append(_wrapped(rule.summary, width, name, " " * len(name)))
         lines.append("")
-    return "\n".join([*lines, "'mcpspy rules RULE' explains one: how to fix it, and examples that fail and pass.\n"])
+    return "\n".join([*lines, "'mcpspy rules RULE' explains one: its fix, and examples that fail and pass.\n"])
 
 
 def explanation(rule: Rule, width: int = 0) -> str:
     """All that is known of one rule; prose is wrapped at a width in columns, if one is given."""
-
-    def prose(text: str, indent: str = "") -> str:
-        if not width:
-            return indent + text
-        # Names such as `text/event-stream` stay whole.
-        return fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-
     return "\n".join(
         [
             f"{rule.id}: {rule.severity}",
             "",
-            prose(rule.explanation),
+            _wrapped(rule.explanation, width),
             "",
-            *(line for title, text in rule.advice() for line in (title, prose(text, "  "), "")),
+            *(line for title, text in rule.advice() for line in (title, _wrapped(text, width, "  ", "  "), "")),
             f"revisions  {_revisions(rule)}",
             f"blame      the {rule.blame}",
             f"see        {rule.url(None)}",
@@ -89,7 +85,7 @@ def explanation(rule: Rule, width: int = 0) -> str:
             "this passes",
             _example(rule.passes, "  "),
             "",
-            prose(_HOW_TO_READ),
+            _wrapped(_HOW_TO_READ, width),
             "",
         ]
     )
@@ -148,6 +144,15 @@ def _groups() -> list[tuple[str, list[Rule]]]:
     """The rules of each group, both in the order of the alphabet."""
     rules = sorted(RULES.values(), key=lambda rule: rule.id)
     return [(group, list(found)) for group, found in groupby(rules, lambda rule: rule.id.partition("/")[0])]
+
+
+def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
+    """A text after `first`, and after `rest` on each line but the first; names such as `text/event-stream` whole."""
+    if width - len(first) < _NARROW:
+        return first + text
+    return fill(
+        text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _fenced(text: str) -> str:

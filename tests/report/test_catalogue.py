@@ -65,6 +65,14 @@ def test_a_rule_is_explained_with_its_fix(rule):
         assert f"\n- {title}: {text}\n" in document()
 
 
+def test_the_overview_is_wrapped_below_its_column():
+    lines = overview(80).splitlines()
+    assert all(len(line) <= 80 or " " not in line[45:] for line in lines)
+    assert [line.split()[0] for line in lines if line[:3].strip()[:1] and "/" in line[:40]] == sorted(RULES)
+    assert overview(80).split() == overview().split()
+    assert overview(40) == overview(), "the terminal does as it can"
+
+
 @EACH
 def test_prose_is_wrapped_at_the_width_of_a_terminal(rule):
     narrow, examples = explanation(rule, 60), explanation(rule).partition("\nthis fails\n")[2]
