@@ -113,7 +113,8 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
     "error",
     """The server has answered a request whose headers do not match its body, or that lacks `Mcp-Method` or `Mcp-Name`.
     It must refuse it (400 and -32020): otherwise a gateway that routes or refuses by the header can be got past.""",
-    fix="Compare the headers with the body, and answer a mismatch with the status 400 and the error -32020.",
+    fix="""Compare the headers with the body, and answer a mismatch or a missing header with the status 400 and the
+    error -32020.""",
     meanwhile="Write the headers from the body that you send.",
     blame="server",
     spec=_VALIDATION,
