@@ -84,7 +84,7 @@ class ForwardedRequest:
             and first(self.headers, b"mcp-protocol-version") is None
         )
         """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
-        self.metadata = oauth.is_metadata(request.raw_path)
+        self.metadata = oauth.is_metadata(request.raw_path, route.metadata)
         self.recorded = HttpExchange(route.recording)
         """Its channels in the capture."""
         self._whole: bytes | None = None  # the request's body, if it had arrived with its head

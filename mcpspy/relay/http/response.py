@@ -31,6 +31,7 @@ BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
 
 _PIECE = 65536  # bytes recorded at once; then other exchanges have their turn
 _CODED_PIECE = 16384  # the same of a coded body, where they stand for more
+_LOCATIONS = 64  # of OAuth metadata that are remembered
 _NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing sends RST
 
 
@@ -190,8 +191,15 @@ class Response:
                 rewritten = oauth.rewritten_challenge(value, self._exchange.mapped)
                 if rewritten is not None:
                     head.replace(index, rewritten, "oauth")
+                    self._remember_metadata(oauth.named_path([(name, rewritten)], self._exchange.request.raw_path))
                     if first(self._exchange.headers, b"authorization") is not None:
                         self._say_once(oauth.refusal(self._exchange.route.upstream.authority))
+
+    def _remember_metadata(self, path: str | None) -> None:
+        """Metadata that stands elsewhere than at the well-known path is known by the challenge alone."""
+        known = self._exchange.route.metadata
+        if path is not None and len(known) < _LOCATIONS:
+            known.add(path)
 
     def _diagnose(self, named: str | None) -> None:
         """Tell the user what a client will make of a resource that is not where it dialled."""

@@ -26,6 +26,8 @@ class HttpRoute:
     recording: Recording
     diagnosed: bool = False
     """Whether the user has been told what OAuth will do here."""
+    metadata: set[str] = field(default_factory=set)
+    """The paths on our side that challenges of the server name for OAuth metadata."""
     guarded: bool = False
     """Whether the user has been told that requests are refused in the server's place."""
     told: set[str] = field(default_factory=set)

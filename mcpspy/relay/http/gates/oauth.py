@@ -11,7 +11,8 @@ Nothing here touches a peer; the relay decides when to ask.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from urllib.parse import urlsplit
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.verdicts import PASS, Pass, Send
@@ -50,10 +51,19 @@ class MetadataGate:
         return PASS if sent is None else Send((sent,), self.by)
 
 
-def is_metadata(target: str) -> bool:
-    """Whether a request asks for protected-resource metadata (RFC 9728, 3.1)."""
+def is_metadata(target: str, named: Container[str] = ()) -> bool:
+    """Whether a request asks for protected-resource metadata (RFC 9728); challenges `named` some paths of it."""
     path = target.partition("?")[0]
-    return path.endswith(_WELL_KNOWN) or _WELL_KNOWN + "/" in path
+    return path.endswith(_WELL_KNOWN) or _WELL_KNOWN + "/" in path or path in named
+
+
+def named_path(headers: RawHeaders, challenged: str) -> str | None:
+    """The path that a challenge names for metadata; None if it is that of the challenged request itself."""
+    try:
+        path = urlsplit(named_resource(headers) or "").path
+    except ValueError:
+        return None
+    return path if path not in ("", challenged.partition("?")[0]) else None
 
 
 def named_resource(headers: RawHeaders) -> str | None:

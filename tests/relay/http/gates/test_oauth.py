@@ -68,11 +68,31 @@ def test_metadata_names_our_url_and_nothing_else_changes(document, expected):
     assert oauth.rewritten_metadata(document, mapped) == expected
 
 
+def named(url):
+    return [(b"WWW-Authenticate", b'Bearer resource_metadata="%b"' % url)]
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        (b"http://us/custom/location.json?x", "/custom/location.json"),
+        (b"http://us/mcp", None),  # a challenge must not have the endpoint itself taken for metadata
+        (b"http://us", None),
+        (b"http://[us/x", None),
+    ],
+)
+def test_a_challenge_may_name_any_path(url, path):
+    """O-01: RFC 9728, 5.1."""
+    assert oauth.named_path(named(url), "/mcp?session=1") == path
+    assert oauth.is_metadata("/custom/location.json?y", {path}) is (path is not None)
+
+
 @given(st.binary(), st.text())
 def test_nothing_of_a_peer_raises(raw, url):
     oauth.rewritten_metadata(raw, mapped)
     oauth.rewritten_challenge(raw, mapped)
     oauth.named_resource([(b"WWW-Authenticate", raw)])
+    oauth.named_path(named(raw), "/mcp")
     oauth.diagnosis(url, None, "http://up")
 
 
@@ -88,8 +108,8 @@ def test_the_diagnosis_names_the_origin_as_a_url_has_it(named, shown):
     assert shown in oauth.diagnosis(named, ("http", "127.0.0.1", 6278), "http://up")
 
 
-def challenge(there):
-    url = b"http://127.0.0.1:%d%b/mcp" % (there.upstream, WELL_KNOWN)
+def challenge(there, path=WELL_KNOWN + b"/mcp"):
+    url = b"http://127.0.0.1:%d%b" % (there.upstream, path)
     return (
         b'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata="%b"\r\nContent-Length: 0\r\n' % url
     )
@@ -170,6 +190,21 @@ async def test_with_rewrite_oauth_the_client_finds_its_own_origin(tmp_path, fram
     assert (frame.raw, frame.by) == (document, "oauth")
     assert frame.sent == document.replace(theirs, ours)
     assert there.opens()[1].by == "oauth"
+    assert there.stderr == b""
+
+
+@scripted
+async def test_metadata_is_also_rewritten_where_a_challenge_says_that_it_is(tmp_path):
+    """O-01: the suite's auth/metadata-var3 has it at /custom/metadata/location.json."""
+    path = b"/custom/location.json"
+    async with stage(tmp_path, "--rewrite-oauth") as there:
+        theirs, ours = b"http://127.0.0.1:%d" % there.upstream, f"http://127.0.0.1:{there.port}"
+        client, _ = await ask(there, path, metadata(theirs + b"/mcp"))
+        assert theirs + b"/mcp" in await client.until(b"]}")
+        client, _ = await ask(there, b"/mcp", (challenge(there, path), b""))
+        assert f'resource_metadata="{ours}/custom/location.json"'.encode() in await client.head()
+        client, _ = await ask(there, path, metadata(theirs + b"/mcp"))
+        assert f'"resource":"{ours}/mcp"'.encode() in await client.until(b"]}")
     assert there.stderr == b""
 
 
