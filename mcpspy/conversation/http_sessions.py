@@ -144,7 +144,10 @@ class HttpSessions:
         else:
             meta = body.params.get("_meta") if isinstance(body.params, dict) else None
             if isinstance(meta, dict) and PROTOCOL_VERSION in meta:
-                channel.session = self._client(f"{_client(channel.opened)} {meta.get(_CLIENT_INFO)!r}"[:1000])
+                info = meta.get(_CLIENT_INFO)
+                # the user agent is that of an HTTP library, and a client may have two
+                client = _client(channel.opened) if info is None else _host(channel.opened)
+                channel.session = self._client(f"{client} {info!r}"[:1000])
         return channel.session
 
     def _request(self, opened: Open) -> HttpChannel:
@@ -350,8 +353,11 @@ def _unit(record: Open | Frame | Close, channel: HttpChannel, sender: str, kind:
 
 def _client(opened: Open) -> str:
     """What tells clients without a session apart: the host that they come from, and what they call themselves."""
-    host = (opened.peer or "").rpartition(":")[0]
-    return f"{host} {header(opened.head, 'user-agent') or ''}"
+    return f"{_host(opened)} {header(opened.head, 'user-agent') or ''}"
+
+
+def _host(opened: Open) -> str:
+    return (opened.peer or "").rpartition(":")[0]
 
 
 def _without_lines(omitted: Omitted | None) -> Omitted | None:

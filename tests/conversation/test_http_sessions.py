@@ -92,6 +92,17 @@ def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answ
     assert found[0].session.partial
 
 
+@pytest.mark.parametrize(("info", "clients"), [({"name": "c", "version": "1"}, 1), (None, 2)])
+def test_a_client_that_says_its_name_is_one_whatever_its_http_library(info, clients):
+    """The conformance suite lists by fetch and calls by http.request."""
+    http = Exchange()
+    meta = {**META, "io.modelcontextprotocol/clientInfo": info}
+    for number, agent in enumerate(("node", "")):
+        asked = http.ask(request(number, "tools/list", _meta=meta), user_agent=agent)
+        http.answer(asked, result(number, tools=[]))
+    assert len({message.session for message in messages(http)}) == clients
+
+
 def test_where_a_server_gives_no_ids_the_sessions_of_equal_clients_are_in_doubt_from_the_second_on():
     """2025-11-25: what the first says then cannot be told from what the second says."""
     http = Exchange()
