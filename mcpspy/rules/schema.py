@@ -255,8 +255,10 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if found is None or message.revision is None:
         return
     for part in outdated(message.revision, found[0], found[1]):
-        if history.once(f"deprecated {part.name}"):
-            yield Fault(f"{part.name[:60]} is deprecated in {message.revision.value}", found[2] + part.pointer)
+        where = found[2] + part.pointer
+        # an answer follows from what the server asked for, which is reported there
+        if not where.startswith("/params/inputResponses/") and history.once(f"deprecated {part.name}"):
+            yield Fault(f"{part.name[:60]} is deprecated in {message.revision.value}", where)
 
 
 @rule(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mcpspy.json_values import Path, excerpt, member, pointer
+from mcpspy.json_values import Path, excerpt, pointer
 from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
@@ -102,28 +102,15 @@ def outdated(revision: Revision, definition: str, message: Any) -> list[Outdated
     """The outermost parts that are deprecated in the revision."""
     found: list[Outdated] = []
     covered: set[Path] = set()
-    members: set[str] = set()
-    """The names that definitions have given so far."""
     for path, value, shapes in _walk(revision, definition, message):
         if path and path[:-1] in covered:
             covered.add(path)
         elif any(shape.get("deprecated") for shape in shapes) and value != "none":  # includeContext: none is fine
             covered.add(path)
-            found.append(Outdated(pointer(*path), _named(path, value, members) or definition))
-        members.update(*(shape.get("properties", ()) for shape in shapes))
+            method = value.get("method") if isinstance(value, dict) else None  # inputRequests have names of their own
+            name = next((str(step) for step in reversed(path) if isinstance(step, str)), definition)
+            found.append(Outdated(pointer(*path), method if isinstance(method, str) else name))
     return found
-
-
-def _named(path: Path, value: Any, members: set[str]) -> str | None:
-    """What stands at a path, by the member that it is; in a map, whose names its sender made up, by its method."""
-    names = [step for step in path if isinstance(step, str)]
-    if not names or names[-1] in members:
-        return names[-1] if names else None
-    method = member(value, "method")
-    if isinstance(method, str):
-        return method
-    above = next((name for name in reversed(names) if name in members), None)
-    return f"an entry of {above}" if above else None
 
 
 def _has_members(shapes: list[Schema]) -> bool:

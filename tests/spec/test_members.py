@@ -195,6 +195,9 @@ def test_what_is_deprecated_is_found_once(revision, definition, message, pointer
 def test_a_deprecated_part_is_named():
     (found,) = outdated(R2026_07_28, "DiscoverResult", {"capabilities": {"logging": {}}})
     assert found.name == "logging"
+    asked = {"inputRequests": {"where": {"method": "roots/list"}}}
+    (found,) = outdated(R2026_07_28, "InputRequiredResult", asked | {"resultType": "input_required"})
+    assert (found.pointer, found.name) == ("/inputRequests/where", "roots/list")
     (found,) = outdated(R2026_07_28, "ListRootsResult", {})
     assert found.name == "ListRootsResult"
 

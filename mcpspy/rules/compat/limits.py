@@ -53,6 +53,8 @@ def tool_rule(
     severity: Severity,
     explanation: str,
     *,
+    fix: str,
+    meanwhile: str,
     spec: str,
     fails: str,
     passes: str,
@@ -69,8 +71,8 @@ def tool_rule(
                     got = " ".join(filter(None, ("tool", excerpt(tool.get("name")), breach.got)))
                     yield from refused(got, breach.broken, where, breach.advice)
 
-        row = rule(id, severity, explanation, spec=spec, fails=fails, passes=passes, on=(Result,),
-                   methods=("tools/list",), revisions=revisions)  # fmt: skip
+        row = rule(id, severity, explanation, fix=fix, meanwhile=meanwhile, blame="server", spec=spec, fails=fails,
+                   passes=passes, on=(Result,), methods=("tools/list",), revisions=revisions)  # fmt: skip
         row(breaches)
         return check
 

@@ -21,7 +21,6 @@ from mcpspy.wire.jsonrpc import Result
     fix="Rename the tool: 1 to 58 letters, digits, `_` and `-`, with a letter first, suit every client in the table.",
     meanwhile="""Replace other characters and shorten the name before you send the tools to the model API, or
     disable the tool.""",
-    blame="server",
     spec="server/tools#tool-names",
     fails="""
         = 2025-11-25
@@ -50,7 +49,6 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHist
     servers take over from a REST API. Found only for clients that you name.""",
     fix="Rename the property in the `inputSchema`, and translate it back in the server.",
     meanwhile="Rename the property before you send the tools to the model API, or disable the tool.",
-    blame="server",
     spec="server/tools#tool",
     fails="""
         = 2025-11-25
@@ -80,7 +78,6 @@ def property_name(tool: dict[str, Any], known: Sequence[Limit], history: Session
     name.""",
     fix="Put what matters first, and move reference material into a resource.",
     meanwhile="Warn the user when you cut a description.",
-    blame="server",
     spec="server/tools#tool",
     fails="""
         = 2025-11-25

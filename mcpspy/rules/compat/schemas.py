@@ -26,7 +26,6 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
     as a whole then take no tool of the server. Found only for clients that you name.""",
     fix='Add an `inputSchema`; that of a tool without arguments is `{"type": "object", "properties": {}}`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
-    blame="server",
     spec=_TOOL,
     fails=_listed('"description":"Ring the bell"'),
     passes=_listed('"description":"Ring the bell","inputSchema":{"type":"object","properties":{}}'),
@@ -47,7 +46,6 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
     Found only for clients that you name.""",
     fix='Add `"type": "object"` to the top level of the `inputSchema`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
-    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"anyOf":[{"type":"object"}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
@@ -66,7 +64,6 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
     take no tool of the server. Found only for clients that you name.""",
     fix="Describe an object, for example one with the array as its `result`.",
     meanwhile="Keep the tool and ignore its `outputSchema`.",
-    blame="server",
     spec="server/tools#output-schema",
     revisions=HANDSHAKE,
     fails=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"array","items":{}}'),
@@ -87,7 +84,6 @@ def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: Se
     fix="""Put the definitions into the `$defs` of the `outputSchema`: a reference cannot reach those of the
     `inputSchema`.""",
     meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
-    blame="server",
     spec="server/tools#output-schema",
     revisions=HANDSHAKE,
     fails=_listed(
@@ -126,7 +122,6 @@ def _type_of(schema: dict[str, Any]) -> str:
     fix="""List all properties at the top level, and check in the server which of them go together; or offer one
     tool for each branch.""",
     meanwhile="Remove the keyword before you send the tools to the model API, or disable the tool.",
-    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}'),
@@ -149,7 +144,6 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: Se
     request with all its tools. Found only for clients that you name.""",
     fix='Add `"properties": {}` to the `inputSchema`.',
     meanwhile='Add `"properties": {}` before you send the tools to the model API, or disable the tool.',
-    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object"}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
@@ -169,7 +163,6 @@ def schema_properties(tool: dict[str, Any], known: Sequence[Limit], history: Ses
     that you name.""",
     fix="Write `{}` in place of `true`, and `required` as an array of strings.",
     meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
-    blame="server",
     spec=_TOOL,
     revisions=HANDSHAKE,
     fails=_listed('"inputSchema":{"type":"object","properties":{"data":true}}'),
@@ -211,7 +204,6 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
     for clients that you name.""",
     fix="Generate the schema for draft 2020-12: `prefixItems` for a tuple, and a number as `exclusiveMinimum`.",
     meanwhile="Disable the tool until the server is fixed.",
-    blame="server",
     spec="basic#json-schema-usage",
     fails=_listed(
         '"inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",\
@@ -246,7 +238,6 @@ def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) ->
     all its tools. Found only for clients that you name.""",
     fix='Add `items` to each array; `"items": {}` allows any value.',
     meanwhile='Add `"items": {}` before you send the tools to the model API, or disable the tool.',
-    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array"}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}'),
@@ -268,7 +259,6 @@ def array_items(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
     request with all its tools. Found only for clients that you name.""",
     fix="List strings in the `enum`, and convert them in the server.",
     meanwhile="Convert the `enum` to strings before you send the tools to the model API, or disable the tool.",
-    blame="server",
     spec=_TOOL,
     fails=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"integer","enum":[1,2]}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"string","enum":["1","2"]}}}'),
@@ -292,7 +282,6 @@ def _has_numbers(values: Any) -> bool:
     fix="Put the reference into an `allOf`, or write the schema in its place.",
     meanwhile="""Write the schema in place of the `$ref` before you send the tools to the model API, or disable the
     tool.""",
-    blame="server",
     spec=_TOOL,
     fails=_listed(
         '"inputSchema":{"type":"object","properties":{"unit":{"$ref":"#/$defs/Unit","title":"Unit"}},\

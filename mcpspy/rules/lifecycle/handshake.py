@@ -223,6 +223,9 @@ def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Faul
     "error",
     """`initialize` must not be part of a batch: no other request is possible before it is answered, and batches are
     agreed on by its answer.""",
+    fix="Send `initialize` by itself, wait for its answer, and batch requests after that.",
+    meanwhile="Refuse the batch with the error -32600.",
+    blame="client",
     spec="basic/lifecycle#initialization",
     about="meta",
     revisions=BATCHES,
