@@ -10,6 +10,7 @@ A judgement is a value, whatever the schema and the instance are.
 """
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -50,6 +51,7 @@ _RENAMING = ("$id", "id")
 """Those that, below the root, change what a reference by JSON Pointer means."""
 _VALUES = ("const", "default", "examples")
 """Keywords whose value is no schema."""
+_ELSEWHERE = re.compile(r"Resource '([A-Za-z][A-Za-z0-9+.-]*:[^']*)' is not present")  # in words of the library
 _PATTERN = 20  # what a pattern weighs: compiling one takes up to a millisecond
 _DRAFTS = {
     DIALECT: jsonschema_rs.Draft202012Validator,
@@ -72,7 +74,9 @@ class Outcome(Enum):
     """The schema is not one: its own dialect refuses it."""
     UNKNOWN_DIALECT = "unknown dialect"
     UNRESOLVED = "unresolved"
-    """It refers to what is not in it; nothing is fetched."""
+    """It refers to what is not in it."""
+    EXTERNAL = "external"
+    """It refers to an absolute URI, which JSON Schema permits; nothing is fetched."""
     UNSUPPORTED = "unsupported"
     """A pattern that the linear engine cannot run (look-around, back-references) or that is too large."""
     TOO_LARGE = "too large"
@@ -259,6 +263,10 @@ def _compiled(raw: bytes) -> tuple[Any, Judgement]:
 def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:
     """Why a schema could not be compiled."""
     kind = error.kind.name
+    elsewhere = _ELSEWHERE.match(error.message) if kind == "$ref" else None
+    if elsewhere:
+        what = _clipped(f"it refers to {elsewhere[1]}, which clients must not fetch")
+        return Judgement(Outcome.EXTERNAL, pointer(*error.instance_path), what)
     outcome = {"$ref": Outcome.UNRESOLVED, "format": Outcome.UNSUPPORTED}.get(kind, Outcome.NO_SCHEMA)
     return Judgement(outcome, pointer(*error.instance_path), _clipped(error.message))
 

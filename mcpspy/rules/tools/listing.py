@@ -10,7 +10,7 @@ from typing import Any
 from mcpspy.conversation.history import SessionHistory, SessionMemory, annotated
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import excerpt, member, pointer
-from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.rules.tools.calls import LISTED
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
 from mcpspy.spec.revisions import DEFAULT_DIALECT, Revision, since
@@ -103,7 +103,8 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
     "tools/schema-invalid",
     "error",
     """The schema is none: its own dialect refuses it, or it refers to what it does not hold. Clients that compile it
-    refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect.""",
+    refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect. A reference
+    to an absolute URI is permitted, and a warning: clients must not fetch it, and should refuse what needs it.""",
     fix="Correct the schema at the place that the finding names, and test it with a validator of its dialect.",
     meanwhile="Leave out this tool, and keep the others.",
     blame="server",
@@ -124,9 +125,11 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
 def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Schemas that nobody can use."""
     for where, name, found in _schemas(message, history):
-        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED):
+        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.EXTERNAL):
             what = where.rpartition("/")[2]
-            yield Fault(f"the {what} of {name} cannot be used: {found.message}", where + found.pointer)
+            severity: Severity | None = "warning" if found.outcome is Outcome.EXTERNAL else None
+            sentence = f"the {what} of {name} cannot be used: {found.message}"
+            yield Fault(sentence, where + found.pointer, severity=severity)
 
 
 @rule(

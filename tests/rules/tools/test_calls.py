@@ -40,6 +40,24 @@ def test_a_call_of_a_tool_whose_schema_is_none_is_not_judged_by_it(schema):
 
 
 @pytest.mark.parametrize(
+    ("reference", "severity", "what"),
+    [
+        (
+            "https://example.com/a.json",
+            "warning",
+            "it refers to https://example.com/a.json, which clients must not fetch",
+        ),
+        ("#/$defs/a", "error", "Pointer '/$defs/a' does not exist"),
+    ],
+)
+def test_a_reference_to_a_url_is_permitted_and_cannot_be_used(reference, severity, what):
+    """2026-07-28, `$ref` Resolution."""
+    (found,) = findings(BEGIN + listed(tool(schema={"type": "object", "properties": {"a": {"$ref": reference}}})))
+    assert (found.rule, found.severity) == ("tools/schema-invalid", severity)
+    assert found.message == f"the inputSchema of echo cannot be used: {what}"
+
+
+@pytest.mark.parametrize(
     ("result", "rules"),
     [
         ({"content": [], "structuredContent": {"length": 1}}, []),
