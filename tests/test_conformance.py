@@ -1,0 +1,24 @@
+"""The official conformance suite has the same verdicts bare and through mcpspy, and agrees with `check` (field)."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import limits
+from tests.peers import prepare
+
+ROOT = Path(__file__).parent.parent
+SECONDS = 3600  # for some 130 scenarios, each bare and through one or two programs
+
+
+@pytest.mark.field
+@pytest.mark.timeout(SECONDS + 60)
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is missing")
+@pytest.mark.skipif(not prepare.ready("mitm"), reason="the environment mitm is missing: python tests/peers/prepare.py")
+def test_every_verdict_is_equal_and_every_finding_was_judged(tmp_path):
+    """docs/conformance.md is written by the same script."""
+    script = [sys.executable, ROOT / "scripts" / "conformance", "--cache", tmp_path, "--page", tmp_path / "page.md"]
+    done = limits.run(script, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
