@@ -10,7 +10,7 @@ from tests import limits
 from tests.peers import prepare
 
 ROOT = Path(__file__).parent.parent
-SECONDS = 3600  # for some 130 scenarios, each bare and through one or two programs
+SECONDS = 7200  # for some 150 scenarios, each bare and through one or two programs
 
 
 @pytest.mark.field
