@@ -5,6 +5,7 @@
     ├── FilterError         a filter cannot be understood
     ├── SpawnError          the server's command cannot be started
     ├── ConfigError         a client's configuration cannot be read or changed
+    │   └── Unwrappable     it is in a form that nobody knows, or cannot go through mcpspy: exit code 1
     └── CaptureError        a capture cannot be read
         ├── NotACapture     the file is something else
         └── NewerFormat     the file was written by a later mcpspy
@@ -15,6 +16,8 @@ What a peer does wrong is never an exception: it is data, and traffic goes on.
 
 class McpspyError(Exception):
     """The root: its text is one sentence for the user, naming the thing, its state and what to do."""
+
+    exit_code = 2
 
 
 class UsageError(McpspyError):
@@ -47,6 +50,12 @@ class SpawnError(McpspyError):
 
 class ConfigError(McpspyError):
     """A client's configuration cannot be read or changed."""
+
+
+class Unwrappable(ConfigError):
+    """What was found in a client's configuration is in a form that nobody knows, or cannot go through mcpspy."""
+
+    exit_code = 1
 
 
 class CaptureError(McpspyError):

@@ -29,7 +29,7 @@ def main() -> int:
         sys.stdout.flush()  # here, where a failure has an answer
         return status
     except McpspyError as error:
-        return _fail(str(error))
+        return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `mcpspy show … | head`
@@ -40,11 +40,11 @@ def main() -> int:
         return _fail(f"cannot write the output: {error.strerror}")
 
 
-def _fail(sentence: str) -> int:
+def _fail(sentence: str, code: int = 2) -> int:
     from mcpspy.text import printable
 
     print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
-    return 2
+    return code
 
 
 def _forget_output() -> None:

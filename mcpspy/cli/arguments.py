@@ -15,6 +15,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
+    def parse(self, arguments: Sequence[str], given: argparse.Namespace) -> argparse.Namespace:
+        """Parse with options anywhere, unless a part of the command line belongs to a subcommand or another program."""
+        try:
+            return self.parse_intermixed_args(arguments, given)
+        except TypeError:
+            return self.parse_args(arguments, given)
+
     def error(self, message: str) -> NoReturn:
         """End with a sentence instead of the usage."""
         words = [shown(word) if "@" in word else word for word in message.split(" ")]  # it may repeat what was given

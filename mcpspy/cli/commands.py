@@ -123,7 +123,7 @@ def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:
     if parser.get_default("server") is not None and "--" in arguments:  # the rest is another program's command line
         place = arguments.index("--")
         given.server, arguments = list(arguments[place + 1 :]), arguments[:place]
-    options = parser.parse_args(arguments, given)
+    options = parser.parse(arguments, given)
     try:
         status: int = module.run(options)
     except (McpspyError, OSError):

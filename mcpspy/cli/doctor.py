@@ -6,8 +6,10 @@ from difflib import get_close_matches
 
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found, find
 from mcpspy.clients.servers import Server, servers
-from mcpspy.clients.table import BY_ID, CLIENTS, Found, Machine, client, find
+from mcpspy.clients.table import BY_ID, CLIENTS, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.text import plural, printable
 
@@ -27,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         if broken:
             problems += _print([Check(PROBLEM, broken, "correct the file; the client reads nothing of it")], "  ")
             continue
-        problems += _print(of_config(found), "  ")
+        problems += _print(of_config(found, machine), "  ")
         for server in own:
             print(f"  {printable(server.name, 100)}")
             problems += _print(of_server(server, machine, named=server.name == options.target), "    ")

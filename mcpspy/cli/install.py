@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -12,10 +13,12 @@ from mcpspy.clients.checks import stale
 from mcpspy.clients.drafts import Draft, installs, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
-from mcpspy.clients.plan import LEAVE, ROUTE, SKIP
-from mcpspy.clients.table import PROJECT, SCOPES, Client, Found, Machine, candidates, client, find, sharing
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found, candidates, find, sharing
+from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, WRAP, Step
+from mcpspy.clients.table import CLIENTS, PROJECT, SCOPES, Client, client
 from mcpspy.clients.withheld import withheld
-from mcpspy.errors import ConfigError, UsageError
+from mcpspy.errors import ConfigError, Unwrappable, UsageError
 from mcpspy.text import plural, printable
 
 _WIDEST = 10_000  # characters of a line of the diff
@@ -23,13 +26,17 @@ _WIDEST = 10_000  # characters of a line of the diff
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Put mcpspy in front of the servers in an MCP client's configuration; 'uninstall' undoes it."
+    parser.description = (
+        "Put mcpspy in front of the servers in an MCP client's configuration; 'uninstall' undoes it. Without CLIENT,"
+        " list the clients on this machine and what would be wrapped."
+    )
+    parser.add_argument("client", nargs="?", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
     declare(parser, "wrap")
+    parser.add_argument("--yes", action="store_true", help="do not ask; needed where there is no terminal to ask on")
 
 
 def declare(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Declare what both `install` and `uninstall` take."""
-    parser.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
+    """Declare what both `install` and `uninstall` take after the client."""
     parser.add_argument(
         "servers", nargs="*", default=[], metavar="SERVER", help=f"servers to {verb} (default: all of them)"
     )
@@ -39,27 +46,71 @@ def declare(parser: argparse.ArgumentParser, verb: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the plan, or with `--dry-run` the changes, and carry it out; without servers ask first, on a terminal."""
-    chosen, machine, words = client(options.client), Machine.here(), launcher()
+    machine, words = Machine.here(), launcher()
+    if options.client is None:
+        return _list(machine, words)
+    chosen = client(options.client)
     places = existing(chosen, machine, options.scope)
     drafts, needed = installs(places, machine, options.servers, words, routes.load())
     check_servers(drafts, options.servers, chosen)
     print_plan(drafts)
+    _refuse_unknown(drafts, chosen)
+    left = 1 if _steps(drafts, CANNOT) else 0
     if options.dry_run:
         print_changes(drafts)
-        return 0
+        return left
     if fleeting(words):
         print(f"note: {printable(words[0], 4096)} lies in a cache and will vanish; 'uv tool install mcpspy' stays")
     if not any(draft.changes for draft in drafts):
         _save(needed)
         print("nothing to change")
-        return 0
-    if not options.servers and not _agreed():
+        return left
+    if not (options.yes or _agreed(asks=not options.servers)):
         print("nothing was changed")
-        return 0
+        return left
     _save(needed)  # first, for the way back of a URL is nowhere else
     write(drafts)
-    _print_advice(chosen, drafts, places, machine)
+    _print_advice(chosen, drafts, places, machine, needed)
+    return left
+
+
+def _list(machine: Machine, words: Sequence[str]) -> int:
+    """Print the clients on this machine, and what `install` would do with their servers."""
+    there, seen, known = [], set[str](), routes.load()
+    for one in CLIENTS:
+        places = find(one, machine)
+        if any(os.path.realpath(found.path) not in seen for found in places):
+            there.append((one, places))
+        seen |= {os.path.realpath(found.path) for found in places}
+    for one, places in there:
+        print(f"{one.name}: mcpspy install {one.id}")
+        for found in places:
+            try:
+                print_plan(installs([found], machine, (), words, known)[0], "  ")
+            except ConfigError as error:
+                print(f"  {printable(str(error), 1000)}")
+    if not there:
+        print(
+            f"no configuration of an MCP client found here; the known clients are {', '.join(c.name for c in CLIENTS)}"
+        )
+    else:
+        print("\nnothing was changed")
     return 0
+
+
+def _steps(drafts: Sequence[Draft], action: str) -> list[tuple[Draft, Step]]:
+    return [(draft, step) for draft in drafts for step in draft.steps if step.action == action]
+
+
+def _refuse_unknown(drafts: Sequence[Draft], chosen: Client) -> None:
+    """Raise Unwrappable if there is an entry that nobody knows, naming what can be wrapped without it."""
+    refused = _steps(drafts, REFUSE)
+    if not refused:
+        return
+    draft, step = refused[0]
+    others = " ".join(shlex.quote(other.server) for action in (WRAP, ROUTE) for _, other in _steps(drafts, action))
+    hint = f"; to wrap the others: mcpspy install {chosen.id} {others}" if others else ""
+    raise Unwrappable(f"{draft.config.path}: {step.server}: {step.detail}; nothing was changed{hint}")
 
 
 def _save(needed: Mapping[str, routes.Route]) -> None:
@@ -88,9 +139,9 @@ def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client)
         own = [step for step in steps if step.server == name]
         if not own:
             raise ConfigError(_missing(name, drafts, chosen))
-        if all(step.action == SKIP for step in own):
+        if all(step.action in (REFUSE, CANNOT) for step in own):
             where = next(draft.config.path for draft in drafts if own[0] in draft.steps)
-            raise ConfigError(f"{where}: {name}: {own[0].detail}")
+            raise Unwrappable(f"{where}: {name}: {own[0].detail}; nothing was changed")
 
 
 def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
@@ -100,18 +151,20 @@ def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
     return f"{chosen.name} has no server {name!r} in {', '.join(draft.config.path for draft in drafts)}; {hint}"
 
 
-def print_plan(drafts: Sequence[Draft]) -> None:
+def print_plan(drafts: Sequence[Draft], margin: str = "") -> None:
     """Each file with what is to be done with each of its servers."""
     for draft in drafts:
-        print(printable(draft.config.path, 4096))
+        print(f"{margin}{printable(draft.config.path, 4096)}")
+        for note in draft.notes:
+            print(f"{margin}  note: {printable(note, 400)}")
         for step in draft.steps:
-            said = step.detail if step.action == LEAVE else f"{step.action}: {step.detail}".removesuffix(": ")
+            said = step.detail if step.action == LEAVE else f"{_WORDS[step.action]}: {step.detail}".removesuffix(": ")
             behind = wrapped(step.becomes) if step.action == LEAVE else None
             if behind and (reason := stale(behind.launcher)):
                 said += f" by {behind.launcher[0]}, which {reason}: uninstall it by name, then install it again"
-            print(f"  {printable(step.server, 24):<24}  {printable('; '.join((said, *step.notes)), 400)}")
+            print(f"{margin}  {printable(step.server, 24):<24}  {printable('; '.join((said, *step.notes)), 400)}")
         if not draft.steps:
-            print("  no servers")
+            print(f"{margin}  no servers")
 
 
 def print_changes(drafts: Sequence[Draft]) -> None:
@@ -128,9 +181,13 @@ def changed_servers(drafts: Sequence[Draft]) -> str:
     return plural(sum(len(step.edits) > 0 for draft in drafts for step in draft.steps), "server")
 
 
-def _agreed() -> bool:
-    """Whether the user, if there is one at a terminal, agrees."""
+def _agreed(*, asks: bool) -> bool:
+    """Whether the user agrees: without a terminal, that takes `--yes`; raises UsageError."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "there is no terminal to ask on: nothing was changed; repeat it with --yes to change the files"
+        )
+    if not asks:
         return True
     try:
         return input("Change it? [y/N] ").strip().lower() in ("y", "yes")
@@ -139,16 +196,31 @@ def _agreed() -> bool:
         return False
 
 
-def _print_advice(chosen: Client, drafts: Sequence[Draft], places: Sequence[Found], machine: Machine) -> None:
+def _print_advice(
+    chosen: Client,
+    drafts: Sequence[Draft],
+    places: Sequence[Found],
+    machine: Machine,
+    needed: Mapping[str, routes.Route],
+) -> None:
     others = sorted({name for found in places for name in sharing(found, machine)})
     also = f" (and of {', '.join(others)}, which read the same file)" if others else ""
-    behind = f"{changed_servers(drafts)} of {chosen.name}{also} now behind mcpspy"
-    print(f"\n{behind}; 'mcpspy uninstall {chosen.id}' undoes it")
-    if any(step.action == ROUTE for draft in drafts for step in draft.steps):
-        print(f"start 'mcpspy proxy --from {chosen.id}', anew if it runs: remote servers are reached through it")
-    print(f"now {chosen.advice.format(name=chosen.name)}, use it, and look: mcpspy")
+    print(f"\n{changed_servers(drafts)} of {chosen.name}{also} now behind mcpspy")
+    steps = [f"{chosen.advice.format(name=chosen.name)}", "use a tool of the server", "look: mcpspy"]
+    if _steps(drafts, ROUTE):
+        port = next(route.port for route in needed.values() if chosen.id in route.paths)
+        listen = f" --listen 127.0.0.1:{port}" if port != routes.PORT else ""
+        steps.insert(0, f"start 'mcpspy proxy --from {chosen.id}{listen}', anew if it runs: remote servers need it")
+    for number, step in enumerate(steps, 1):
+        print(f"  {number}. {step}")
+    print(f"undo: mcpspy uninstall {chosen.id}")
     for draft in drafts:
         if draft.changes and any(found.place.scope == PROJECT and found.path == draft.config.path for found in places):
             print(f"note: {printable(draft.config.path, 4096)} belongs to the project: do not commit the change")
     if os.environ.get("MCPSPY_CAPTURE_DIR"):
         print("note: $MCPSPY_CAPTURE_DIR is set here; a client that does not have it records to ~/.mcpspy/captures")
+
+
+_WORDS = {action: action for action in (WRAP, ROUTE, "undo")} | {
+    REFUSE: "cannot be wrapped", CANNOT: "cannot be changed",
+}  # fmt: skip

@@ -6,9 +6,13 @@ import socket
 
 from mcpspy.capture.location import printable_name
 from mcpspy.cli.output import say
-from mcpspy.clients.routes import PORT, refused, routes_of
-from mcpspy.clients.table import Machine, client, find
-from mcpspy.errors import UsageError
+from mcpspy.clients import routes
+from mcpspy.clients.drafts import moves, write
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import find
+from mcpspy.clients.routes import refused
+from mcpspy.clients.table import Client, client
+from mcpspy.errors import ConfigError, UsageError
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.process.signals import on_ending_signal
 from mcpspy.recording.recording import Recording
@@ -44,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CLIENT",
-        help="serve the routes that 'install CLIENT' made; repeatable",
+        help="serve the routes that 'install CLIENT' made, and lead its file to the port of --listen; repeatable",
     )
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="HOST", help="accept HOST in Host and Origin; repeatable"
@@ -69,16 +73,17 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = capture_limit(options.limit)
     upstreams = [Upstream(address, ca=options.ca, insecure=options.insecure) for address in addresses.values()]
-    listener = bound(host, port, None if options.clients else "--listen")
+    option = "--listen, which is then written into the client's file" if options.clients else "--listen"
+    listener = bound(host, port, option)
     own, port = listener.getsockname()[:2]
     _refuse_to_relay_to_ourselves(addresses, own, port)
-    if options.clients and port != PORT:
-        say(f"what 'mcpspy install' wrote leads to port {PORT}, not to {port}")
-    routes = []
+    for chosen in options.clients:
+        _move(client(chosen), port)
+    served = []
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
-        routes.append(HttpRoute(address, upstream, _recording(options, name, address, limit)))
-    routes.sort(key=lambda route: not route.address.prefix)
-    relay = Relay(routes, Guard(host, options.allow_host), say, options.rewrite_oauth)
+        served.append(HttpRoute(address, upstream, _recording(options, name, address, limit)))
+    served.sort(key=lambda route: not route.address.prefix)
+    relay = Relay(served, Guard(host, options.allow_host), say, options.rewrite_oauth)
     if not is_loopback(host):
         say(f"listening on {host}: whoever reaches this machine can use these servers through it")
     urls = {
@@ -108,11 +113,11 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
     """The upstream of each route, by its name."""
     found: dict[str, Address] = {}
     for chosen in map(client, options.clients):
-        routes = routes_of(chosen.id, (there.path for there in find(chosen, Machine.here())))
-        if not routes:
+        own = _routes_of(chosen, Machine.here())
+        if not own:
             advice = f"'mcpspy install {chosen.id}' makes them where the client has remote servers"
             raise UsageError(f"{chosen.name} has no routes; {advice}")
-        for name, origin in routes:
+        for name, origin in own:
             if reason := refused(origin):
                 say(f"the route {name!r} is left out: {reason}; 'mcpspy uninstall {chosen.id}' undoes it")
             else:
@@ -132,6 +137,34 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
     if not found:
         raise UsageError("proxy needs the URL of a server: mcpspy proxy http://127.0.0.1:8000/mcp")
     return found
+
+
+def _move(chosen: Client, port: int) -> None:
+    """Make the files of a client lead to the port that we listen on, and say what changed."""
+    machine, known = Machine.here(), routes.load()
+    names = [name for name, _ in _routes_of(chosen, machine)]
+    try:
+        drafts = [draft for draft in moves(find(chosen, machine), machine, known, port) if draft.changes]
+    except ConfigError as error:
+        say(f"cannot look for URLs of another port: {error}")
+        return
+    for draft in drafts:
+        for step in draft.steps:
+            if step.edits:
+                say(f"{draft.config.path}: {step.server} now leads to {step.detail}")
+    if drafts:
+        say(f"now {chosen.advice.format(name=chosen.name)}")
+    if any(known[name].port != port for name in names):
+        routes.save({name: routes.moved(known[name], port) for name in names})
+    write(drafts)
+    here = {there.path for there in find(chosen, machine)}
+    for path in dict.fromkeys(path for name in names for path in known[name].paths.get(chosen.id, ())):
+        if path not in here and routes.names_other_port(path, names, port):
+            say(f"{path} names another port: start this in its project, and it is changed")
+
+
+def _routes_of(chosen: Client, machine: Machine) -> list[tuple[str, str]]:
+    return routes.routes_of(chosen.id, (there.path for there in find(chosen, machine)))
 
 
 def _refuse_to_relay_to_ourselves(addresses: dict[str, Address], own: str, port: int) -> None:

@@ -12,8 +12,11 @@ from mcpspy.capture.location import directory
 from mcpspy.capture.records import Header
 from mcpspy.clients import routes
 from mcpspy.clients.checks import resolves, stale
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found, find
 from mcpspy.clients.servers import Server, servers
-from mcpspy.clients.table import CLIENTS, Found, Machine, find
+from mcpspy.clients.table import CLIENTS
+from mcpspy.clients.trust import untrusted
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable
@@ -37,10 +40,12 @@ def run(options: argparse.Namespace) -> int:
             own, problem = [], str(error)
         if not options.json:
             print(f"{found.client.name}, {found.place.scope}: {printable(found.path, 4096)}")
+            for line in filter(None, (found.place.note.format(name=found.client.name), untrusted(found, machine))):
+                print(f"  note: {printable(line, 400)}")
         if problem:
             print(_broken_json(found, problem) if options.json else f"  {printable(problem, 400)}")
         for server in own:
-            print(_json(server, recorded) if options.json else _line(server, recorded))
+            print(_json(server, recorded, machine) if options.json else _line(server, recorded))
     if not places and not options.json:
         print("no configuration of an MCP client found here")
     return 0
@@ -74,7 +79,7 @@ def _resolves(server: Server) -> bool | None:
     return None if "${" in command else resolves(command)
 
 
-def _json(server: Server, recorded: Sequence[Listed]) -> str:
+def _json(server: Server, recorded: Sequence[Listed], machine: Machine) -> str:
     own = _of(server, recorded)
     fields = {
         "client": server.found.client.id,
@@ -88,6 +93,7 @@ def _json(server: Server, recorded: Sequence[Listed]) -> str:
         "captures": len(own),
         "latest": own[0].capture.path if own else None,
         "problem": server.problem or None,
+        "untrusted": untrusted(server.found, machine) or None,
     }
     return _dumps(fields)
 

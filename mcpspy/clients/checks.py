@@ -1,6 +1,5 @@
 """What `doctor` looks at, one function for each thing; each yields what it found, and for each problem its fix."""
 
-import json
 import os
 import re
 import shlex
@@ -13,11 +12,16 @@ from typing import NamedTuple
 
 from mcpspy.capture.location import directory, make_directory
 from mcpspy.clients.apply import load
-from mcpspy.clients.formats import STRICT
+from mcpspy.clients.formats import JSON
+from mcpspy.clients.jsonc import improper
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
-from mcpspy.clients.table import PROJECT, Client, Found, Machine
+from mcpspy.clients.table import PROJECT, Client
+from mcpspy.clients.timeouts import BY_CLIENT
+from mcpspy.clients.trust import FIX, untrusted
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
 
@@ -38,9 +42,11 @@ _RUNTIMES = {
     "python": "python",
     "docker": "docker",
 }
+_LONGEST_WAIT = 60.0  # seconds for a first answer, where the client waits longer
 _LONGEST_LINE = 4096  # bytes of `#!` and what follows
 _IN_A_SHELL = "start its command in a shell until it stays and waits for input"
 _VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
+_BRACES = re.compile(r"\{(?P<name>(?:env|file):[^}]*)\}")
 _DOLLAR = re.compile(rf"{_VARIABLE.pattern}|\$(?P<bare>[A-Za-z_]\w*)")
 
 
@@ -52,20 +58,19 @@ class Check(NamedTuple):
     fix: str = ""
 
 
-def of_config(found: Found) -> Iterator[Check]:
+def of_config(found: Found, machine: Machine) -> Iterator[Check]:
     """A configuration that we can read, with the client's eyes."""
-    text = load(found.path).text
-    if found.place.form != STRICT:
-        return
-    try:
-        json.loads(text)
-    except ValueError as error:
+    client = found.client
+    if found.place.form == JSON and client.refuses and (why := improper(load(found.path).text, client.refuses)):
         yield Check(
             PROBLEM,
-            f"{found.client.name} reads JSON without comments, trailing commas or a byte order mark, and would ignore"
-            f" the file: {error}",
-            "take them out",
+            f"{why}; {client.name} cannot read a file with that, and starts none of its servers",
+            "take it out",
         )
+    if why := untrusted(found, machine):
+        yield Check(PROBLEM, why, FIX)
+    if found.place.note:
+        yield Check(NOTE, found.place.note.format(name=client.name))
 
 
 def of_captures(machine: Machine) -> Iterator[Check]:
@@ -122,17 +127,20 @@ def _of_remote(server: Server) -> Iterator[Check]:
             f"'mcpspy install' knows no route {server.route!r}",
             f"unless you put it there for a proxy of your own on port {PORT}, put the server's own URL there",
         )
-    start = f"start 'mcpspy proxy --from {server.found.client.id}'"
-    if not listening(PORT):
-        yield Check(PROBLEM, f"no proxy listens on port {PORT}", start)
-    elif server.route in routes_at(PORT):
-        yield Check(FINE, f"the proxy on port {PORT} serves the route {server.route!r}")
+    listen = f" --listen 127.0.0.1:{server.port}" if server.port != PORT else ""
+    start = f"start 'mcpspy proxy --from {server.found.client.id}{listen}'"
+    port = server.port
+    if not listening(port):
+        yield Check(PROBLEM, f"no proxy listens on port {port}", start)
+    elif server.route in routes_at(port):
+        yield Check(FINE, f"the proxy on port {port} serves the route {server.route!r}")
     else:
-        held = holder(PORT)
+        held = holder(port)
         who = " ".join(Withheld().argv(held.words)) if held else "a process that cannot be seen"
         yield Check(
-            PROBLEM, f"on port {PORT} listens {who}, which does not serve the route {server.route!r}",
-            f"end it, and {start}; with several --from it serves several clients",
+            PROBLEM, f"on port {port} listens {who}, which does not serve the route {server.route!r}",
+            f"end it, and {start}; with several --from it serves several clients. Or take another port:"
+            f" mcpspy proxy --from {server.found.client.id} --listen 127.0.0.1:{port + 1}",
         )  # fmt: skip
 
 
@@ -164,11 +172,30 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
         return
     yield from _of_command(server, named, path, machine)
     try:
-        answer = talk([path, *command[1:]], environ, cwd)
+        answer = talk([path, *command[1:]], environ, cwd, _patience(server))
     except OSError as error:
         yield Check(PROBLEM, f"it cannot be started in {cwd}: {error.strerror}", "correct its command, or its cwd")
         return
     yield from of_answer(answer)
+    yield from _of_time(answer, server)
+
+
+def _patience(server: Server) -> float:
+    """How long to wait for a first answer: as long as the client does, within reason."""
+    return max(PATIENCE, min(server.begin or 0, _LONGEST_WAIT))
+
+
+def _of_time(answer: Answer, server: Server) -> Iterator[Check]:
+    """Whether the client waits long enough for a server that has answered."""
+    client = server.found.client
+    waits = BY_CLIENT.get(client.id)
+    if not answer.method or not server.begin or answer.seconds < server.begin / 2:
+        return
+    text = f"{client.name} gives up after {server.begin:g} s, and this took {answer.seconds:.1f} s"
+    fix = "install the server instead of fetching it at each start"
+    if waits and waits.setting:
+        fix += f", or {waits.setting}"
+    yield Check(PROBLEM if answer.seconds > server.begin else NOTE, text, fix)
 
 
 def _of_unknown(names: set[str], server: Server) -> Iterator[Check]:
@@ -255,7 +282,7 @@ def _which(command: str, path: str | None) -> str | None:
 
 
 def _of_command(server: Server, command: str, path: str, machine: Machine) -> Iterator[Check]:
-    runtime = _RUNTIMES.get(re.sub(r"[\d.]+(?:exe|cmd)?\Z", "", os.path.basename(command)))
+    runtime = _RUNTIMES.get(_stem(command))
     yield Check(FINE, f"{command} is {path}" + _version(runtime, path))
     desktop = _DESKTOP_PATH.get(machine.platform)
     if server.found.client.desktop and desktop and not shutil.which(command, path=desktop):
@@ -266,13 +293,18 @@ def _of_command(server: Server, command: str, path: str, machine: Machine) -> It
         )
 
 
+def _stem(command: str) -> str:
+    """The name of a program without its version: `python` of `/usr/bin/python3.11`."""
+    return re.sub(r"[\d.]+(?:exe|cmd)?\Z", "", os.path.basename(command))
+
+
 def _version(runtime: str | None, path: str) -> str:
-    """The version of what runs the server, which lies beside its launcher more often than elsewhere."""
+    """The version of what runs the server: the very program, or what lies beside its launcher."""
     if not runtime:
         return ""
     beside = os.path.join(os.path.dirname(path), runtime)
     try:
-        program = beside if os.path.exists(beside) else runtime
+        program = path if _stem(path) == runtime else beside if os.path.exists(beside) else runtime
         run = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
         return f", but {runtime} does not run"
@@ -284,10 +316,6 @@ def of_answer(answer: Answer) -> Iterator[Check]:
     said = "".join(f"\n    stderr: {line}" for line in answer.stderr)
     if answer.method:
         yield Check(FINE, f"{answer.method} was answered after {answer.seconds:.1f} s{_identity(answer)}")
-        if answer.seconds > PATIENCE / 2:
-            yield Check(
-                NOTE, f"some clients give up after {PATIENCE:.0f} s", "install the server instead of fetching it"
-            )
     elif answer.exit is not None:
         how = f"signal {-answer.exit}" if answer.exit < 0 else f"status {answer.exit}"
         yield Check(PROBLEM, f"it ended after {answer.seconds:.1f} s with {how}, without an answer{said}", _IN_A_SHELL)
@@ -337,7 +365,7 @@ def _unknown(text: str, client: Client, machine: Machine) -> list[str]:
 
 
 def _variables(client: Client) -> re.Pattern[str]:
-    return _DOLLAR if "$" in client.expands else _VARIABLE
+    return _DOLLAR if "$" in client.expands else _BRACES if "{" in client.expands else _VARIABLE
 
 
 def _variable(match: re.Match[str]) -> str:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from mcpspy.clients import plan
 from mcpspy.clients.apply import Config, Memory, check_writable, forget, load, recall, remember, replace
 from mcpspy.clients.formats import read
-from mcpspy.clients.routes import PROXY, Route
-from mcpspy.clients.table import Found, Machine
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.move import move
+from mcpspy.clients.places import Found
+from mcpspy.clients.routes import Route, ours
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 
@@ -30,6 +32,9 @@ class Draft:
     steps: list[plan.Step]
     servers: list[str]
     """The names of all its servers."""
+    routes: Mapping[str, Route]
+    notes: tuple[str, ...] = ()
+    """What the user has to know about the file."""
 
     @property
     def changes(self) -> bool:
@@ -45,7 +50,7 @@ class Draft:
             elif self.memory.unchanged(self.config) and not back:
                 remember(self.config, self.memory.original, self.content)
             replace(self.config, self.content)
-        if back or not _ours(self.content):
+        if back or not ours(self.content.decode(), self.routes):
             forget(self.config)
 
 
@@ -65,7 +70,11 @@ def installs(
             text, routes = planned.text, planned.routes
             steps += planned.steps
             servers += planned.servers
-        drafts.append(Draft(config, own[0].place.form, _memory(config), text.encode(), steps, servers))
+        drafts.append(
+            Draft(
+                config, own[0].place.form, _memory(config, routes), text.encode(), steps, servers, routes, _notes(own)
+            )
+        )
     return drafts, routes
 
 
@@ -75,7 +84,7 @@ def uninstalls(
     """What `uninstall` makes of the files of `places`. Raises ConfigError."""
     drafts = []
     for config, own in _files(places):
-        memory, form = _memory(config), own[0].place.form
+        memory, form = _memory(config, routes), own[0].place.form
         before = memory.original.decode() if memory else None
         text, steps, servers = config.text, [], []
         for found in own:
@@ -85,7 +94,22 @@ def uninstalls(
             servers += planned.servers
         if memory and before and memory.unchanged(config) and plain(read(text, form)) == plain(read(before, form)):
             text = before
-        drafts.append(Draft(config, form, memory, text.encode(), steps, servers))
+        drafts.append(Draft(config, form, memory, text.encode(), steps, servers, routes))
+    return drafts
+
+
+def moves(places: Sequence[Found], machine: Machine, routes: Mapping[str, Route], port: int) -> list[Draft]:
+    """What another port of the proxy makes of the files of `places`. Raises ConfigError."""
+    drafts = []
+    for config, own in _files(places):
+        text, steps, servers = config.text, [], []
+        for found in own:
+            planned = _located(config, move, text, found, machine, routes, port)
+            text = planned.text
+            steps += planned.steps
+            servers += planned.servers
+        memory = _memory(config, routes)
+        drafts.append(Draft(config, own[0].place.form, memory, text.encode(), steps, servers, routes))
     return drafts
 
 
@@ -105,6 +129,10 @@ def write(drafts: Iterable[Draft]) -> None:
         changed += [draft.config.path] if draft.changes else []
 
 
+def _notes(own: Sequence[Found]) -> tuple[str, ...]:
+    return tuple(found.place.note.format(name=found.client.name) for found in own if found.place.note)
+
+
 def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:
     """Each file once, with its places."""
     files: dict[str, tuple[Config, list[Found]]] = {}
@@ -114,14 +142,9 @@ def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:
     return list(files.values())
 
 
-def _memory(config: Config) -> Memory | None:
+def _memory(config: Config, routes: Mapping[str, Route]) -> Memory | None:
     """What is remembered, unless others have taken away all that was ours: then it is of another time."""
-    return recall(config) if _ours(config.raw) else None
-
-
-def _ours(content: bytes) -> bool:
-    """Whether there may be an edit of ours in a configuration."""
-    return b"mcpspy" in content.lower() or PROXY.encode() in content
+    return recall(config) if ours(config.text, routes) else None
 
 
 def _located(config: Config, make: Callable[..., plan.Plan], *arguments: object) -> plan.Plan:
@@ -129,4 +152,4 @@ def _located(config: Config, make: Callable[..., plan.Plan], *arguments: object)
     try:
         return make(*arguments)
     except ConfigError as error:
-        raise ConfigError(f"{config.path}: {error}") from error
+        raise type(error)(f"{config.path}: {error}") from error

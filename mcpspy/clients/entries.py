@@ -1,8 +1,9 @@
 """The servers of a configuration: which there are, what each is started with, and whether mcpspy is in front of it.
 
 Pure: a tree in, entries out. A stdio entry may say how to start the server itself (`command`, `args`), or in an object
-that is called `command` and has a `path` (Zed before 2025-06, zed-industries/zed#62818). What is wrong with an entry is
-a `Refusal` with its place, so that the others can still be served.
+that is called `command` and has a `path` (Zed before 2025-06, zed-industries/zed#62818), or in one list that is called
+`command` (opencode); Cline has all of it in an object called `transport`. What is wrong with an entry is a `Refusal`
+with its place.
 """
 
 import re
@@ -11,13 +12,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mcpspy.capture.location import printable_name
-from mcpspy.clients.table import Machine, Place, projects
+from mcpspy.clients.formats import YAML
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found, projects
+from mcpspy.clients.table import LIST, STRING, Client, Place
 from mcpspy.clients.tree import Member, Node, where
-from mcpspy.errors import ConfigError
+from mcpspy.errors import ConfigError, Unwrappable
+
+_ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")  # what clients call their lists of servers
 
 
 class Refusal(Exception):
-    """Why an entry cannot be changed. Within this package only."""
+    """Why an entry cannot be changed: it is in a form that nobody knows. Within this package only."""
+
+
+class Unroutable(Refusal):
+    """Why a remote server in a form that we know cannot go through the proxy. Within this package only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class Entry:
     name: str
     node: Node
     """The entry: an object, if the configuration is right."""
+    client: Client
 
     @property
     def label(self) -> str:
@@ -42,9 +53,16 @@ class Entry:
             raise Refusal(f"it is {kind(self.node)}, not an object")
         return self.node.value
 
+    @property
+    def body(self) -> Node:
+        """The object with the command or the URL: the entry itself, or one inside it."""
+        members = self.members
+        inner = members.get(self.client.nested) if self.client.nested else None
+        return inner.node if inner and isinstance(inner.node.value, dict) else self.node
+
     def scalar(self, key: str) -> Any:
         """The value of a member; None if there is none."""
-        member = self.members.get(key)
+        member = self.body.value.get(key) or self.members.get(key)
         return member.node.value if member else None
 
     @property
@@ -60,17 +78,25 @@ class Launch:
     holder: Node
     """The object with the command and its arguments."""
     command: Member
+    """A string, or a list with the arguments in it."""
     args: Member | None
 
     @property
     def words(self) -> list[str]:
         """The command line, as the client would run it but for its variables."""
-        return [self.command.node.value, *(str(word.value) for word in self.arguments)]
+        return [str(word.value) for word in self.nodes]
 
     @property
-    def arguments(self) -> list[Node]:
-        """The nodes of the arguments."""
-        return self.args.node.value if self.args else []
+    def nodes(self) -> list[Node]:
+        """The nodes of the command line."""
+        if self.in_one:
+            return list(self.command.node.value)
+        return [self.command.node, *(self.args.node.value if self.args else [])]
+
+    @property
+    def in_one(self) -> bool:
+        """Whether the command is a list with the arguments in it."""
+        return isinstance(self.command.node.value, list)
 
 
 class Wrapped(NamedTuple):
@@ -96,15 +122,17 @@ class Wrapped(NamedTuple):
         return len(self.options) != 2 or self.options[0] != "--name"
 
 
-def entries(root: Node, place: Place, machine: Machine, text: str) -> list[Entry]:
-    """The servers at `place` in the tree of `text`; raises ConfigError where there is something else."""
+def entries(root: Node, found: Found, machine: Machine, text: str) -> list[Entry]:
+    """The servers at a place in the tree of `text`; raises ConfigError where there is something else."""
+    client, place, _ = found
     node, keys = root, ""
     for key in place.root:
         if not isinstance(node.value, dict):
-            raise ConfigError(f"{where(text, node.start)}: {keys or 'the whole'} is {kind(node)}, not an object")
+            raise Unwrappable(f"{where(text, node.start)}: {keys or 'the whole'} is {kind(node)}, not an object")
         names = _project_keys(machine) if key == "{project}" else [key]
         member = next((node.value[name] for name in names if name in node.value), None)
         if member is None:
+            _refuse_other_root(node, place, client, text)
             return []
         node, keys = member.node, f"{keys}.{key}".lstrip(".")
         if node.fixed:
@@ -112,14 +140,29 @@ def entries(root: Node, place: Place, machine: Machine, text: str) -> list[Entry
     if node.value is None:
         return []
     if isinstance(node.value, dict):
-        return [Entry(name, member.node) for name, member in node.value.items()]
-    if isinstance(node.value, list) and place.form == "yaml":
-        return [Entry(_name(element, number), element) for number, element in enumerate(node.value, 1)]
-    raise ConfigError(f"{where(text, node.start)}: {keys} is {kind(node)}, not an object")
+        return [Entry(name, member.node, client) for name, member in node.value.items()]
+    if isinstance(node.value, list) and place.form == YAML:
+        return [Entry(_name(element, number), element, client) for number, element in enumerate(node.value, 1)]
+    raise Unwrappable(f"{where(text, node.start)}: {keys} is {kind(node)}, not an object")
+
+
+def _refuse_other_root(node: Node, place: Place, client: Client, text: str) -> None:
+    """Raise Unwrappable if there are no servers under the client's own key, but some under that of other clients."""
+    if len(place.root) > 1:
+        return
+    for key in _ROOTS:
+        member = node.value.get(key)
+        inside = member.node.value if member and isinstance(member.node.value, dict) else {}
+        if member and any(isinstance(inner.node.value, dict) for inner in inside.values()):
+            raise Unwrappable(
+                f"{where(text, member.start)}: found servers under {key!r}; {client.name} reads {place.root[0]!r}"
+            )
 
 
 def _project_keys(machine: Machine) -> list[str]:
-    return [key for folder in projects(machine) for key in (folder, folder.replace("\\", "/"))]
+    """The keys that may name the project: Claude Code takes the root of the main git working tree, if there is one."""
+    folders = [machine.main] if machine.main else projects(machine)
+    return [key for folder in folders for key in (folder, folder.replace("\\", "/"))]
 
 
 def _name(node: Node, number: int) -> str:
@@ -139,9 +182,9 @@ def kind(node: Node) -> str:
     if isinstance(node.value, dict):
         return "an object"
     if isinstance(node.value, list):
-        return "a list"
+        return LIST
     if isinstance(node.value, str):
-        return "a string"
+        return STRING
     if node.value is None:
         return "empty"
     return str(node.value).lower() if isinstance(node.value, bool) else "a number or a date"
@@ -149,8 +192,8 @@ def kind(node: Node) -> str:
 
 def launch(entry: Entry) -> Launch | None:
     """How `entry` starts its server; None if it does not. Raises Refusal for what is not as it should be."""
-    holder, key = entry.node, "command"
-    command = entry.members.get(key)
+    holder, key = entry.body, "command"
+    command: Member | None = holder.value.get(key)
     if command and isinstance(command.node.value, dict):
         holder, key = command.node, "path"
         command = holder.value.get(key)
@@ -159,30 +202,46 @@ def launch(entry: Entry) -> Launch | None:
     if command is None:
         return None
     replaceable(command.node, f"its {key}")
-    if not isinstance(command.node.value, str):
-        raise Refusal(f"its {key} is {kind(command.node)}, not a string")
-    args: Member | None = holder.value.get("args")
+    if kind(command.node) not in entry.client.commands:
+        raise Refusal(f"its {key} is {kind(command.node)}, not {' or '.join(entry.client.commands)}")
+    args: Member | None = holder.value.get("args") if kind(command.node) == STRING else None
     if args:
         replaceable(args.node, "its list of args")
         if not isinstance(args.node.value, list):
             raise Refusal(f"its args are {kind(args.node)}, not a list")
     launched = Launch(holder, command, args)
-    for word in launched.arguments:
+    for word in launched.nodes:
         replaceable(word, "one of its args")
         if isinstance(word.value, dict | list | bool | None):
             raise Refusal(f"one of its args is {kind(word)}")
+    if not launched.nodes:
+        raise Refusal("its command is an empty list")
+    if entry.client.splits and len(launched.nodes) == 1 and " " in launched.words[0].strip():
+        raise Refusal(f"{entry.client.name} splits its command at the blanks; put the arguments into args")
     return launched
 
 
-def remote(entry: Entry, keys: Sequence[str]) -> Member | None:
-    """The URL of a remote server, in the first of the client's own `keys` that is there."""
-    for key in keys:
-        if (member := entry.members.get(key)) is not None:
+def remote(entry: Entry) -> Member | None:
+    """The URL of a remote server, in the first of the client's own keys that is there."""
+    for key in entry.client.remote:
+        member: Member | None = entry.body.value.get(key)
+        if member is not None:
             replaceable(member.node, f"its {key}")
             if not isinstance(member.node.value, str):
                 raise Refusal(f"its {key} is {kind(member.node)}, not a string")
             return member
     return None
+
+
+def unknown(entry: Entry) -> Refusal:
+    """Why an entry is neither a stdio nor a remote server."""
+    there = ", ".join(entry.members) or "nothing"
+    return Refusal(f"it has neither a command nor {' nor '.join(entry.client.remote)}; found {there}")
+
+
+def only_switched(entry: Entry) -> bool:
+    """Whether an entry only switches a server on or off that another file of the client defines (opencode)."""
+    return set(entry.members) in ({"enabled"}, {"disabled"})
 
 
 def wrapped(words: Sequence[str]) -> Wrapped | None:

@@ -5,8 +5,8 @@ from functools import lru_cache
 from mcpspy.clients.tree import Node, Syntax, where
 from mcpspy.errors import ConfigError
 
-STRICT, JSONC, TOML, YAML = "json", "jsonc", "toml", "yaml"
-"""JSON proper, JSON with comments, and the others. All JSON is read with comments; some clients do not."""
+JSON, TOML, YAML = "json", "toml", "yaml"
+"""JSON is read with comments and trailing commas; what a client's own parser refuses of these, its row says."""
 
 
 @lru_cache(maxsize=8)  # a plan looks at the same text several times, and it may be megabytes
@@ -30,6 +30,6 @@ def read(text: str, form: str) -> Node:
 
 def member(key: str, value: str, form: str) -> str:
     """The text of a key that is a plain word, and of its value."""
-    if form in (STRICT, JSONC):
+    if form == JSON:
         return f'"{key}": {value}'
     return f"{key} = {value}" if form == TOML else f"{key}: {value}"

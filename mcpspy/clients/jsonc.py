@@ -1,12 +1,23 @@
-"""JSON as editors read it: comments, trailing commas, a byte order mark, any line ends."""
+"""JSON as editors read it: comments, trailing commas, a byte order mark, any line ends.
+
+The parsers of clients take some of these and refuse others; `improper` reads with the eyes of one of them.
+"""
 
 import json
 import re
+from collections.abc import Container
 
-from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
+from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax, where
+
+COMMENT, COMMA, MARK = "a comment", "a trailing comma", "a byte order mark"
+"""What JSON proper (RFC 8259) does not have."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
+_EXTRA = re.compile(
+    rf"{_STRING.pattern}|(?P<comment>//[^\r\n]*|/\*[\s\S]*?\*/)|(?P<mark>\ufeff)|(?P<comma>,)(?={_BLANK.pattern}[}}\]])"
+)
+_KINDS = {"comment": COMMENT, "mark": MARK, "comma": COMMA}
 _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)")
 
 _decode = json.JSONDecoder(strict=False).raw_decode  # `json.loads` makes a decoder each time
@@ -19,6 +30,24 @@ def read(text: str) -> Node:
     if (rest := reader.skip(node.end)) < len(text):
         raise Syntax(rest, f"something follows the end: {text[rest : rest + 10]!r}")
     return node
+
+
+def improper(text: str, refused: Container[str]) -> str:
+    """Why a parser that refuses some of `COMMENT`, `COMMA` and `MARK` does not take `text`; empty if it does.
+
+    The text has to be one that `read` takes.
+    """
+    extras = [match for match in _EXTRA.finditer(text) if match.lastgroup]
+    for match in extras:
+        if (kind := _KINDS[match.lastgroup or ""]) in refused:
+            return f"{where(text, match.start())}: {kind}"
+    for match in extras:
+        text = text[: match.start()] + re.sub(r"[^\r\n]", " ", match[0]) + text[match.end() :]
+    try:
+        json.loads(text)
+    except ValueError as error:  # a control character in a string
+        return str(error)
+    return ""
 
 
 class _Reader:

@@ -9,15 +9,30 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mcpspy.clients.entries import Entry, Launch, Refusal, entries, in_a_shell, launch, remote, wrapped
+from mcpspy.clients.entries import (
+    Entry,
+    Launch,
+    Refusal,
+    Unroutable,
+    entries,
+    in_a_shell,
+    launch,
+    only_switched,
+    remote,
+    unknown,
+    wrapped,
+)
 from mcpspy.clients.formats import YAML, member, read
-from mcpspy.clients.routes import PROXY, Route, assign, known, local, refused, routed, split
-from mcpspy.clients.table import Found, Machine
-from mcpspy.clients.tree import Edit, Member, Node, edited, outline, quote, where
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found
+from mcpspy.clients.routes import Route, assign, base, known, local, ours, refused, routed, split
+from mcpspy.clients.tree import Edit, Member, Node, edited, outline, plain, quote, where
 from mcpspy.errors import ConfigError
 
-WRAP, ROUTE, UNDO, LEAVE, SKIP = "wrap", "route", "undo", "leave", "skip"
-"""What is to be done with a server; it is left where it is as wanted, and skipped where it cannot be changed."""
+WRAP, ROUTE, UNDO, LEAVE = "wrap", "route", "undo", "leave"
+REFUSE, CANNOT = "refuse", "cannot"
+"""What is to be done with a server; it is left where it is as wanted. An entry that nobody knows is refused, and then
+nothing at all is written; one that we know and cannot change leaves the others as they are planned."""
 
 _PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a word that YAML takes for itself in any place, unless it is no string
 _BY_HAND = "it was wrapped by hand in a way of its own; undo it there"
@@ -58,18 +73,21 @@ def install(
 ) -> Plan:
     """Put mcpspy, which `launcher` starts, in front of the servers called `names`, or of all if there are none."""
     form = found.place.form
-    listed = _listed(text, found, machine)
+    listed = listed_in(text, found, machine)
     steps = []
     for entry in _chosen(listed, names):
         try:
             if launched := launch(entry):
                 step = _wrap(text, form, entry, launched, launcher)
+            elif only_switched(entry):
+                step = Step(entry.name, LEAVE, "no server: it only switches one of another file on or off")
             else:
                 step, routes = _route(text, found, entry, routes)
         except Refusal as refusal:
-            step = Step(entry.name, SKIP, f"{where(text, entry.node.start)}: {refusal}")
+            action = CANNOT if isinstance(refusal, Unroutable) else REFUSE
+            step = Step(entry.name, action, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
-    return Plan(_proved(text, names, steps, found, machine), steps, [entry.name for entry in listed], routes)
+    return Plan(proved(text, names, steps, found, machine), steps, [entry.name for entry in listed], routes)
 
 
 def uninstall(
@@ -81,23 +99,26 @@ def uninstall(
     original: str | None,
 ) -> Plan:
     """Take mcpspy away from the servers called `names`, or from all; `original` is the text before our first edit."""
-    listed = _listed(text, found, machine)
-    before = {entry.name: entry for entry in _listed(original, found, machine)} if original is not None else {}
+    listed = listed_in(text, found, machine)
+    before = {entry.name: entry for entry in listed_in(original, found, machine)} if original is not None else {}
     steps = []
     for entry in _chosen(listed, names):
         try:
             if launched := launch(entry):
                 step = _unwrap(text, found.place.form, entry, launched, before.get(entry.name), entry.name in names)
             else:
-                step = _unroute(text, found, entry, routes, before.get(entry.name))
+                step = _unroute(text, entry, routes, before.get(entry.name))
         except Refusal as refusal:
-            step = Step(entry.name, SKIP, f"{where(text, entry.node.start)}: {refusal}")
+            step = Step(entry.name, LEAVE, "not wrapped")
+            if ours(str(plain(entry.node)), routes):
+                step = Step(entry.name, CANNOT, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
-    return Plan(_proved(text, names, steps, found, machine), steps, [entry.name for entry in listed])
+    return Plan(proved(text, names, steps, found, machine), steps, [entry.name for entry in listed])
 
 
-def _listed(text: str, found: Found, machine: Machine) -> list[Entry]:
-    return entries(read(text, found.place.form), found.place, machine, text)
+def listed_in(text: str, found: Found, machine: Machine) -> list[Entry]:
+    """The servers at a place in `text`; raises ConfigError."""
+    return entries(read(text, found.place.form), found, machine, text)
 
 
 def _chosen(listed: list[Entry], names: Sequence[str]) -> list[Entry]:
@@ -108,17 +129,20 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
     words = launched.words
     if wrapped(words) or in_a_shell(words):
         return Step(entry.name, LEAVE, "wrapped already", words, notes=_notes(entry))
+    own = ("wrap", "--name", entry.label, "--")
+    becomes, notes = (*launcher, *own, *words), _notes(entry)
     command, args = launched.command.node, launched.args
-    prefix = [quote(word) for word in (*launcher[1:], "wrap", "--name", entry.label, "--")] + [_moved(text, command)]
+    if launched.in_one:
+        edit = _prepended(text, command, [quote(word) for word in (*launcher, *own)])
+        return Step(entry.name, WRAP, "", becomes, (edit,), notes)
+    prefix = [quote(word) for word in (*launcher[1:], *own)] + [_moved(text, command)]
     edits = [Edit(command.start, command.end, quote(launcher[0]))]
     if args is None:
         place, before = _beside(text, form, launched)
         edits.append(Edit(place, place, before + member("args", f"[{', '.join(prefix)}]", form)))
     else:
         edits.append(_prepended(text, args.node, prefix))
-    return Step(
-        entry.name, WRAP, "", (*launcher, "wrap", "--name", entry.label, "--", *words), tuple(edits), _notes(entry)
-    )
+    return Step(entry.name, WRAP, "", becomes, tuple(edits), notes)
 
 
 def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None, named: bool) -> Step:
@@ -131,9 +155,13 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
         return Step(entry.name, LEAVE, "it was wrapped by hand; name it, and that is undone too")
     if not (behind.ours and behind.words):
         raise Refusal(_BY_HAND)
-    command, args, elements = launched.command.node, launched.args, launched.arguments
-    assert args
+    command, args, elements = launched.command.node, launched.args, launched.nodes
     own = len(elements) - len(behind.words)  # where the server's own command stands
+    if launched.in_one:
+        first = Edit(_begin(text, command, elements[0]), _begin(text, command, elements[own]), "")
+        return Step(entry.name, UNDO, "", behind.words, (first,))
+    assert args
+    elements, own = elements[1:], own - 1
     edits = [Edit(command.start, command.end, _moved(text, elements[own]))]
     if rest := elements[own + 1 :]:
         edits.append(Edit(_begin(text, args.node, elements[0]), _begin(text, args.node, rest[0]), ""))
@@ -161,38 +189,38 @@ def _ours_alone(text: str, form: str, launched: Launch, before: Entry | None) ->
 
 
 def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -> tuple[Step, Mapping[str, Route]]:
-    target = remote(entry, found.client.remote)
+    target = remote(entry)
     if target is None:
-        raise Refusal(f"it has neither a command nor {' nor '.join(found.client.remote)}")
+        raise unknown(entry)
     url: str = target.node.value
-    if (through := routed(url)) and through[0] in routes:
-        routes = known(routes, through[0], routes[through[0]].origin, found.client.id, found.path)
+    if (through := routed(url, routes)) and through.name in routes:
+        routes = known(routes, through.name, routes[through.name].origin, found.client.id, found.path)
         return Step(entry.name, LEAVE, "routed already", notes=_notes(entry)), routes
     parts = split(url)
     if any(mark in (parts.origin if parts else url) for mark in "${}"):
-        raise Refusal("the origin of its URL has a variable, and the proxy cannot know what stands for it")
+        raise Unroutable("the origin of its URL has a variable, and the proxy cannot know what stands for it")
     if not parts:
-        raise Refusal("its URL is neither http nor https")
+        raise Unroutable("its URL is neither http nor https")
     if reason := refused(parts.origin):
-        raise Refusal(reason)
+        raise Unroutable(reason)
     if any(entry.scalar(key) not in (None, False) for key in _LOGIN):
-        raise Refusal("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
+        raise Unroutable("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
     name, routes = assign(routes, entry.name, parts.origin, found.client.id, found.path)
     notes = _notes(entry)
     if not (local(parts.origin) or _credentials(entry)):
         notes += ("no credentials are configured: should it ask for a login, uninstall it and use 'mcpspy mitm'",)
-    ours = f"{PROXY}/{name}"
-    edit = _other_origin(text, target.node, parts.origin, ours, parts.rest)
-    return Step(entry.name, ROUTE, f"{ours} for {parts.origin}", (ours + parts.rest,), (edit,), notes), routes
+    new = base(name, routes[name].port)
+    edit = other_origin(text, target.node, parts.origin, new, parts.rest)
+    return Step(entry.name, ROUTE, f"{new} for {parts.origin}", (new + parts.rest,), (edit,), notes), routes
 
 
-def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route], before: Entry | None) -> Step:
-    target = remote(entry, found.client.remote)
-    ours = routed(target.node.value) if target else None
-    if not target or not ours:
+def _unroute(text: str, entry: Entry, routes: Mapping[str, Route], before: Entry | None) -> Step:
+    target = remote(entry)
+    through = routed(target.node.value, routes) if target else None
+    if not target or not through:
         return Step(entry.name, LEAVE, "not routed")
-    name, rest = ours
-    was = remote(before, found.client.remote) if before else None
+    old, _, name, rest = through
+    was = remote(before) if before else None
     own = split(was.node.value) if was else None
     if name in routes:
         origin = routes[name].origin
@@ -200,7 +228,7 @@ def _unroute(text: str, found: Found, entry: Entry, routes: Mapping[str, Route],
         origin = own.origin
     else:
         raise Refusal(f"no origin is known for the route {name!r}; put the server's own URL there")
-    edit = _other_origin(text, target.node, f"{PROXY}/{name}", origin, rest)
+    edit = other_origin(text, target.node, old, origin, rest)
     return Step(entry.name, UNDO, "", (origin + rest,), (edit,))
 
 
@@ -214,7 +242,7 @@ def _notes(entry: Entry) -> tuple[str, ...]:
     return ("disabled in the client",) if entry.disabled else ()
 
 
-def _other_origin(text: str, node: Node, old: str, new: str, rest: str) -> Edit:
+def other_origin(text: str, node: Node, old: str, new: str, rest: str) -> Edit:
     """Another origin for a URL, its quotes and escapes kept where the old one stands in the text as it is."""
     raw = text[node.start : node.end]
     return Edit(node.start, node.end, raw.replace(old, new, 1) if raw.count(old) == 1 else quote(new + rest))
@@ -268,7 +296,7 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _proved(text: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> str:
+def proved(text: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> str:
     """`text` with the edits of all steps; raises ConfigError if it is not what was meant, and nothing else."""
     edits = [edit for step in steps for edit in step.edits]
     new = edited(text, edits)
@@ -282,10 +310,10 @@ def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], foun
     try:
         changed: set[int] = set()
         roots = [(read(of, found.place.form), of) for of in (text, new)]
-        before, after = (_chosen(entries(root, found.place, machine, of), names) for root, of in roots)
+        before, after = (_chosen(entries(root, found, machine, of), names) for root, of in roots)
         for old, made, step in zip(before, after, steps, strict=True):
             if step.edits:
-                (_, was), (words, now) = _changeable(old, found), _changeable(made, found)
+                (_, was), (words, now) = _changeable(old), _changeable(made)
                 changed |= {id(member) for member in (*was, *now)}
                 if words != list(step.becomes):
                     return False
@@ -295,9 +323,9 @@ def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], foun
     return bool(outlines[0] == outlines[1])
 
 
-def _changeable(entry: Entry, found: Found) -> tuple[list[str], list[Member | None]]:
+def _changeable(entry: Entry) -> tuple[list[str], list[Member | None]]:
     """The command line or the URL of an entry, and the members that say it: all that an edit may change."""
     if launched := launch(entry):
         return launched.words, [launched.command, launched.args]
-    target = remote(entry, found.client.remote)
+    target = remote(entry)
     return [target.node.value] if target else [], [target]

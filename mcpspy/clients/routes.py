@@ -3,6 +3,9 @@
 `install` turns `https://host/mcp?x` into `http://127.0.0.1:6278/NAME/mcp?x`, and `proxy --from CLIENT` serves NAME.
 A route once given is never given to another origin and never forgotten: the configuration that names it may be one in
 a project that comes and goes, and its way back is nowhere else. It is served while a configuration names it.
+
+The port is 6278 unless it is taken: `proxy --from CLIENT --listen HOST:PORT` moves the client's routes to another one.
+A route remembers every port that it had, so that a URL that was not moved is still known as ours.
 """
 
 import ipaddress
@@ -11,7 +14,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,10 +28,12 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PORT = 6278
-PROXY = f"http://127.0.0.1:{PORT}"
 
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\.?\Z){_LABEL}(?:\.{_LABEL})*\.?")  # RFC 1123, 2.1, and the '_' that people use
+_OURS = re.compile(
+    r"(?P<base>http://127\.0\.0\.1:(?P<port>\d{1,5})/(?P<name>[\w.-]+))(?P<rest>(?:[/?#].*)?)", re.DOTALL
+)
 _URL = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -38,6 +43,22 @@ class Route:
 
     origin: str
     paths: Mapping[str, tuple[str, ...]]
+    ports: tuple[int, ...] = (PORT,)
+    """The ports that its URLs have named; the last is the one that `proxy` was last told."""
+
+    @property
+    def port(self) -> int:
+        """The port that new URLs name."""
+        return self.ports[-1]
+
+
+class Routed(NamedTuple):
+    """The parts of a URL that leads through the proxy: `http://127.0.0.1:6278/NAME`, its port, its name, the rest."""
+
+    base: str
+    port: int
+    name: str
+    rest: str
 
 
 class Url(NamedTuple):
@@ -53,10 +74,23 @@ def split(url: str) -> Url | None:
     return Url(match["origin"], match["rest"]) if match else None
 
 
-def routed(url: str) -> tuple[str, str] | None:
-    """The route that a URL of ours names, and the rest; None for any other URL."""
-    match = re.fullmatch(rf"{re.escape(PROXY)}/(?P<name>[\w.-]+)(?P<rest>(?:[/?#].*)?)", url, re.DOTALL)
-    return (match["name"], match["rest"]) if match else None
+def base(name: str, port: int = PORT) -> str:
+    """The URL that stands for the origin of a route."""
+    return f"http://127.0.0.1:{port}/{name}"
+
+
+def routed(url: str, routes: Mapping[str, Route]) -> Routed | None:
+    """The parts of a URL of ours; None for any other URL."""
+    match = _OURS.fullmatch(url)
+    if not match or int(match["port"]) not in (PORT, *(routes[match["name"]].ports if match["name"] in routes else ())):
+        return None
+    return Routed(match["base"], int(match["port"]), match["name"], match["rest"])
+
+
+def ours(text: str, routes: Mapping[str, Route]) -> bool:
+    """Whether there may be an edit of ours in a text."""
+    ports = {PORT, *(port for route in routes.values() for port in route.ports)}
+    return "mcpspy" in text.lower() or any(f"//127.0.0.1:{port}/" in text.replace("\\/", "/") for port in ports)
 
 
 def refused(origin: str) -> str:
@@ -98,19 +132,27 @@ def assign(
     routes: Mapping[str, Route], server: str, origin: str, client: str, path: str
 ) -> tuple[str, dict[str, Route]]:
     """The route of a server in the configuration of a client, named after the server, and all routes with it."""
-    base, number = printable_name(server), 1
-    name = base
+    plain, number = printable_name(server), 1
+    name = plain
     while name in routes and routes[name].origin != origin:
         number += 1
-        name = f"{base}-{number}"
+        name = f"{plain}-{number}"
+    if name not in routes:  # one proxy serves all routes of a client
+        port = next((route.port for route in routes.values() if client in route.paths), PORT)
+        routes = {**routes, name: Route(origin, {}, (port,))}
     return name, known(routes, name, origin, client, path)
+
+
+def moved(route: Route, port: int) -> Route:
+    """A route whose new URLs name another port."""
+    return replace(route, ports=(*(old for old in route.ports if old != port), port))
 
 
 def known(routes: Mapping[str, Route], name: str, origin: str, client: str, path: str) -> dict[str, Route]:
     """All routes, the one called `name` also for a configuration of a client."""
     paths = dict(routes[name].paths) if name in routes else {}
     paths[client] = tuple(dict.fromkeys((*paths.get(client, ()), path)))
-    return {**routes, name: Route(origin, paths)}
+    return {**routes, name: Route(origin, paths, routes[name].ports if name in routes else (PORT,))}
 
 
 def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
@@ -122,17 +164,25 @@ def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
     return [
         (name, route.origin)
         for name, route in load().items()
-        if any(_names(path, name) for path in dict.fromkeys((*route.paths.get(client, ()), *there)))
+        if any(_names(path, name, (PORT, *route.ports)) for path in {*route.paths.get(client, ()), *there})
     ]
 
 
-def _names(path: str, name: str) -> bool:
-    """Whether a URL in the file at `path` begins with the route."""
+def _names(path: str, name: str, ports: Iterable[int]) -> bool:
+    """Whether a URL in the file at `path` begins with the route, on one of these ports."""
+    numbers = "|".join(map(str, ports)) or "none"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return re.search(rf"{re.escape(PROXY)}/{re.escape(name)}(?![\w.-])", file.read()) is not None
+            return re.search(rf"//127\.0\.0\.1:(?:{numbers})/{re.escape(name)}(?![\w.-])", file.read()) is not None
     except OSError:
         return False
+
+
+def names_other_port(path: str, names: Iterable[str], port: int) -> bool:
+    """Whether a URL in the file at `path` begins with one of these routes on a port other than `port`."""
+    known = load()
+    others = {name: [old for old in (PORT, *known[name].ports) if old != port] for name in names}
+    return any(_names(path, name, ports) for name, ports in others.items())
 
 
 def load() -> dict[str, Route]:
@@ -141,7 +191,11 @@ def load() -> dict[str, Route]:
         with open(_path(), encoding="utf-8") as file:
             fields = json.load(file)
         return {
-            name: Route(route["origin"], {client: tuple(paths) for client, paths in route["paths"].items()})
+            name: Route(
+                route["origin"],
+                {client: tuple(paths) for client, paths in route["paths"].items()},
+                tuple(map(int, route.get("ports", [PORT]))) or (PORT,),
+            )
             for name, route in fields.items()
         }
     except FileNotFoundError:
@@ -162,7 +216,12 @@ def save(routes: Mapping[str, Route]) -> None:
             for client, paths in route.paths.items():
                 for path in paths:
                     merged = known(merged, name, route.origin, client, path)
-        fields = {name: {"origin": route.origin, "paths": route.paths} for name, route in merged.items()}
+            if name in merged:
+                merged[name] = replace(merged[name], ports=tuple(dict.fromkeys((*merged[name].ports, *route.ports))))
+                merged[name] = moved(merged[name], route.port)
+        fields = {
+            name: {"origin": route.origin, "paths": route.paths, "ports": route.ports} for name, route in merged.items()
+        }
         write_private(_path(), json.dumps(fields, indent=1).encode() + b"\n")
 
 

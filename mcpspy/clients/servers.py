@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mcpspy.clients.apply import load
-from mcpspy.clients.entries import Entry, Refusal, entries, launch, remote, wrapped
+from mcpspy.clients.entries import Entry, Refusal, entries, launch, only_switched, remote, unknown, wrapped
 from mcpspy.clients.formats import read
-from mcpspy.clients.routes import Route, routed
-from mcpspy.clients.table import Found, Machine
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found
+from mcpspy.clients.routes import PORT, Route, routed
+from mcpspy.clients.timeouts import BY_CLIENT
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 
@@ -31,11 +33,15 @@ class Server:
     """The URL of a remote one, as it is without mcpspy where that is known."""
     route: str | None = None
     """The route by which a remote one goes through the proxy."""
+    port: int = PORT
+    """The port of the proxy on that route."""
     environ: dict[str, str] = field(default_factory=dict)
     """What the configuration adds to its environment."""
     env_file: str | None = None
     """The path of a file with more of that."""
     cwd: str | None = None
+    begin: float | None = None
+    """Seconds until the client gives up waiting for its first answer, where that is known."""
     disabled: bool = False
     problem: str = ""
     """What is wrong with the entry, if the rest could not be told."""
@@ -54,16 +60,25 @@ def servers(found: Found, machine: Machine, routes: Mapping[str, Route]) -> list
     """The servers at a place; raises ConfigError, naming the file, if it cannot be read."""
     text = load(found.path).text
     try:
-        listed = entries(read(text, found.place.form), found.place, machine, text)
+        listed = entries(read(text, found.place.form), found, machine, text)
     except ConfigError as error:
         raise ConfigError(f"{found.path}: {error}") from error
-    return [_server(found, entry, routes) for entry in listed]
+    return [_server(found, entry, routes) for entry in listed if not _switch(entry)]
+
+
+def _switch(entry: Entry) -> bool:
+    try:
+        return only_switched(entry)
+    except Refusal:
+        return False
 
 
 def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
     server = Server(found, entry.name, entry.label)
     try:
         server.disabled = entry.disabled
+        waits = BY_CLIENT.get(found.client.id)
+        server.begin = waits.begin_of(entry.scalar) if waits else None
         launched = launch(entry)
         if launched:
             behind = wrapped(launched.words)
@@ -71,15 +86,15 @@ def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
             server.launcher = behind.launcher if behind else []
             if not server.words or not server.words[0]:
                 raise Refusal("its command is empty")
-        elif target := remote(entry, found.client.remote):
+        elif target := remote(entry):
             server.url = target.node.value
-            if ours := routed(target.node.value):
-                server.route = ours[0]
-                server.url = routes[ours[0]].origin + ours[1] if ours[0] in routes else None
+            if ours := routed(target.node.value, routes):
+                server.route, server.port = ours.name, ours.port
+                server.url = routes[ours.name].origin + ours.rest if ours.name in routes else None
         else:
-            raise Refusal(f"it has neither a command nor {' nor '.join(found.client.remote)}")
-        holder = plain(launched.holder if launched else entry.node)
-        environ = plain(entry.node).get("env") or holder.get("env")
+            raise unknown(entry)
+        holder, key = plain(launched.holder if launched else entry.body), found.client.env
+        environ = plain(entry.body).get(key) or holder.get(key)
         if isinstance(environ, dict):
             server.environ = {key: str(value) for key, value in environ.items() if value is not None}
         server.cwd = holder["cwd"] if isinstance(holder.get("cwd"), str) else None

@@ -1,55 +1,26 @@
 """The MCP clients that are known, as data: where each keeps its servers, and how it writes them.
 
-Adding a client is adding a row here and a fixture in `tests/clients/fixtures`. Everything but `find` is a pure function
-of a `Machine`, so that the paths of every platform can be told, and tested, on any.
+Adding a client is adding a row here and a fixture in `tests/clients/fixtures`.
 
-A path is a template: `{home}`, `{config}` (where programs of the platform keep their settings), `{local}` (Windows: the
-same, not roaming), `{project}` (the working directory, and then each directory above it that is in the home: elsewhere
-it may be somebody else's).
+A path is a template: `{home}`, `{config}` (where programs of the platform keep their settings), `{xdg}` (the same for
+programs that follow the XDG directories on every platform), `{local}` (Windows: not roaming), `{project}` (the working
+directory, and then each directory above it that is in the home or in the same git working tree: elsewhere it may be
+somebody else's).
 """
 
-import glob
-import ntpath
-import os
-import posixpath
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import ModuleType
-from typing import NamedTuple
 
-from mcpspy.clients.formats import JSONC, STRICT, TOML, YAML
+from mcpspy.clients.formats import JSON, TOML, YAML
+from mcpspy.clients.jsonc import COMMA, COMMENT, MARK
 from mcpspy.errors import UsageError
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 """All of the user's work; one project, shared with others; one project, for this user alone."""
 
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What the places of configurations depend on."""
-
-    home: str
-    platform: str
-    """As `sys.platform`: darwin, win32, linux."""
-    environ: Mapping[str, str]
-    cwd: str
-
-    @classmethod
-    def here(cls) -> "Machine":
-        """The one that we run on."""
-        home = os.path.realpath(os.path.expanduser("~"))  # as the working directory is told
-        try:
-            cwd = os.getcwd()
-        except OSError:  # deleted
-            cwd = home
-        return cls(home, sys.platform, os.environ, cwd)
-
-    @property
-    def paths(self) -> ModuleType:
-        """The `os.path` of the platform."""
-        return ntpath if self.platform == "win32" else posixpath
+STRING, LIST = "a string", "a list"
+"""How an entry writes its command: alone, with `args` beside it, or together with its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +30,16 @@ class Place:
     scope: str
     path: str | Mapping[str, str]
     """A template, or one for each platform that has such a place; a `*` stands for any name."""
-    form: str
+    form: str = JSON
     """A format of `clients.formats`."""
     root: tuple[str, ...] = ("mcpServers",)
     """The keys that lead to the servers; `{project}` is the key that names the nearest project."""
-    variable: tuple[str, str] | None = None
-    """An environment variable that moves the file, and the path (template) below its value."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that move the file, the first that is set, and the path below the value of each."""
+    every: bool = False
+    """The client reads the file in each of the project's directories, not the nearest one alone."""
+    note: str = ""
+    """What the user has to know about this file: who ignores it, who has to approve it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,60 +52,73 @@ class Client:
     source: str
     """Where this is documented."""
     checked: str
-    """When that was read."""
+    """When that was read, or when the client was run."""
+    version: str = ""
+    """The version that was run, or whose source was read; empty where there is only documentation."""
     remote: tuple[str, ...] = ("url",)
     """The keys of a remote server's URL."""
+    commands: tuple[str, ...] = (STRING,)
+    """How an entry may write its command."""
+    splits: bool = False
+    """It takes a command without arguments apart at its blanks, as a shell does."""
+    nested: str = ""
+    """The key of an object in which command or URL may stand, instead of in the entry itself."""
+    env: str = "env"
+    """The key of what is added to a server's environment."""
+    refuses: tuple[str, ...] = ()
+    """What its own parser refuses of JSON with comments (`clients.jsonc`); then it reads nothing of the file."""
     desktop: bool = True
     """Started from the desktop, so with the desktop's PATH and not with a shell's."""
     expands: str = ""
-    """What it replaces beside `${…}`: `~` at the beginning of a word by the home, `$` with a name by the variable."""
+    """What it replaces beside `${…}`: `~` at the beginning of a word by the home, `$` with a name by the variable, `{`
+    for `{env:NAME}`."""
     advice: str = "restart the server in {name}"
     """What makes the client read its configuration again."""
 
 
-_CHECKED = "2026-11-20"
+_READ, _RUN = "2026-11-20", "2026-11-23"
+"""When documentation was read; when clients were run with each form, parser oddity and variable that is listed here."""
+_ALL = (COMMENT, COMMA, MARK)
+_CLAUDE_DIR = (("CLAUDE_CONFIG_DIR", ".claude.json"),)
+_CLINE = "cline_mcp_settings.json"
+_APPROVE = "{name} asks for your approval before it starts servers of this file"
+_OPENCODE = ("opencode.json", "opencode.jsonc", "config.json")
+_MCPORTER = (("MCPORTER_CONFIG", ""),)
 
 CLIENTS = (
     Client(
         "cursor",
         "Cursor",
-        (Place(USER, "{home}/.cursor/mcp.json", JSONC), Place(PROJECT, "{project}/.cursor/mcp.json", JSONC)),
+        (Place(USER, "{home}/.cursor/mcp.json"), Place(PROJECT, "{project}/.cursor/mcp.json")),
         "https://cursor.com/docs/mcp.md",
-        _CHECKED,
+        _READ,
         advice="restart the server in Cursor (Settings, MCP)",
     ),
     Client(
         "claude-desktop",
         "Claude Desktop",
         (
-            Place(USER, "{config}/Claude/claude_desktop_config.json", STRICT),
+            Place(USER, "{config}/Claude/claude_desktop_config.json"),
             # Installed as an MSIX package it reads its own copy (anthropics/claude-code#26073).
-            Place(
-                USER,
-                {"win32": "{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json"},
-                STRICT,
-            ),
+            Place(USER, {"win32": "{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json"}),
         ),
         "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
-        _CHECKED,
+        _READ,
+        refuses=_ALL,
         advice="quit Claude Desktop and start it again",
     ),
     Client(
         "claude-code",
         "Claude Code",
         (
-            Place(USER, "{home}/.claude.json", STRICT, variable=("CLAUDE_CONFIG_DIR", ".claude.json")),
-            Place(
-                LOCAL,
-                "{home}/.claude.json",
-                STRICT,
-                ("projects", "{project}", "mcpServers"),
-                ("CLAUDE_CONFIG_DIR", ".claude.json"),
-            ),
-            Place(PROJECT, "{project}/.mcp.json", STRICT),
+            Place(USER, "{home}/.claude.json", variables=_CLAUDE_DIR),
+            Place(LOCAL, "{home}/.claude.json", JSON, ("projects", "{project}", "mcpServers"), _CLAUDE_DIR),
+            Place(PROJECT, "{project}/.mcp.json", every=True, note=_APPROVE),
         ),
         "https://code.claude.com/docs/en/mcp",
-        _CHECKED,
+        _RUN,
+        "2.1.330",
+        refuses=(COMMENT, COMMA),
         desktop=False,
         advice="start Claude Code again; one that was running may write its file anew",
     ),
@@ -138,22 +126,22 @@ CLIENTS = (
         "vscode",
         "VS Code",
         (
-            Place(USER, "{config}/Code/User/mcp.json", JSONC, ("servers",)),
-            Place(PROJECT, "{project}/.vscode/mcp.json", JSONC, ("servers",)),
-            Place(PROJECT, "{project}/.mcp.json", JSONC),
-            Place(USER, "{home}/.copilot/mcp-config.json", JSONC),
+            Place(USER, "{config}/Code/User/mcp.json", JSON, ("servers",)),
+            Place(PROJECT, "{project}/.vscode/mcp.json", JSON, ("servers",)),
+            Place(PROJECT, "{project}/.mcp.json"),
+            Place(USER, "{home}/.copilot/mcp-config.json"),
         ),
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
-        _CHECKED,
+        _READ,
         expands="~",  # microsoft/vscode, extHostMcpNode.ts
         advice="restart the server in VS Code (MCP: List Servers)",
     ),
     Client(
         "windsurf",
         "Windsurf",
-        (Place(USER, "{home}/.codeium/windsurf/mcp_config.json", JSONC),),
+        (Place(USER, "{home}/.codeium/windsurf/mcp_config.json"),),
         "https://docs.windsurf.com/windsurf/cascade/mcp",
-        _CHECKED,
+        _READ,
         remote=("serverUrl", "url"),
         advice="refresh the servers in Windsurf (Cascade, MCP)",
     ),
@@ -161,20 +149,28 @@ CLIENTS = (
         "cline",
         "Cline",
         (
+            # cline/cline, sdk/packages/shared/src/storage/paths.ts: the command line and the extension share it.
             Place(
                 USER,
-                "{home}/.cline/data/settings/cline_mcp_settings.json",
-                JSONC,
-                variable=("CLINE_MCP_SETTINGS_PATH", ""),
+                "{home}/.cline/data/settings/" + _CLINE,
+                variables=(
+                    ("CLINE_MCP_SETTINGS_PATH", ""),
+                    ("CLINE_DATA_DIR", "settings/" + _CLINE),
+                    ("CLINE_DIR", "data/settings/" + _CLINE),
+                ),
             ),
             Place(
                 USER,
-                "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-                JSONC,
+                "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/" + _CLINE,
+                note="only older versions of the VS Code extension read this file; newer ones copy it once",
             ),
         ),
         "https://docs.cline.bot/mcp/mcp-overview",
-        _CHECKED,
+        _RUN,
+        "3.0.65",
+        nested="transport",
+        refuses=_ALL,
+        advice="start Cline again; its background process may keep the old servers until it has ended",
     ),
     Client(
         "zed",
@@ -187,68 +183,156 @@ CLIENTS = (
                     "linux": "{config}/zed/settings.json",
                     "win32": "{config}/Zed/settings.json",
                 },
-                JSONC,
+                JSON,
                 ("context_servers",),
             ),
-            Place(PROJECT, "{project}/.zed/settings.json", JSONC, ("context_servers",)),
+            Place(PROJECT, "{project}/.zed/settings.json", JSON, ("context_servers",)),
         ),
         "https://zed.dev/docs/ai/mcp",
-        _CHECKED,
+        _READ,
     ),
     Client(
         "continue",
         "Continue",
         (
-            Place(USER, "{home}/.continue/config.yaml", YAML),
-            Place(PROJECT, "{project}/.continue/mcpServers/*.yaml", YAML),
-            Place(PROJECT, "{project}/.continue/mcpServers/*.json", JSONC),
+            Place(USER, "{home}/.continue/config.yaml", YAML, variables=(("CONTINUE_GLOBAL_DIR", "config.yaml"),)),
+            # continuedev/continue, core/context/mcp/json/loadJsonMcpConfigs.ts, which `cn` does not call.
+            *(
+                Place(
+                    scope,
+                    f"{folder}/.continue/mcpServers/*.{ending}",
+                    form,
+                    note="the IDE extensions read this file; the command line 'cn' ignores it",
+                )
+                for scope, folder in ((USER, "{home}"), (PROJECT, "{project}"))
+                for ending, form in (("yaml", YAML), ("json", JSON))
+            ),
         ),
         "https://docs.continue.dev/customize/deep-dives/mcp",
-        _CHECKED,
+        _RUN,
+        "1.5.47 (cn)",
     ),
     Client(
         "librechat",
         "LibreChat",
-        (Place(PROJECT, "{project}/librechat.yaml", YAML, variable=("CONFIG_PATH", "")),),
+        (Place(PROJECT, "{project}/librechat.yaml", YAML, variables=(("CONFIG_PATH", ""),)),),
         "https://www.librechat.ai/docs/configuration/librechat_yaml/object_structure/mcp_servers",
-        _CHECKED,
+        _READ,
         desktop=False,
         advice="restart LibreChat",
     ),
     Client(
         "gemini-cli",
         "Gemini CLI",
-        (Place(USER, "{home}/.gemini/settings.json", JSONC), Place(PROJECT, "{project}/.gemini/settings.json", JSONC)),
+        (
+            Place(USER, "{home}/.gemini/settings.json", variables=(("GEMINI_CLI_HOME", ".gemini/settings.json"),)),
+            Place(PROJECT, "{project}/.gemini/settings.json"),
+        ),
         "https://geminicli.com/docs/tools/mcp-server",
-        _CHECKED,
+        _RUN,
+        "0.61.0",
         remote=("httpUrl", "url"),
+        refuses=(COMMA, MARK),
         desktop=False,
         expands="$",
         advice="start Gemini CLI again",
     ),
     Client(
+        "qwen",
+        "Qwen Code",
+        (
+            Place(USER, "{home}/.qwen/settings.json", variables=(("QWEN_HOME", "settings.json"),)),
+            Place(PROJECT, "{project}/.qwen/settings.json", note=_APPROVE),
+        ),
+        "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/",
+        _RUN,
+        "0.24.4",
+        remote=("httpUrl", "url"),
+        refuses=(COMMA,),
+        desktop=False,
+        expands="$",
+        advice="start Qwen Code again",
+    ),
+    Client(
         "codex",
         "Codex CLI",
         (
-            Place(USER, "{home}/.codex/config.toml", TOML, ("mcp_servers",), ("CODEX_HOME", "config.toml")),
+            Place(USER, "{home}/.codex/config.toml", TOML, ("mcp_servers",), (("CODEX_HOME", "config.toml"),)),
             Place(PROJECT, "{project}/.codex/config.toml", TOML, ("mcp_servers",)),
         ),
         "https://developers.openai.com/codex/mcp",
-        _CHECKED,
+        _RUN,
+        "0.169.0",
         desktop=False,
         advice="start Codex again",
+    ),
+    Client(
+        "copilot",
+        "Copilot CLI",
+        (
+            Place(USER, "{home}/.copilot/mcp-config.json", variables=(("COPILOT_HOME", "mcp-config.json"),)),
+            Place(PROJECT, "{project}/.mcp.json", every=True),
+            Place(
+                PROJECT,
+                "{project}/.github/mcp.json",
+                every=True,
+                note="Copilot CLI ignores this file where a .mcp.json lies in the same project directory",
+            ),
+        ),
+        "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
+        _RUN,
+        "1.0.102",
+        desktop=False,
+        advice="start Copilot CLI again",
+    ),
+    Client(
+        "opencode",
+        "opencode",
+        (
+            *(Place(USER, f"{{xdg}}/opencode/{name}", JSON, ("mcp",)) for name in _OPENCODE),
+            Place(USER, {}, JSON, ("mcp",), (("OPENCODE_CONFIG", ""),)),
+            *(Place(USER, f"{{home}}/.opencode/{name}", JSON, ("mcp",)) for name in _OPENCODE[:2]),
+            *(
+                Place(PROJECT, f"{{project}}/{folder}{name}", JSON, ("mcp",), every=True)
+                for folder in ("", ".opencode/")
+                for name in _OPENCODE[:2]
+            ),
+        ),
+        "https://opencode.ai/docs/mcp-servers/",
+        _RUN,
+        "1.18.34",
+        commands=(LIST,),
+        env="environment",
+        desktop=False,
+        expands="{",
+        advice="quit opencode and start it again",
+    ),
+    Client(
+        "mcporter",
+        "mcporter",
+        (
+            Place(USER, "{home}/.mcporter/mcporter.json", variables=_MCPORTER),
+            Place(
+                USER,
+                "{home}/.mcporter/mcporter.jsonc",
+                variables=_MCPORTER,
+                note="mcporter ignores this file where mcporter.json lies beside it",
+            ),
+            Place(PROJECT, "{project}/config/mcporter.json", variables=_MCPORTER),
+        ),
+        "https://github.com/steipete/mcporter/blob/main/docs/config.md",
+        _RUN,
+        "0.12.3",
+        remote=("baseUrl", "base_url", "url", "serverUrl", "server_url"),
+        commands=(STRING, LIST),
+        splits=True,
+        refuses=(MARK,),
+        desktop=False,
+        advice="nothing has to be restarted, unless 'mcporter daemon' keeps servers alive: 'mcporter daemon restart'",
     ),
 )
 
 BY_ID = {client.id: client for client in CLIENTS}
-
-
-class Found(NamedTuple):
-    """A place of a client on this machine."""
-
-    client: Client
-    place: Place
-    path: str
 
 
 def client(name: str) -> Client:
@@ -262,64 +346,3 @@ def client(name: str) -> Client:
         f"there is no client {name!r}; "
         + (f"did you mean {near[0]!r}?" if len(near) == 1 else f"the clients are {', '.join(BY_ID)}")
     )
-
-
-def candidates(place: Place, machine: Machine) -> list[str]:
-    """The paths where the file of a place may lie, the first that exists being the one; none on some platforms."""
-    paths = machine.paths
-    if place.variable and (value := machine.environ.get(place.variable[0])):
-        return [paths.normpath(paths.join(machine.cwd, value, place.variable[1]))]
-    template = place.path if isinstance(place.path, str) else place.path.get(machine.platform)
-    if template is None:
-        return []
-    folders = [folder.rstrip("/") for folder in projects(machine)] if "{project}" in template else [""]
-    config, local = _settings(machine)
-    names = {"home": machine.home, "config": config, "local": local}
-    if "*" in template:  # a pattern: what is in the names is meant as it stands
-        names, folders = {name: glob.escape(path) for name, path in names.items()}, [*map(glob.escape, folders)]
-    return [paths.normpath(template.format(**names, project=folder)) for folder in folders]
-
-
-def projects(machine: Machine) -> Iterator[str]:
-    """The working directory, and those above it that are in the home."""
-    paths, folder = machine.paths, machine.cwd
-    yield folder
-    while (folder := paths.dirname(folder)).startswith(paths.join(machine.home, "")):
-        yield folder
-
-
-def _settings(machine: Machine) -> tuple[str, str]:
-    """Where programs keep the user's settings, and on Windows those that do not roam."""
-    paths, home, environ = machine.paths, machine.home, machine.environ
-    if machine.platform == "win32":
-        data = paths.join(home, "AppData")
-        return environ.get("APPDATA", paths.join(data, "Roaming")), environ.get(
-            "LOCALAPPDATA", paths.join(data, "Local")
-        )
-    if machine.platform == "darwin":
-        return paths.join(home, "Library", "Application Support"), ""
-    return environ.get("XDG_CONFIG_HOME") or paths.join(home, ".config"), ""
-
-
-def find(client: Client, machine: Machine, scope: str | None = None) -> list[Found]:
-    """The places of a client whose files exist, each once, in the order of the table; `scope` None is all."""
-    found: dict[tuple[str, tuple[str, ...]], Found] = {}
-    for place in client.places:
-        there = (existing for path in candidates(place, machine) if (existing := _existing(path)))
-        for path in next(there, []):
-            found.setdefault((os.path.realpath(path), place.root), Found(client, place, path))
-    return [one for one in found.values() if scope in (None, one.place.scope)]
-
-
-def _existing(path: str) -> list[str]:
-    if "*" in path:
-        return sorted(glob.glob(path))
-    return [path] if os.path.lexists(path) else []
-
-
-def sharing(found: Found, machine: Machine) -> list[str]:
-    """The names of the other clients that read the same servers from the same file."""
-    real, root = os.path.realpath(found.path), found.place.root
-    others = [other for candidate in CLIENTS if candidate is not found.client for other in find(candidate, machine)]
-    same = [other for other in others if os.path.realpath(other.path) == real and other.place.root == root]
-    return [other.client.name for other in same]

@@ -10,7 +10,7 @@ from mcpspy.clients.formats import read
 from mcpspy.clients.tree import Edit, Node, edited, quote
 from mcpspy.secrets.redactor import Redactor, Withheld, is_secret_name
 
-_ALL_SECRET = ("env", "headers", "http_headers", "requestOptions")
+_ALL_SECRET = ("env", "environment", "headers", "http_headers", "requestOptions")
 
 
 def withheld(text: str, form: str) -> str:

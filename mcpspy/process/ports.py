@@ -29,10 +29,10 @@ def listening_place(text: str, example: int, option: str = "--listen") -> tuple[
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def bound(host: str, port: int, option: str | None = "--listen") -> socket.socket:
+def bound(host: str, port: int, option: str = "--listen") -> socket.socket:
     """A socket that listens there, and nobody else: a second process must not share the port. Raises UsageError.
 
-    `option` chooses another port; None where clients are configured for this one.
+    `option` is what chooses another port.
     """
     listener = None
     try:
@@ -48,8 +48,7 @@ def bound(host: str, port: int, option: str | None = "--listen") -> socket.socke
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             who = holder(port)
             taken = f"{host}:{port} is taken" + (f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else "")
-            way = f"or choose another port with {option}" if option else "clients are configured to come here"
-            raise UsageError(f"{taken}: end that, {way}") from None
+            raise UsageError(f"{taken}: end that, or choose another port with {option}") from None
         raise UsageError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
     return listener
 

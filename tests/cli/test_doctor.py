@@ -25,7 +25,7 @@ def servers(cursor):
 
 
 def test_a_good_server_has_no_problems(servers, mcpspy):
-    mcpspy("install", "cursor", "good")
+    mcpspy("install", "cursor", "good", "--yes")
     status, out, err = mcpspy("doctor", "good")
     assert (status, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]

@@ -14,31 +14,32 @@ from tests.relay.harness import LIMIT
 DEMO = ["-m", "mcpspy.demo.server"]
 
 
-def one_line(outcome):
-    status, out, err = outcome
-    assert (status, out, err.count("\n")) == (2, "", 1)
+def one_line(outcome, status=2):
+    assert (*outcome[:2], outcome[2].count("\n")) == (status, "", 1)
+    err = outcome[2]
     assert err.startswith("mcpspy: ")
     return err
 
 
 def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mcpspy):
-    status, out, err = mcpspy("install", "cursor")
+    status, out, err = mcpspy("install", "cursor", "--yes")
     assert (status, err) == (0, "")
     for said in (
         str(cursor),
         "weather                   wrap\n",
         "notes                     wrap; disabled in the client",
         "remote                    route: http://127.0.0.1:6278/remote for https://remote.example",
-        "\n3 servers of Cursor now behind mcpspy; 'mcpspy uninstall cursor' undoes it",
-        "start 'mcpspy proxy --from cursor'",
-        "now restart the server in Cursor (Settings, MCP), use it, and look: mcpspy",
+        "\n3 servers of Cursor now behind mcpspy\n",
+        "  1. start 'mcpspy proxy --from cursor', anew if it runs: remote servers need it\n",
+        "  2. restart the server in Cursor (Settings, MCP)\n  3. use a tool of the server\n  4. look: mcpspy\n",
+        "\nundo: mcpspy uninstall cursor\n",
     ):
         assert said in out
     text = cursor.read_text()
     assert f'"command": "{sys.executable}", "args": ["-m", "mcpspy", "wrap", "--name", "weather", "--", "npx"' in text
     assert "// mine" in text
     assert "s3cr3t" not in out
-    assert mcpspy("install", "cursor")[1].endswith("nothing to change\n")
+    assert mcpspy("install", "cursor", "--yes")[1].endswith("nothing to change\n")
     assert cursor.read_text() == text
     assert mcpspy("uninstall", "cursor")[0] == 0
     assert cursor.read_text() == TEXT
@@ -73,24 +74,85 @@ def test_a_diff_shows_no_secret_and_no_control_character(cursor, home, mcpspy):
     assert not (home / ".mcpspy").exists()
 
 
-def test_with_dry_run_a_server_that_is_skipped_is_said(cursor, mcpspy):
-    cursor.write_text('{"mcpServers": {"o": {"url": "https://h/mcp", "auth": {}}}}')
-    assert (
-        "o                         skip: line 1, column 22: it logs in with OAuth"
-        in mcpspy("install", "cursor", "--dry-run")[1]
-    )
+@pytest.mark.parametrize("option", ["--dry-run", "--yes"])
+def test_a_server_that_cannot_go_through_the_proxy_is_said_and_exit_code_1(cursor, mcpspy, option):
+    """CF-11: never skipped with 0; the others are wrapped."""
+    cursor.write_text('{"mcpServers": {"o": {"url": "https://h/mcp", "auth": {}}, "s": {"command": "x"}}}')
+    status, out, _ = mcpspy("install", "cursor", option)
+    assert "o                         cannot be changed: line 1, column 22: it logs in with OAuth" in out
+    assert (status, "wrap" in cursor.read_text()) == (1, option == "--yes")
+
+
+@pytest.mark.parametrize("entry", ["{}", '{"command": ["x"]}', '{"transport": {"command": "x"}}', '"x"'])
+def test_an_entry_that_nobody_knows_is_refused_and_nothing_is_written(cursor, mcpspy, home, entry):
+    """CF-10."""
+    text = f'{{"mcpServers": {{"good": {{"command": "x"}}, "bad": {entry}, "a b": {{"command": "x"}}}}}}'
+    cursor.write_text(text)
+    status, _, err = mcpspy("install", "cursor", "--yes")
+    assert (status, cursor.read_text(), (home / ".mcpspy").exists()) == (1, text, False)
+    assert err.startswith(f"mcpspy: {cursor}: bad: line 1, column 50: it")
+    assert err.endswith("; nothing was changed; to wrap the others: mcpspy install cursor good 'a b'\n")
+    assert mcpspy("install", "cursor", "good", "--yes")[0] == 0
+    assert mcpspy("uninstall", "cursor")[0] == 0
+    assert cursor.read_text() == text
+
+
+def test_a_file_in_the_form_of_another_client_is_refused(cursor, mcpspy):
+    """CF-10."""
+    cursor.write_text('{"servers": {"s": {"command": "x"}}}')
+    err = one_line(mcpspy("install", "cursor", "--yes"), 1)
+    assert f"{cursor}: line 1, column 2: found servers under 'servers'; Cursor reads 'mcpServers'" in err
+
+
+def test_without_a_terminal_it_takes_yes(cursor, mcpspy):
+    """CF-11."""
+    for names in ([], ["weather"]):
+        status, out, err = mcpspy("install", "cursor", *names)
+        assert (status, cursor.read_text(), "wrap" in out) == (2, TEXT, True)
+        assert "there is no terminal to ask on: nothing was changed; repeat it with --yes" in err
+
+
+def test_options_may_stand_anywhere(cursor, mcpspy):
+    """CF-11."""
+    assert mcpspy("install", "cursor", "--dry-run", "notes")[0] == 0
+    assert mcpspy("install", "--yes", "cursor", "--scope", "user", "notes")[0] == 0
+    assert cursor.read_text().count('"wrap"') == 1
+
+
+def test_without_a_client_those_on_this_machine_are_listed(cursor, home, mcpspy):
+    """Also a file that cannot be read; a client that only shares the file of another is not listed for that."""
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("[")
+    (home / "work" / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "x"}}}')
+    status, out, err = mcpspy("install")
+    assert (status, err, cursor.read_text()) == (0, "", TEXT)
+    assert [line for line in out.splitlines() if ": mcpspy install " in line] == [
+        "Cursor: mcpspy install cursor",
+        "Claude Code: mcpspy install claude-code",
+        "Codex CLI: mcpspy install codex",
+    ]
+    assert f"  {cursor}\n    weather                   wrap\n" in out
+    assert "    theirs                    wrap\n" in out
+    assert f"  {home}/.codex/config.toml: line 1, column 2: " in out
+    assert out.endswith("\nnothing was changed\n")
+
+
+def test_without_clients_the_known_ones_are_listed(mcpspy):
+    status, out, _ = mcpspy("install")
+    said = "no configuration of an MCP client found here; the known clients are Cursor,"
+    assert (status, out.startswith(said)) == (0, True)
 
 
 def test_a_wrap_by_what_is_gone_is_said(cursor, mcpspy):
     cursor.write_text('{"mcpServers": {"s": {"command": "/gone/mcpspy", "args": ["wrap", "--", "npx"]}}}')
     assert (
         "wrapped already by /gone/mcpspy, which is gone: uninstall it by name, then install it again"
-        in mcpspy("install", "cursor")[1]
+        in mcpspy("install", "cursor", "--yes")[1]
     )
 
 
 def test_only_what_is_named_is_wrapped(cursor, mcpspy):
-    assert mcpspy("install", "cursor", "notes")[0] == 0
+    assert mcpspy("install", "cursor", "notes", "--yes")[0] == 0
     changed = [new for old, new in zip(TEXT.splitlines(), cursor.read_text().splitlines(), strict=True) if old != new]
     assert len(changed) == 1
     assert '"notes"' in changed[0]
@@ -108,7 +170,6 @@ def test_only_what_is_named_is_wrapped(cursor, mcpspy):
         (["cursor", "--scope", "project"], "Cursor has no configuration here; looked for "),
         (["windsurf", "--scope", "project"], "Windsurf has no project scope, only user"),
         (["zed"], "Zed has no configuration here; looked for "),
-        ([], "the following arguments are required: CLIENT; see"),
     ],
 )
 def test_a_wrong_name_is_one_line_and_changes_nothing(cursor, mcpspy, arguments, said):
@@ -135,7 +196,7 @@ def test_a_broken_configuration_is_one_line_that_says_where_and_why(cursor, home
     else:
         cursor.write_bytes(content if isinstance(content, bytes) else content.encode())
     for command in ("install", "uninstall"):
-        line = one_line(mcpspy(command, "cursor"))
+        line = one_line(mcpspy(command, "cursor", *["--yes"][: command == "install"]), 1 if "an object" in said else 2)
         assert str(cursor) in line
         assert said in line
     assert content is None or cursor.read_bytes() == (content if isinstance(content, bytes) else content.encode())
@@ -145,27 +206,27 @@ def test_a_broken_configuration_is_one_line_that_says_where_and_why(cursor, home
 @pytest.mark.parametrize("entry", ["true", '{"command": 3}', '{"command": "x", "args": "y"}', "{}"])
 def test_a_named_server_of_the_wrong_shape_is_one_line(cursor, mcpspy, entry):
     cursor.write_text(f'{{"mcpServers": {{"good": {{"command": "x"}},\n"bad": {entry}}}}}')
-    line = one_line(mcpspy("install", "cursor", "good", "bad"))
+    line = one_line(mcpspy("install", "cursor", "good", "bad", "--yes"), 1)
     assert f"{cursor}: bad: line 2, column 8: it" in line
     assert "wrap" not in cursor.read_text()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize("command", ["install", "uninstall"])
+@pytest.mark.parametrize("command", [["install", "--yes"], ["uninstall"]], ids=["install", "uninstall"])
 def test_a_kill_between_the_backup_and_the_replacement_loses_nothing(cursor, mcpspy, command):
     source = (
-        f"import os, signal, sys\nsys.argv = ['mcpspy', {command!r}, 'cursor']\nreplaced = os.replace\n"
+        f"import os, signal, sys\nsys.argv = ['mcpspy', *{command!r}, 'cursor']\nreplaced = os.replace\n"
         "def replace(source, target):\n"
         f"    os.kill(os.getpid(), signal.SIGKILL) if target == {str(cursor)!r} else replaced(source, target)\n"
         "os.replace = replace\nfrom mcpspy.cli import main\nmain()\n"
     )
-    if command == "uninstall":
-        assert mcpspy("install", "cursor")[0] == 0
+    if command == ["uninstall"]:
+        assert mcpspy("install", "cursor", "--yes")[0] == 0
     before = cursor.read_text()
     killed = subprocess.run([sys.executable, "-c", source], stdin=subprocess.DEVNULL, check=False, timeout=LIMIT)
     assert (killed.returncode, cursor.read_text()) == (-9, before)
-    for again in ("uninstall", "install", "uninstall"):
-        assert mcpspy(again, "cursor")[0] == 0
+    for again in (["uninstall"], ["install", "--yes"], ["uninstall"]):
+        assert mcpspy(*again, "cursor")[0] == 0
     assert cursor.read_text() == TEXT
     assert os.listdir(cursor.parent) == ["mcp.json"]
 
@@ -183,7 +244,7 @@ def test_nothing_is_said_to_be_changed_when_the_change_fails(cursor, mcpspy, mon
         replaced(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    status, out, err = mcpspy("install", "cursor", "weather")
+    status, out, err = mcpspy("install", "cursor", "weather", "--yes")
     assert (status, "now behind mcpspy" in out) == (2, False)
     assert err == f"mcpspy: cannot change {second}: No space left on device; changed before that: {cursor}\n"
     assert second.read_text() == TEXT
@@ -194,7 +255,7 @@ def test_half_a_surrogate_pair_comes_back(cursor, mcpspy):
     remote = '{"url": "https:\\/\\/h/\\udc00", "headers": {"A": "b"}}'
     text = '{"mcpServers": {"\\ud800": ' + remote + ', "b": {"command": "\\ud800"}}}'
     cursor.write_text(text)
-    assert mcpspy("install", "cursor")[0] == 0
+    assert mcpspy("install", "cursor", "--yes")[0] == 0
     assert json.loads(cursor.read_text())["mcpServers"]["\ud800"]["url"] == "http://127.0.0.1:6278/server/\udc00"
     assert mcpspy("status")[0] == 0
     assert mcpspy("uninstall", "cursor")[0] == 0
@@ -203,7 +264,7 @@ def test_half_a_surrogate_pair_comes_back(cursor, mcpspy):
 
 def test_a_read_only_configuration_is_one_line(cursor, mcpspy):
     cursor.chmod(0o444)
-    status, _, err = mcpspy("install", "cursor")
+    status, _, err = mcpspy("install", "cursor", "--yes")
     assert (status, err) == (2, f"mcpspy: cannot change {cursor}: it is read-only\n")
     assert cursor.read_text() == TEXT
 
@@ -218,6 +279,7 @@ def test_on_a_terminal_all_servers_are_asked_about(cursor, mcpspy, monkeypatch, 
     assert (status, asked, cursor.read_text() != TEXT) == (0, ["Change it? [y/N] "], changed)
     assert ("nothing was changed" in out, "now behind mcpspy" in out) == (not changed, changed)
     assert mcpspy("install", "cursor", "notes")[0] == 0
+    assert mcpspy("install", "cursor", "--yes")[0] == 0
     assert len(asked) == 1, "who names a server has decided"
 
 
@@ -236,10 +298,10 @@ def test_both_scopes_are_changed_unless_one_is_chosen(cursor, home, mcpspy):
     project = home / "work" / ".cursor" / "mcp.json"
     project.parent.mkdir()
     project.write_text(TEXT)
-    status, out, _ = mcpspy("install", "cursor", "weather", "--scope", "project")
+    status, out, _ = mcpspy("install", "cursor", "weather", "--scope", "project", "--yes")
     assert (status, cursor.read_text(), project.read_text() != TEXT) == (0, TEXT, True)
     assert f"{project} belongs to the project: do not commit the change" in out
-    assert mcpspy("install", "cursor", "weather")[0] == 0
+    assert mcpspy("install", "cursor", "weather", "--yes")[0] == 0
     assert cursor.read_text() != TEXT
     assert mcpspy("uninstall", "cursor")[0] == 0
     assert (cursor.read_text(), project.read_text()) == (TEXT, TEXT)
@@ -251,32 +313,35 @@ def test_another_client_with_the_same_file_is_said(cursor, home, mcpspy):
     link.symlink_to(cursor)
     assert (
         "of Cursor (and of Windsurf, which read the same file) now behind mcpspy"
-        in mcpspy("install", "cursor", "weather")[1]
+        in mcpspy("install", "cursor", "weather", "--yes")[1]
     )
 
 
 def test_routes_are_stable_and_readable_for_the_proxy(cursor, home, mcpspy):
     from mcpspy.clients.routes import routes_of
 
-    mcpspy("install", "cursor", "remote")
+    mcpspy("install", "cursor", "remote", "--yes")
     first = cursor.read_text()
     assert routes_of("cursor") == [("remote", "https://remote.example")]
     mcpspy("uninstall", "cursor")
-    mcpspy("install", "cursor", "remote")
+    mcpspy("install", "cursor", "remote", "--yes")
     assert cursor.read_text() == first
     assert routes_of("zed") == []
 
 
 def test_a_capture_directory_of_this_shell_only_is_noted(cursor, mcpspy, monkeypatch, tmp_path):
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
-    assert "a client that does not have it records to ~/.mcpspy/captures" in mcpspy("install", "cursor", "weather")[1]
+    assert (
+        "a client that does not have it records to ~/.mcpspy/captures"
+        in mcpspy("install", "cursor", "weather", "--yes")[1]
+    )
 
 
 def test_an_installed_server_run_as_cursor_runs_it_is_captured_where_ls_looks(cursor, home, mcpspy):
     """The argv of the file, the six variables that SDK clients pass, and `/` as working directory."""
     entry = {"command": sys.executable, "args": DEMO, "env": {"CITY": "Oslo"}}
     cursor.write_text(json.dumps({"mcpServers": {"my weather": entry}}))
-    assert mcpspy("install", "cursor")[0] == 0
+    assert mcpspy("install", "cursor", "--yes")[0] == 0
     installed = json.loads(cursor.read_text())["mcpServers"]["my weather"]
     passed = {name: os.environ[name] for name in "HOME LOGNAME PATH SHELL TERM USER".split() if name in os.environ}
     request = {

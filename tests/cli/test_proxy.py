@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from mcpspy.cli import main
-from mcpspy.clients import checks
 from tests import limits, ports
 from tests.peers.serving import run
 
@@ -158,12 +157,12 @@ def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
     assert out == ""
     *left_out, elsewhere = err.splitlines()
     assert [line.split("'")[1] for line in left_out] == ["bad", "worse"]
-    assert "what 'mcpspy install' wrote leads to port 6278, not to " in elsewhere
+    assert elsewhere == f"mcpspy: {config} names another port: start this in its project, and it is changed"
     assert "hunter2" not in err
 
 
 def test_the_routes_that_install_made_are_served(tmp_path):
-    """CF-03: what stands in the client's configuration leads to the server that it named before."""
+    """CF-03, CF-11: the client's file leads to the server that it named before, on the port of --listen."""
     home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
     config = tmp_path / ".cursor" / "mcp.json"
     config.parent.mkdir()
@@ -172,13 +171,14 @@ def test_the_routes_that_install_made_are_served(tmp_path):
         upstream.settimeout(LIMIT)
         before = f'{{"mcpServers": {{"remote": {{"url": "http://127.0.0.1:{upstream.getsockname()[1]}/mcp?a=b"}}}}}}'
         config.write_text(before)
-        install = [sys.executable, "-m", "mcpspy", "install", "cursor", "remote"]
+        install = [sys.executable, "-m", "mcpspy", "install", "cursor", "remote", "--yes"]
         subprocess.run(install, env=home, check=True, capture_output=True, timeout=LIMIT)
         assert '"http://127.0.0.1:6278/remote/mcp?a=b"' in config.read_text()
         command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", f"127.0.0.1:{port}"]
-        with limits.Popen(command, env=home, stdout=subprocess.PIPE, text=True) as relay:
+        with limits.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as relay:
             try:
                 assert relay.stdout.readline() == f"http://127.0.0.1:{port}/remote/\n"
+                assert f'"http://127.0.0.1:{port}/remote/mcp?a=b"' in config.read_text()
                 with socket.create_connection(("127.0.0.1", port), LIMIT) as client:
                     client.sendall(f"GET /remote/mcp?a=b HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
                     there, _ = upstream.accept()
@@ -187,6 +187,10 @@ def test_the_routes_that_install_made_are_served(tmp_path):
                         assert there.recv(100).startswith(b"GET /mcp?a=b HTTP/1.1\r\n")
             finally:
                 relay.send_signal(signal.SIGTERM)
+                moved, restart = relay.communicate(timeout=LIMIT)[1].splitlines()
+    new, old = f"http://127.0.0.1:{port}/remote", "http://127.0.0.1:6278/remote"
+    assert moved == f"mcpspy: {config}: remote now leads to {new}, before {old}"
+    assert restart == "mcpspy: now restart the server in Cursor (Settings, MCP)"
     subprocess.run([*install[:3], "uninstall", "cursor"], env=home, check=True, capture_output=True, timeout=LIMIT)
     assert config.read_text() == before
 
@@ -202,14 +206,14 @@ def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeyp
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path / "work")
     for client in ("cursor", "claude-code"):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "install", client])
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "install", client, "--yes"])
         assert main() == 0
     command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
     for clients, served in ((["cursor"], "a"), (["vscode"], "b"), (["cursor", "vscode"], "ab")):
         words = [*command, *(word for client in clients for word in ("--from", client))]
         with limits.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as relay:
-            lines = [relay.stdout.readline() for _ in served]
-            monkeypatch.setattr(checks, "PORT", int(lines[0].split(":")[2].split("/")[0]))
+            for _ in served:
+                assert relay.stdout.readline()
             for server in "ab":
                 monkeypatch.setattr(sys, "argv", ["mcpspy", "doctor", server])
                 capsys.readouterr()

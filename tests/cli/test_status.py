@@ -14,7 +14,7 @@ def test_without_a_client_there_is_nothing(mcpspy):
 
 
 def test_every_server_is_listed_with_its_state_and_its_captures(cursor, mcpspy, home):
-    mcpspy("install", "cursor", "weather", "remote")
+    mcpspy("install", "cursor", "weather", "remote", "--yes")
     folder = home / ".mcpspy" / "captures"
     folder.mkdir()
     said = '> {"id":1,"method":"ping"}'
@@ -34,7 +34,8 @@ def test_every_server_is_listed_with_its_state_and_its_captures(cursor, mcpspy, 
     objects = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]
     assert [one["state"] for one in objects] == ["wrapped", "not wrapped", "routed"]
     assert list(objects[0]) == [
-        "client", "scope", "path", "server", "state", "disabled", "resolves", "stale", "captures", "latest", "problem"
+        "client", "scope", "path", "server", "state", "disabled", "resolves", "stale", "captures", "latest", "problem",
+        "untrusted",
     ]  # fmt: skip
     assert (objects[0]["client"], objects[0]["captures"], objects[0]["latest"]) == ("cursor", 1, path)
     assert (objects[1]["disabled"], objects[2]["resolves"]) == (True, None)
@@ -100,7 +101,7 @@ def test_a_mcpspy_whose_python_is_gone_is_stale(cursor, home, mcpspy):
     assert f"stale: {reason}" in mcpspy("status")[1]
     assert json.loads(mcpspy("status", "--json")[1])["stale"] == str(script)
     assert f"problem  it is wrapped by {reason}".replace(" needs", ", which needs") in mcpspy("doctor", "s")[1]
-    assert f"wrapped already by {script}, which needs /gone/python3" in mcpspy("install", "cursor")[1]
+    assert f"wrapped already by {script}, which needs /gone/python3" in mcpspy("install", "cursor", "--yes")[1]
     script.write_text("#!/bin/sh\n")
     assert "stale" not in mcpspy("status")[1]
 

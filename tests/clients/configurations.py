@@ -10,7 +10,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from mcpspy.clients.table import BY_ID, Found, Machine
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found
+from mcpspy.clients.table import BY_ID
 
 FIXTURES = sorted(path.name for path in (Path(__file__).parent / "fixtures").iterdir())
 LAUNCHER = ["/opt/my tools/mcpspy"]
@@ -32,7 +34,7 @@ def place(name):
     client, scope, _, form = name.split(".")
     fits = [
         one for one in BY_ID[client].places
-        if one.scope == scope and one.form.replace("jsonc", "json") == form
+        if one.scope == scope and one.form == form
     ]  # fmt: skip
     return Found(BY_ID[client], fits[0], f"/configurations/{name}")
 
@@ -40,7 +42,7 @@ def place(name):
 def put(name, tmp_path):
     """Lay a fixture where a Linux client looks for it; returns its path and the machine."""
     here = machine(tmp_path, **({"cwd": "/home/me/app"} if name == "claude-code.user.linux.json" else {}))
-    from mcpspy.clients.table import candidates
+    from mcpspy.clients.places import candidates
 
     path = Path(candidates(place(name).place, here)[0].replace("*", "server"))
     path.parent.mkdir(parents=True, exist_ok=True)

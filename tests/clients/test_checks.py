@@ -7,9 +7,10 @@ import pytest
 
 from mcpspy.clients import checks
 from mcpspy.clients.checks import FINE, NOTE, PROBLEM, expanded, of_answer, of_captures, of_config
+from mcpspy.clients.places import Found
 from mcpspy.clients.probe import Answer
 from mcpspy.clients.servers import Server
-from mcpspy.clients.table import BY_ID, Found
+from mcpspy.clients.table import BY_ID
 from mcpspy.process.ports import Holder
 from tests.clients.configurations import machine
 
@@ -231,12 +232,16 @@ def test_a_route_without_an_origin_is_noted(here):
 
 
 def test_a_routed_server_needs_a_proxy(here, monkeypatch):
-    one = server([], url="https://h/mcp", route="s")
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        monkeypatch.setattr(checks, "PORT", listener.getsockname()[1])
+        port = listener.getsockname()[1]
+        one = server([], url="https://h/mcp", route="s", port=port)
         [check] = of_server(one, here)
-        assert (check.level, check.fix) == (PROBLEM, "start 'mcpspy proxy --from cursor'")
+        assert check == (
+            PROBLEM,
+            f"no proxy listens on port {port}",
+            f"start 'mcpspy proxy --from cursor --listen 127.0.0.1:{port}'",
+        )
         listener.listen()
         monkeypatch.setattr(checks, "holder", lambda _: Holder(1, ["/x/other", "--token", "secret"]))
         for routes, level in (([], PROBLEM), (["t"], PROBLEM), (["t", "s"], FINE)):
@@ -269,8 +274,7 @@ def test_an_answer_is_judged(answer, level, said):
     assert bool(check.fix) == (level == PROBLEM)
 
 
-def test_a_slow_answer_and_noise_are_said():
-    assert levels(of_answer(Answer("initialize", {}, 7.0))) == [FINE, NOTE]
+def test_noise_is_said():
     *_, check = of_answer(Answer("initialize", {}, 0.1, noise=["Listening"]))
     assert (check.level, "'Listening'" in check.text) == (PROBLEM, True)
 
@@ -278,9 +282,10 @@ def test_a_slow_answer_and_noise_are_said():
 def test_strict_json_is_seen_with_the_clients_eyes(tmp_path):
     desktop, path = BY_ID["claude-desktop"], tmp_path / "c.json"
     path.write_text('{"mcpServers": {},}')
-    [check] = of_config(Found(desktop, desktop.places[0], str(path)))
-    assert (check.level, "would ignore" in check.text) == (PROBLEM, True)
-    assert not list(of_config(Found(BY_ID["cursor"], BY_ID["cursor"].places[0], str(path))))
+    [check] = of_config(Found(desktop, desktop.places[0], str(path)), machine(tmp_path))
+    assert (check.level, check.fix) == (PROBLEM, "take it out")
+    assert check.text.startswith("line 1, column 18: a trailing comma; Claude Desktop cannot read a file with that")
+    assert not list(of_config(Found(BY_ID["cursor"], BY_ID["cursor"].places[0], str(path)), machine(tmp_path)))
 
 
 def test_whether_captures_can_be_written_is_tried(here, tmp_path):

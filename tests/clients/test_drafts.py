@@ -10,8 +10,9 @@ import pytest
 from mcpspy.clients import drafts
 from mcpspy.clients.apply import load, recall
 from mcpspy.clients.drafts import installs, uninstalls, write
+from mcpspy.clients.places import find
 from mcpspy.clients.plan import UNDO
-from mcpspy.clients.table import BY_ID, find
+from mcpspy.clients.table import BY_ID
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, fixture, machine, put
 

@@ -1,25 +1,29 @@
+from dataclasses import replace
+
 import pytest
 
 from mcpspy.clients.entries import Entry, Refusal, entries, kind, launch, remote, wrapped
 from mcpspy.clients.formats import read
-from mcpspy.clients.table import BY_ID, Machine, Place
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found
+from mcpspy.clients.table import BY_ID, Place
 from mcpspy.clients.tree import Node
 from mcpspy.errors import ConfigError
 
 HERE = Machine("/home/me", "linux", {}, "/home/me/app/deep")
 
 
-def listed(text, place, machine=HERE):
-    return entries(read(text, place.form), place, machine, text)
+def listed(text, place, machine=HERE, client=BY_ID["cursor"]):
+    return entries(read(text, place.form), Found(client, place, "x"), machine, text)
 
 
 def entry(text):
-    [only] = listed(f'{{"mcpServers": {{"s": {text}}}}}', Place("user", "x", "jsonc"))
+    [only] = listed(f'{{"mcpServers": {{"s": {text}}}}}', Place("user", "x", "json"))
     return only
 
 
 def test_the_root_may_lie_deep():
-    place = Place("user", "x", "jsonc", ("a", "b"))
+    place = Place("user", "x", "json", ("a", "b"))
     assert [one.name for one in listed('{"a": {"b": {"x": {}, "y": {}}}}', place)] == ["x", "y"]
     assert listed('{"a": {}}', place) == []
 
@@ -45,7 +49,7 @@ def test_in_a_list_the_entries_say_their_names():
     text = "mcpServers:\n- name: a\n- command: b\n- name: 3\n- x\n"
     assert [one.name for one in listed(text, place)] == ["a", "2", "3", "4"]
     with pytest.raises(ConfigError, match="mcpServers is a list"):
-        listed('{"mcpServers": []}', Place("user", "x", "jsonc"))
+        listed('{"mcpServers": []}', Place("user", "x", "json"))
 
 
 def test_a_root_that_stands_for_others_is_refused():
@@ -68,9 +72,9 @@ def test_a_command_may_be_an_object():
 
 def test_the_first_of_the_clients_keys_is_the_url():
     one = entry('{"url": "a", "serverUrl": "b"}')
-    assert remote(one, ("serverUrl", "url")).node.value == "b"
-    assert remote(one, ("url",)).node.value == "a"
-    assert remote(one, ("httpUrl",)) is None
+    assert remote(replace(one, client=BY_ID["windsurf"])).node.value == "b"
+    assert remote(one).node.value == "a"
+    assert remote(entry('{"httpUrl": "a"}')) is None
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_what_is_no_object_has_no_members():
     [("weather", "weather"), ("a b/ü", "a b/ü"), ("--", "server"), ("", "server"), ("-x", "-x"), ("a\nb", "a-b")],
 )
 def test_a_capture_is_called_like_the_server_if_a_command_line_can_hold_that(name, label):
-    assert Entry(name, Node(0, 0, {})).label == label
+    assert Entry(name, Node(0, 0, {}), BY_ID["cursor"]).label == label
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import pytest
 
-from mcpspy.clients.formats import JSONC, STRICT, TOML, YAML, member, read
+from mcpspy.clients.formats import JSON, TOML, YAML, member, read
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 
-FORMS = (STRICT, JSONC, TOML, YAML)
-SAME = {STRICT: '{"a": ["x"]}', JSONC: '{"a": ["x"],} // c', TOML: 'a = ["x"]', YAML: "a:\n- x"}
+FORMS = (JSON, TOML, YAML)
+SAME = {JSON: '{"a": ["x"],} // c', TOML: 'a = ["x"]', YAML: "a:\n- x"}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -16,7 +16,7 @@ def test_every_format_is_read_into_the_same_tree(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_member_is_written_as_the_format_wants_it(form):
     text = member("a", '["x"]', form)
-    assert plain(read(f"{{{text}}}" if form in (STRICT, JSONC) else text, form)) == {"a": ["x"]}
+    assert plain(read(f"{{{text}}}" if form == JSON else text, form)) == {"a": ["x"]}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from mcpspy.clients import plan
 from mcpspy.clients.entries import Entry, entries, launch, wrapped
 from mcpspy.clients.formats import read
-from mcpspy.clients.plan import LEAVE, ROUTE, SKIP, UNDO, WRAP
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Found
+from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, UNDO, WRAP
 from mcpspy.clients.routes import Route
-from mcpspy.clients.table import BY_ID, Found, Machine
+from mcpspy.clients.table import BY_ID
 from mcpspy.clients.tree import edited, plain
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
@@ -31,7 +33,7 @@ def take_off(text, found=CURSOR, names=(), routes=None, original=None):
 
 def lines(text):
     """The command line of each server."""
-    listed = entries(read(text, "jsonc"), CURSOR.place, HERE, text)
+    listed = entries(read(text, "json"), CURSOR, HERE, text)
     return {entry.name: launched.words for entry in listed if (launched := launch(entry))}
 
 
@@ -67,7 +69,7 @@ def test_in_a_fixture_nothing_but_commands_args_and_urls_differs(name):
 def blank(value):
     """Take out of a value what an edit may change."""
     if isinstance(value, dict):
-        for key in ("command", "path", "args", "url", "httpUrl", "serverUrl"):
+        for key in ("command", "path", "args", "url", "httpUrl", "serverUrl", "baseUrl"):
             if not isinstance(value.get(key), dict):
                 value.pop(key, None)
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -81,7 +83,7 @@ def named(value, found):
 
 
 @pytest.mark.parametrize(
-    ("writer", "client"), [(Jsonc, "cursor"), (Toml, "codex"), (Yaml, "continue")], ids=["jsonc", "toml", "yaml"]
+    ("writer", "client"), [(Jsonc, "cursor"), (Toml, "codex"), (Yaml, "continue")], ids=["json", "toml", "yaml"]
 )
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
@@ -97,7 +99,7 @@ def test_in_any_text_nothing_outside_the_entry_changes(writer, client, data):
 
     new = put_on(text, found, [name]).text
     if not wrapped(own):
-        label = Entry(name, None).label
+        label = Entry(name, None, found.client).label
         entry["command"], entry["args"] = LAUNCHER[0], ["wrap", "--name", label, "--", *own]
     assert plain(read(new, found.place.form)) == value
     assert re.findall(r"c\d+c", new) == re.findall(r"c\d+c", text), "the comments, in their order"
@@ -211,7 +213,7 @@ def test_what_was_wrapped_by_hand_is_undone_where_it_is_plain_how(words, left):
         assert lines(planned.text) == {"s": left}
     else:
         assert planned.text == text
-        assert planned.steps[0].action == (LEAVE if left else SKIP)
+        assert planned.steps[0].action == (LEAVE if left else CANNOT)
 
 
 @pytest.mark.parametrize("options", [[], ["--check", "-o", "f.jsonl"], ["--name", "x", "--check"]])
@@ -302,7 +304,7 @@ def test_a_name_that_a_command_line_cannot_hold_is_replaced():
 def test_an_entry_that_cannot_be_changed_is_left_alone_with_the_reason_and_the_place(entry, reason):
     text = f'{{"mcpServers": {{\n "bad": {entry},\n "good": {{"command": "npx"}}}}}}'
     bad, good = put_on(text).steps
-    assert (bad.action, good.action) == (SKIP, WRAP)
+    assert (bad.action, good.action) == (CANNOT if '"url": "' in entry else REFUSE, WRAP)
     assert bad.detail.startswith(f"line 2, column 9: {reason}")
 
 
@@ -341,7 +343,7 @@ def test_a_configuration_that_is_none_says_where_and_why(text, fault):
         put_on(text)
 
 
-@pytest.mark.parametrize("text", ["{}", '{"mcpServers": {}}', '{"mcpServers": null}', '{"servers": {"a": {}}}'])
+@pytest.mark.parametrize("text", ["{}", '{"mcpServers": {}}', '{"mcpServers": null}'])
 def test_a_configuration_without_servers_has_none(text):
     assert put_on(text).steps == []
 
@@ -381,14 +383,14 @@ def test_a_remote_server_without_credentials_may_want_a_login():
 def test_a_route_whose_origin_is_unknown_is_left_alone():
     text = one('{"url": "http://127.0.0.1:6278/s/mcp"}')
     assert put_on(text).text == text
-    assert take_off(text, routes={"t": Route("https://h", {})}).steps[0].action == SKIP
+    assert take_off(text, routes={"t": Route("https://h", {})}).steps[0].action == CANNOT
 
 
 def test_a_route_that_is_lost_is_known_from_the_text_before():
     before, now = one('{"url": "https://h/mcp?a"}'), one('{"url": "http://127.0.0.1:6278/s/mcp?a"}')
     assert take_off(now, original=before).text == before
-    assert take_off(now, original=now).steps[0].action == SKIP
-    assert take_off(now, original=before.replace("?a", "?b")).steps[0].action == SKIP
+    assert take_off(now, original=now).steps[0].action == CANNOT
+    assert take_off(now, original=before.replace("?a", "?b")).steps[0].action == CANNOT
 
 
 def test_a_configuration_that_came_with_a_route_is_one_of_those_that_hold_it():

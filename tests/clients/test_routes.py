@@ -33,16 +33,18 @@ def test_a_url_is_split_after_its_origin(url, parts):
 @pytest.mark.parametrize(
     ("url", "route"),
     [
-        ("http://127.0.0.1:6278/a-b.c/mcp?x", ("a-b.c", "/mcp?x")),
-        ("http://127.0.0.1:6278/a", ("a", "")),
-        ("http://127.0.0.1:6278/a?x", ("a", "?x")),
+        ("http://127.0.0.1:6278/a-b.c/mcp?x", ("http://127.0.0.1:6278/a-b.c", 6278, "a-b.c", "/mcp?x")),
+        ("http://127.0.0.1:6278/a", ("http://127.0.0.1:6278/a", 6278, "a", "")),
+        ("http://127.0.0.1:6278/a?x", ("http://127.0.0.1:6278/a", 6278, "a", "?x")),
+        ("http://127.0.0.1:7001/moved/mcp", ("http://127.0.0.1:7001/moved", 7001, "moved", "/mcp")),
+        ("http://127.0.0.1:7001/a", None),
         ("http://127.0.0.1:6278/", None),
         ("http://127.0.0.1:3000/a", None),
         ("https://h/a", None),
     ],
 )
 def test_a_url_of_ours_names_its_route(url, route):
-    assert routed(url) == route
+    assert routed(url, {"moved": Route("https://h", {}, (6278, 7001))}) == route
 
 
 @pytest.mark.parametrize(

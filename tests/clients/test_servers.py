@@ -1,8 +1,9 @@
 import pytest
 
+from mcpspy.clients.places import Found
 from mcpspy.clients.routes import Route
 from mcpspy.clients.servers import servers
-from mcpspy.clients.table import BY_ID, Found
+from mcpspy.clients.table import BY_ID
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import machine
 

@@ -19,12 +19,12 @@ from mcpspy.clients.withheld import withheld
 )
 def test_secrets_and_nothing_else_are_withheld(entry, shown):
     text = json.dumps({"servers": {"s": entry}})
-    assert json.loads(withheld(text, "jsonc")) == {"servers": {"s": shown}}
+    assert json.loads(withheld(text, "json")) == {"servers": {"s": shown}}
 
 
 def test_all_else_is_as_it_was_written():
     text = '{ // c\r\n\t"env" : { "A":"s" , }, /* d */ "x":\'\'}'.replace("''", '"\\u0041"')
-    assert withheld(text, "jsonc") == text.replace('"s"', '"«withheld»"')
+    assert withheld(text, "json") == text.replace('"s"', '"«withheld»"')
     assert withheld("env: {A: s}\nb: x", "yaml") == 'env: {A: "«withheld»"}\nb: x'
     assert withheld("env.A = 's'\nb = 'x'", "toml") == "env.A = \"«withheld»\"\nb = 'x'"
 

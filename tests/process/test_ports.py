@@ -43,8 +43,8 @@ def test_a_port_is_taken_by_one():
         port = listener.getsockname()[1]
         with pytest.raises(UsageError, match=f"127.0.0.1:{port} is taken.*: end that, or choose another port"):
             bound("127.0.0.1", port)
-        with pytest.raises(UsageError, match=r"end that, clients are configured to come here$"):
-            bound("127.0.0.1", port, None)
+        with pytest.raises(UsageError, match=r"end that, or choose another port with --web$"):
+            bound("127.0.0.1", port, "--web")
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "..", "a" * 70])

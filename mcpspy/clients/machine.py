@@ -1,0 +1,68 @@
+"""What the places of configurations depend on: the home, the platform, the environment, the working directory."""
+
+import ntpath
+import os
+import posixpath
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine, and one working directory on it. Pure: everything about it is in its fields."""
+
+    home: str
+    platform: str
+    """As `sys.platform`: darwin, win32, linux."""
+    environ: Mapping[str, str]
+    cwd: str
+    repository: str = ""
+    """The root of the git working tree that the working directory is in; empty if it is in none."""
+    main: str = ""
+    """The same of the main working tree, where `repository` is one that `git worktree` added."""
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """The one that we run on."""
+        home = os.path.realpath(os.path.expanduser("~"))  # as the working directory is told
+        try:
+            cwd = os.getcwd()
+        except OSError:  # deleted
+            cwd = home
+        return cls(home, sys.platform, os.environ, cwd, *repository(cwd))
+
+    @property
+    def paths(self) -> ModuleType:
+        """The `os.path` of the platform."""
+        return ntpath if self.platform == "win32" else posixpath
+
+
+def repository(folder: str) -> tuple[str, str]:
+    """The root of the git working tree around `folder`, and of its main one; empty without one of this user's.
+
+    A `.git` of another user is not looked at, as git itself does (`safe.directory`): what lies beside it is theirs.
+    """
+    while not os.path.lexists(git := os.path.join(folder, ".git")):
+        if (above := os.path.dirname(folder)) == folder:
+            return "", ""
+        folder = above
+    try:
+        if os.name == "posix" and os.stat(git).st_uid != os.geteuid():
+            return "", ""
+        return folder, folder if os.path.isdir(git) else _main(git, folder)
+    except (OSError, ValueError):
+        return "", ""
+
+
+def _main(git: str, folder: str) -> str:
+    """The main working tree of one whose `.git` is a file (git-worktree, "DETAILS"); of a submodule, itself."""
+    with open(git, encoding="utf-8") as file:
+        link = os.path.join(folder, file.readline().removeprefix("gitdir:").strip())
+    try:
+        with open(os.path.join(link, "commondir"), encoding="utf-8") as file:
+            common = os.path.normpath(os.path.join(link, file.readline().strip()))
+    except FileNotFoundError:
+        return folder
+    return os.path.dirname(common) if os.path.basename(common) == ".git" else folder

@@ -1,0 +1,88 @@
+"""Where the configurations of clients lie on a machine.
+
+Everything but `find` and `sharing` is a pure function of a `Machine`, so that the paths of every platform can be told,
+and tested, on any.
+"""
+
+import glob
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mcpspy.clients.machine import Machine
+from mcpspy.clients.table import CLIENTS, Client, Place
+
+
+class Found(NamedTuple):
+    """A place of a client on this machine."""
+
+    client: Client
+    place: Place
+    path: str
+
+
+def candidates(place: Place, machine: Machine) -> list[str]:
+    """The paths where the file of a place may lie, the nearest first; none on some platforms."""
+    paths = machine.paths
+    for variable, below in place.variables:
+        if value := machine.environ.get(variable, "").strip():
+            return [paths.normpath(paths.join(machine.cwd, value, below))]
+    template = place.path if isinstance(place.path, str) else place.path.get(machine.platform)
+    if template is None:
+        return []
+    folders = [folder.rstrip("/") for folder in projects(machine)] if "{project}" in template else [""]
+    names = {"home": machine.home, **_settings(machine)}
+    if "*" in template:  # a pattern: what is in the names is meant as it stands
+        names, folders = {name: glob.escape(path) for name, path in names.items()}, [*map(glob.escape, folders)]
+    return [paths.normpath(template.format(**names, project=folder)) for folder in folders]
+
+
+def projects(machine: Machine) -> Iterator[str]:
+    """The working directory, and those above it that are in the home or in the same git working tree."""
+    paths, folder = machine.paths, machine.cwd
+    yield folder
+    inside = [paths.join(machine.home, "")]
+    if machine.repository:
+        inside.append(paths.join(machine.repository, ""))
+    while (above := paths.dirname(folder)) != folder and (
+        above == machine.repository or above.startswith(tuple(inside))
+    ):
+        folder = above
+        yield folder
+
+
+def _settings(machine: Machine) -> dict[str, str]:
+    """Where programs keep the user's settings; `local` are those that do not roam, on Windows."""
+    paths, home, environ = machine.paths, machine.home, machine.environ
+    xdg = environ.get("XDG_CONFIG_HOME") or paths.join(home, ".config")
+    if machine.platform == "win32":
+        data = paths.join(home, "AppData")
+        config = environ.get("APPDATA", paths.join(data, "Roaming"))
+        return {"config": config, "local": environ.get("LOCALAPPDATA", paths.join(data, "Local")), "xdg": xdg}
+    if machine.platform == "darwin":
+        return {"config": paths.join(home, "Library", "Application Support"), "local": "", "xdg": xdg}
+    return {"config": xdg, "local": "", "xdg": xdg}
+
+
+def find(client: Client, machine: Machine, scope: str | None = None) -> list[Found]:
+    """The places of a client whose files exist, each once, in the order of the table; `scope` None is all."""
+    found: dict[tuple[str, tuple[str, ...]], Found] = {}
+    for place in client.places:
+        there = [existing for path in candidates(place, machine) if (existing := _existing(path))]
+        for path in (path for paths in (there if place.every else there[:1]) for path in paths):
+            found.setdefault((os.path.realpath(path), place.root), Found(client, place, path))
+    return [one for one in found.values() if scope in (None, one.place.scope)]
+
+
+def _existing(path: str) -> list[str]:
+    if "*" in path:
+        return sorted(glob.glob(path))
+    return [path] if os.path.lexists(path) else []
+
+
+def sharing(found: Found, machine: Machine) -> list[str]:
+    """The names of the other clients that read the same servers from the same file."""
+    real, root = os.path.realpath(found.path), found.place.root
+    others = [other for candidate in CLIENTS if candidate is not found.client for other in find(candidate, machine)]
+    same = [other for other in others if os.path.realpath(other.path) == real and other.place.root == root]
+    return [other.client.name for other in same]
