@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
 from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, find
+from mcpspy.clients.places import Found, find, present
 from mcpspy.clients.servers import Server, servers
-from mcpspy.clients.table import BY_ID, CLIENTS, client
+from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.text import plural, printable
 
@@ -46,7 +46,7 @@ def _chosen(target: str | None, machine: Machine) -> list[tuple[Found, list[Serv
         if not places:
             raise ConfigError(f"{BY_ID[target].name} has no configuration here; 'mcpspy status' lists what there is")
         return [_look(found, machine, known) for found in places]
-    looked = [_look(found, machine, known) for one in CLIENTS for found in find(one, machine)]
+    looked = [_look(found, machine, known) for found in present(machine)]
     if target is None:
         return looked
     named = [(found, [server for server in own if server.name == target], "") for found, own, _ in looked]

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from itertools import groupby
 
 from mcpspy.clients import routes
 from mcpspy.clients.checks import stale
@@ -14,7 +15,7 @@ from mcpspy.clients.drafts import Draft, installs, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
 from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, candidates, find, sharing
+from mcpspy.clients.places import Found, candidates, find, present, sharing
 from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, WRAP, Step
 from mcpspy.clients.table import CLIENTS, PROJECT, SCOPES, Client, client
 from mcpspy.clients.withheld import withheld
@@ -76,13 +77,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _list(machine: Machine, words: Sequence[str]) -> int:
     """Print the clients on this machine, and what `install` would do with their servers."""
-    there, seen, known = [], set[str](), routes.load()
-    for one in CLIENTS:
-        places = find(one, machine)
-        if any(os.path.realpath(found.path) not in seen for found in places):
-            there.append((one, places))
-        seen |= {os.path.realpath(found.path) for found in places}
-    for one, places in there:
+    there, known = present(machine), routes.load()
+    for one, places in groupby(there, key=lambda found: found.client):
         print(f"{one.name}: mcpspy install {one.id}")
         for found in places:
             try:
@@ -206,7 +202,7 @@ def _print_advice(
     others = sorted({name for found in places for name in sharing(found, machine)})
     also = f" (and of {', '.join(others)}, which read the same file)" if others else ""
     print(f"\n{changed_servers(drafts)} of {chosen.name}{also} now behind mcpspy")
-    steps = [f"{chosen.advice.format(name=chosen.name)}", "use a tool of the server", "look: mcpspy"]
+    steps = [f"{chosen.advice.format(name=chosen.name)}", "use a tool of the server", "look at its traffic: mcpspy"]
     if _steps(drafts, ROUTE):
         port = next(route.port for route in needed.values() if chosen.id in route.paths)
         listen = f" --listen 127.0.0.1:{port}" if port != routes.PORT else ""

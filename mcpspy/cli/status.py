@@ -13,9 +13,8 @@ from mcpspy.capture.records import Header
 from mcpspy.clients import routes
 from mcpspy.clients.checks import resolves, stale
 from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, find
+from mcpspy.clients.places import Found, present
 from mcpspy.clients.servers import Server, servers
-from mcpspy.clients.table import CLIENTS
 from mcpspy.clients.trust import untrusted
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor
@@ -32,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the list."""
     machine, known = Machine.here(), routes.load()
     recorded = captures(directory(None, os.environ))
-    places = [found for client in CLIENTS for found in find(client, machine)]
+    places = present(machine)
     for found in places:
         try:
             own, problem = servers(found, machine, known), ""

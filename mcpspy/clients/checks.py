@@ -283,7 +283,7 @@ def _which(command: str, path: str | None) -> str | None:
 
 def _of_command(server: Server, command: str, path: str, machine: Machine) -> Iterator[Check]:
     runtime = _RUNTIMES.get(_stem(command))
-    yield Check(FINE, f"{command} is {path}" + _version(runtime, path))
+    yield Check(FINE, (f"{command} is {path}" if command != path else f"{path} is there") + _version(runtime, path))
     desktop = _DESKTOP_PATH.get(machine.platform)
     if server.found.client.desktop and desktop and not shutil.which(command, path=desktop):
         yield Check(

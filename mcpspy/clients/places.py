@@ -1,7 +1,7 @@
 """Where the configurations of clients lie on a machine.
 
-Everything but `find` and `sharing` is a pure function of a `Machine`, so that the paths of every platform can be told,
-and tested, on any.
+Everything but `find`, `present` and `sharing` is a pure function of a `Machine`, so that the paths of every platform
+can be told, and tested, on any.
 """
 
 import glob
@@ -72,6 +72,12 @@ def find(client: Client, machine: Machine, scope: str | None = None) -> list[Fou
         for path in (path for paths in (there if place.every else there[:1]) for path in paths):
             found.setdefault((os.path.realpath(path), place.root), Found(client, place, path))
     return [one for one in found.values() if scope in (None, one.place.scope)]
+
+
+def present(machine: Machine) -> list[Found]:
+    """The places of all clients that are on this machine, as far as their own files say so."""
+    found = [find(client, machine) for client in CLIENTS]
+    return [place for places in found if not all(one.place.foreign for one in places) for place in places]
 
 
 def _existing(path: str) -> list[str]:

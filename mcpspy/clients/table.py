@@ -38,6 +38,8 @@ class Place:
     """Environment variables that move the file, the first that is set, and the path below the value of each."""
     every: bool = False
     """The client reads the file in each of the project's directories, not the nearest one alone."""
+    foreign: bool = False
+    """The file is another client's, and read as well: that it is there does not say that this client is."""
     note: str = ""
     """What the user has to know about this file: who ignores it, who has to approve it."""
 
@@ -128,8 +130,8 @@ CLIENTS = (
         (
             Place(USER, "{config}/Code/User/mcp.json", JSON, ("servers",)),
             Place(PROJECT, "{project}/.vscode/mcp.json", JSON, ("servers",)),
-            Place(PROJECT, "{project}/.mcp.json"),
-            Place(USER, "{home}/.copilot/mcp-config.json"),
+            Place(PROJECT, "{project}/.mcp.json", foreign=True),
+            Place(USER, "{home}/.copilot/mcp-config.json", foreign=True),
         ),
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
         _READ,
@@ -271,7 +273,7 @@ CLIENTS = (
         "Copilot CLI",
         (
             Place(USER, "{home}/.copilot/mcp-config.json", variables=(("COPILOT_HOME", "mcp-config.json"),)),
-            Place(PROJECT, "{project}/.mcp.json", every=True),
+            Place(PROJECT, "{project}/.mcp.json", every=True, foreign=True),
             Place(
                 PROJECT,
                 "{project}/.github/mcp.json",
