@@ -54,7 +54,7 @@ def projects(machine: Machine) -> Iterator[str]:
 def _settings(machine: Machine) -> dict[str, str]:
     """Where programs keep the user's settings; `local` are those that do not roam, on Windows."""
     paths, home, environ = machine.paths, machine.home, machine.environ
-    xdg = environ.get("XDG_CONFIG_HOME") or paths.join(home, ".config")
+    xdg = environ.get("XDG_CONFIG_HOME", "").strip() or paths.join(home, ".config")
     if machine.platform == "win32":
         data = paths.join(home, "AppData")
         config = environ.get("APPDATA", paths.join(data, "Roaming"))

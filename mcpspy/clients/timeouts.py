@@ -69,7 +69,7 @@ TIME_OUTS = (
         _RUN, "0.61.0", "timeout", "timeout", setting='write "timeout": 600000 (milliseconds) into its entry',
     ),
     TimeOuts(
-        "mcporter", ("mcporter",), 30, 60, f"{_GITHUB}/steipete/mcporter/blob/main/docs/config.md", _RUN, "0.9.0",
+        "mcporter", ("mcporter",), 30, 60, f"{_GITHUB}/steipete/mcporter/blob/main/docs/config.md", _RUN, "0.12.3",
         setting="set MCPORTER_LIST_TIMEOUT=60000 (milliseconds)",
     ),
     TimeOuts(

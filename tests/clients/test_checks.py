@@ -317,3 +317,86 @@ def test_whether_captures_can_be_written_is_tried(here, tmp_path):
 def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, value):
     here = machine(tmp_path, environ={"B": "b"})
     assert expanded(text, BY_ID[client], here) == value.replace("HOME", here.home).replace("CWD", here.cwd)
+
+
+def test_the_version_is_that_of_the_very_command(here, tmp_path):
+    """CF-11: `python3` where no `python` lies beside it, as on Debian."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "python3"
+    program.write_text("#!/bin/sh\necho Python 3.99\n")
+    program.chmod(0o700)
+    texts = [one.text for one in of_server(server([str(program)]), here)]
+    assert f"{program} is there, python 3.99" in texts
+
+
+@pytest.mark.parametrize(
+    ("begin", "seconds", "levels_"), [(None, 50, []), (3, 1, []), (3, 2, [NOTE]), (3, 3.5, [PROBLEM])]
+)
+def test_a_server_may_be_slower_than_the_client_is_patient(begin, seconds, levels_):
+    """CF-11."""
+    cline = Found(BY_ID["cline"], BY_ID["cline"].places[0], "x")
+    one = Server(cline, "s", "s", words=["x"], begin=begin)
+    made = list(checks._of_time(Answer("initialize", {}, seconds), one))
+    assert levels(made) == levels_
+    for check in made:
+        assert check.text == f"Cline gives up after 3 s, and this took {seconds:.1f} s"
+        assert check.fix.endswith(', or write "timeout": 60 (seconds) into its entry')
+
+
+@pytest.mark.parametrize(("begin", "patience"), [(None, 10), (3, 10), (30, 30), (600, 60)])
+def test_a_server_has_as_much_time_as_its_client_gives(begin, patience):
+    assert checks._patience(Server(CURSOR, "s", "s", begin=begin)) == patience
+
+
+@pytest.mark.parametrize(
+    ("client", "refused"),
+    [
+        ("claude-code", "comment comma"),
+        ("claude-desktop", "comment comma mark"),
+        ("cline", "comment comma mark"),
+        ("gemini-cli", "comma mark"),
+        ("qwen", "comma"),
+        ("mcporter", "mark"),
+        ("copilot", ""),
+        ("opencode", ""),
+    ],
+)
+def test_each_client_has_a_parser_of_its_own(tmp_path, client, refused):
+    """CF-11: each was run with the three texts, but Claude Desktop, which is documented."""
+    texts = {"comment": "{} // c", "comma": '{"a": [1,]}', "mark": "\ufeff{}"}
+    path = tmp_path / "c.json"
+    made = []
+    for name, text in texts.items():
+        path.write_text(text)
+        found = Found(BY_ID[client], BY_ID[client].places[0], str(path))
+        made += [name for check in of_config(found, machine(tmp_path)) if check.level == PROBLEM]
+    assert " ".join(made) == refused
+
+
+def test_a_folder_that_is_not_trusted_is_a_problem_with_a_fix(tmp_path):
+    """CF-11."""
+    here = machine(tmp_path)
+    path = tmp_path / "home" / ".gemini" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    gemini = BY_ID["gemini-cli"]
+    [check] = of_config(Found(gemini, gemini.places[0], str(path)), here)
+    assert check == (
+        PROBLEM,
+        f"Gemini CLI does not trust {here.cwd}, and ignores its servers, the user's too",
+        "start it there once and trust the folder",
+    )
+
+
+def test_what_a_client_ignores_is_noted(tmp_path):
+    """CF-10."""
+    path = tmp_path / "s.yaml"
+    path.write_text("")
+    one = BY_ID["continue"]
+    [check] = of_config(Found(one, one.places[1], str(path)), machine(tmp_path))
+    assert (check.level, check.text) == (NOTE, "the IDE extensions read this file; the command line 'cn' ignores it")
+
+
+def test_opencode_has_variables_in_braces(tmp_path):
+    here = machine(tmp_path, environ={"B": "b"})
+    assert expanded("{env:B} ${B} {B}", BY_ID["opencode"], here) == "b ${B} {B}"

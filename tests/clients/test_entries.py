@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from mcpspy.clients.entries import Entry, Refusal, entries, kind, launch, remote, wrapped
+from mcpspy.clients.entries import Entry, Refusal, entries, kind, launch, remote, unknown, wrapped
 from mcpspy.clients.formats import read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found
 from mcpspy.clients.table import BY_ID, Place
 from mcpspy.clients.tree import Node
-from mcpspy.errors import ConfigError
+from mcpspy.errors import ConfigError, Unwrappable
 
 HERE = Machine("/home/me", "linux", {}, "/home/me/app/deep")
 
@@ -135,3 +135,62 @@ def test_what_is_not_behind_mcpspy_is_not(words):
 )
 def test_kinds_are_said_in_words(value, said):
     assert kind(Node(0, 0, value)) == said
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "words"),
+    [
+        ("opencode", '{"type": "local", "command": ["npx", "-y", "x"], "args": ["no"]}', ["npx", "-y", "x"]),
+        ("mcporter", '{"command": ["npx", "x"]}', ["npx", "x"]),
+        ("mcporter", '{"command": "npx", "args": ["a b"]}', ["npx", "a b"]),
+        ("cline", '{"transport": {"type": "stdio", "command": "npx", "args": ["x"]}}', ["npx", "x"]),
+        ("cline", '{"command": "npx", "args": ["x"]}', ["npx", "x"]),
+        ("cline", '{"transport": "stdio", "command": "npx"}', ["npx"]),
+    ],
+)
+def test_each_client_has_forms_of_its_own(client, text, words):
+    """CF-10."""
+    assert launch(replace(entry(text), client=BY_ID[client])).words == words
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "reason"),
+    [
+        ("cursor", '{"command": ["npx"]}', "its command is a list, not a string"),
+        ("opencode", '{"command": "npx"}', "its command is a string, not a list"),
+        ("opencode", '{"command": []}', "its command is an empty list"),
+        ("opencode", '{"command": ["x", {}]}', "one of its args is an object"),
+        ("mcporter", '{"command": 3}', "its command is a number or a date, not a string or a list"),
+        ("mcporter", '{"command": "npx -y x"}', "mcporter splits its command at the blanks"),
+        ("cline", '{"transport": {"command": 3}}', "its command is a number"),
+    ],
+)
+def test_a_form_that_the_client_does_not_have_is_refused(client, text, reason):
+    """CF-10."""
+    with pytest.raises(Refusal, match=f"^{reason}"):
+        launch(replace(entry(text), client=BY_ID[client]))
+
+
+def test_what_was_found_instead_is_told():
+    """CF-10."""
+    assert str(unknown(entry('{"transport": {}, "exe": "x"}'))) == (
+        "it has neither a command nor url; found transport, exe"
+    )
+
+
+def test_servers_under_the_key_of_another_client_are_not_overlooked():
+    """CF-10."""
+    with pytest.raises(
+        Unwrappable, match=r"^line 1, column 2: found servers under 'servers'; Cursor reads 'mcpServers'"
+    ):
+        listed('{"servers": {"a": {}}}', Place("user", "x"))
+    for text in ('{"servers": {"a": 1}}', '{"servers": []}', '{"other": {"a": {}}}'):
+        assert listed(text, Place("user", "x")) == []
+
+
+def test_claude_code_names_a_project_by_the_root_of_the_main_working_tree():
+    """CF-10: also outside the home, and for one that `git worktree` added."""
+    here = Machine("/home/me", "linux", {}, "/srv/second/deep", "/srv/second", "/srv/main")
+    [_, local, _] = BY_ID["claude-code"].places
+    text = '{"projects": {"/srv/main": {"mcpServers": {"s": {}}}, "/srv/second": {"mcpServers": {"t": {}}}}}'
+    assert [one.name for one in listed(text, local, here)] == ["s"]

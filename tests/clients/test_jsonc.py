@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpspy.clients.jsonc import read
+from mcpspy.clients.jsonc import COMMA, COMMENT, MARK, improper, read
 from mcpspy.clients.tree import DEEPEST, Syntax, plain, where
 from tests.clients.configurations import Jsonc, generated
 
@@ -73,3 +73,21 @@ def test_what_is_wrong_is_said_with_its_place(text, place, reason):
         read(text)
     assert where(text, error.value.offset) == place
     assert str(error.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused", "reason"),
+    [
+        ('{"a": "// , ] \\" /*"}', (COMMENT, COMMA, MARK), ""),
+        ("{} // c", (COMMENT,), "line 1, column 4: a comment"),
+        ('{"a": 1, // c\n /* d */}', (COMMA,), "line 1, column 8: a trailing comma"),
+        ('{"a": 1, // c\n /* d */}', (MARK,), ""),
+        ("\ufeff[1,\n2 , ]", (MARK,), "line 1, column 1: a byte order mark"),
+        ("\ufeff[1,\n2 , ]", (COMMA,), "line 2, column 3: a trailing comma"),
+        ('["x\ty"]', (MARK,), "Invalid control character at: line 1 column 4 (char 3)"),
+    ],
+)
+def test_what_a_parser_refuses_is_told_with_its_place(text, refused, reason):
+    """CF-11."""
+    read(text)
+    assert improper(text, refused) == reason

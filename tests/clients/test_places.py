@@ -3,7 +3,7 @@ import os
 import pytest
 
 from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, candidates, find, sharing
+from mcpspy.clients.places import Found, candidates, find, present, sharing
 from mcpspy.clients.table import BY_ID
 from tests.clients.configurations import machine
 
@@ -163,3 +163,68 @@ def test_two_clients_with_one_file_are_seen(tmp_path):
         "VS Code",
         "Copilot CLI",
     ]
+
+
+def test_in_a_git_working_tree_a_project_is_looked_for_as_far_as_its_root():
+    """CF-10: also outside the home."""
+    here = Machine("/home/me", "linux", {}, "/srv/repo/a/b", "/srv/repo", "/srv/repo")
+    assert candidates(BY_ID["cursor"].places[1], here) == [
+        f"/srv/repo/{folder}.cursor/mcp.json" for folder in ("a/b/", "a/", "")
+    ]
+
+
+def test_a_file_that_the_client_reads_in_each_directory_is_found_in_each(tmp_path):
+    """CF-10: Claude Code, Copilot CLI and opencode; Cursor reads the nearest one."""
+    here = machine(tmp_path, cwd=str(tmp_path / "home" / "a" / "b"))
+    for folder in ("home/a/b", "home/a"):
+        (tmp_path / folder / ".github").mkdir(parents=True)
+        for name in (".mcp.json", ".github/mcp.json", "opencode.jsonc"):
+            (tmp_path / folder / name).write_text("{}")
+    for client, names in (
+        ("claude-code", ["a/b/.mcp.json", "a/.mcp.json"]),
+        ("copilot", ["a/b/.mcp.json", "a/.mcp.json", "a/b/.github/mcp.json", "a/.github/mcp.json"]),
+        ("opencode", ["a/b/opencode.jsonc", "a/opencode.jsonc"]),
+        ("vscode", ["a/b/.mcp.json"]),
+    ):
+        found = [os.path.relpath(one.path, tmp_path / "home") for one in find(BY_ID[client], here)]
+        assert found == names, client
+
+
+@pytest.mark.parametrize(
+    ("client", "environ", "path"),
+    [
+        ("cline", {"CLINE_DIR": "/c"}, "/c/data/settings/cline_mcp_settings.json"),
+        ("cline", {"CLINE_DIR": "/c", "CLINE_DATA_DIR": "/d"}, "/d/settings/cline_mcp_settings.json"),
+        ("cline", {"CLINE_DATA_DIR": "/d", "CLINE_MCP_SETTINGS_PATH": "/f.json"}, "/f.json"),
+        ("gemini-cli", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
+        ("qwen", {"QWEN_HOME": "/q"}, "/q/settings.json"),
+        ("copilot", {"COPILOT_HOME": "/c"}, "/c/mcp-config.json"),
+        ("copilot", {"XDG_CONFIG_HOME": "/x"}, "/home/me/.copilot/mcp-config.json"),
+        ("mcporter", {"MCPORTER_CONFIG": "/m.json"}, "/m.json"),
+        ("continue", {"CONTINUE_GLOBAL_DIR": "/n"}, "/n/config.yaml"),
+        ("opencode", {"XDG_CONFIG_HOME": "/x"}, "/x/opencode/opencode.json"),
+        ("opencode", {"XDG_CONFIG_HOME": " "}, "/home/me/.config/opencode/opencode.json"),
+    ],
+)
+def test_each_client_has_variables_that_move_its_file(client, environ, path):
+    """CF-10: each was seen with the client itself."""
+    assert first(client, Machine("/home/me", "linux", environ, "/home/me/code/app")) == path
+
+
+def test_opencode_keeps_its_files_in_the_same_place_on_every_platform():
+    assert first("opencode", MAC, number=1) == "/Users/me/.config/opencode/opencode.jsonc"
+    assert first("opencode", WINDOWS) == "C:\\Users\\me\\.config\\opencode\\opencode.json"
+    assert first("opencode", LINUX, number=3) is None
+    named = Machine("/home/me", "linux", {"OPENCODE_CONFIG": "o.json"}, "/home/me/code/app")
+    assert first("opencode", named, number=3) == "/home/me/code/app/o.json"
+
+
+def test_a_client_is_here_if_a_file_of_its_own_is(tmp_path):
+    """VS Code and Copilot CLI also read the file of Claude Code."""
+    here = machine(tmp_path)
+    (tmp_path / "home" / "work").mkdir(parents=True)
+    (tmp_path / "home" / "work" / ".mcp.json").write_text("{}")
+    assert [one.client.id for one in present(here)] == ["claude-code"]
+    (tmp_path / "home" / ".copilot").mkdir()
+    (tmp_path / "home" / ".copilot" / "mcp-config.json").write_text("{}")
+    assert [one.client.id for one in present(here)] == ["claude-code", "copilot", "copilot"]
