@@ -6,12 +6,18 @@ from difflib import get_close_matches
 
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
+from mcpspy.clients.formats import JSON, TOML
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found, find, present
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.text import plural, printable
+
+_CORRECT = {
+    JSON: "correct the file; the client reads nothing of it",
+    TOML: "correct the file; if the client reads it, it is TOML 1.1, and mcpspy reads TOML 1.0",
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     for found, own, broken in _chosen(options.target, machine):
         print(f"{found.client.name}, {found.place.scope}: {printable(found.path, 4096)}")
         if broken:
-            problems += _print([Check(PROBLEM, broken, "correct the file; the client reads nothing of it")], "  ")
+            problems += _print([Check(PROBLEM, broken, _CORRECT.get(found.place.form, _CORRECT[JSON]))], "  ")
             continue
         problems += _print(of_config(found, machine), "  ")
         for server in own:

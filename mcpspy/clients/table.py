@@ -213,6 +213,7 @@ CLIENTS = (
         "https://docs.continue.dev/customize/deep-dives/mcp",
         _RUN,
         "1.5.47 (cn)",
+        advice="start cn again, or reload the window of the IDE",
     ),
     Client(
         "librechat",
