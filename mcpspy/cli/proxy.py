@@ -73,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = capture_limit(options.limit)
     upstreams = [Upstream(address, ca=options.ca, insecure=options.insecure) for address in addresses.values()]
-    option = "--listen, which is then written into the client's file" if options.clients else "--listen"
+    option = "--listen"
+    if options.clients:
+        option += f" {to_dial(host)}:{port + 1}, which is then written into the client's file"
     listener = bound(host, port, option)
     own, port = listener.getsockname()[:2]
     _refuse_to_relay_to_ourselves(addresses, own, port)

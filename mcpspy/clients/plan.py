@@ -172,7 +172,11 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
     else:
         end = re.compile(r"(?:\s*,)?").match(text, elements[-1].end)
         assert end
-        edits.append(Edit(elements[0].start, end.end(), ""))
+        begin, last = elements[0].start, end.end()
+        around = text[args.node.start + 1 : begin], text[last : args.node.end - 1]
+        if "\n" in around[0] and not "".join(around).strip():  # the client has put each on a line of its own
+            begin, last = args.node.start + 1, args.node.end - 1
+        edits.append(Edit(begin, last, ""))
     return Step(entry.name, UNDO, "", behind.words, tuple(edits))
 
 

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from mcpspy import cli
+from mcpspy.clients.table import CLIENTS
 
 CONFIGURATION = """{
   // mine
@@ -23,7 +24,8 @@ def home(tmp_path, monkeypatch):
     home = tmp_path / "home"
     (home / "work").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    for name in ("MCPSPY_CAPTURE_DIR", "XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "CLINE_MCP_SETTINGS_PATH"):
+    moving = {variable for client in CLIENTS for place in client.places for variable, _ in place.variables}
+    for name in ("MCPSPY_CAPTURE_DIR", "XDG_CONFIG_HOME", "GEMINI_CLI_TRUST_WORKSPACE", *moving):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(home / "work")
     return home

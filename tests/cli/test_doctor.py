@@ -1,11 +1,13 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
+from mcpspy.clients import checks
 from tests import limits
 from tests.relay.harness import LIMIT, running
 
@@ -77,6 +79,52 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(servers, mcpspy):
     status, out, _ = mcpspy("doctor")
     assert status == 1
     assert "line 1, column 2: expected a key in double quotes" in out
+
+
+def test_five_mistakes_are_found_and_nothing_before_and_after(home, mcpspy, monkeypatch):
+    """CF-11: a wrong command, a missing file, a trailing comma, a port that is taken, a folder without trust."""
+    path, trusted = home / ".gemini" / "settings.json", home / ".gemini" / "trustedFolders.json"
+    path.parent.mkdir()
+    trust = json.dumps({str(home / "work"): "TRUST_FOLDER"})
+    trusted.write_text(trust)
+    good = {"mcpServers": {"good": {"command": sys.executable, "args": DEMO}}}
+    right = json.dumps(good)
+
+    def doctor(text):
+        path.write_text(text)
+        status, out, _ = mcpspy("doctor", "gemini-cli")
+        assert status == ("  problem  " in out)
+        return out
+
+    assert "no problems found" in doctor(right)
+    assert "no-such-command is not on PATH" in doctor(right.replace(sys.executable, "no-such-command"))
+    assert "/no/such.py" in doctor(
+        json.dumps({"mcpServers": {"s": {"command": sys.executable, "args": ["/no/such.py"]}}})
+    )
+    assert f"line 1, column {len(right)}: a trailing comma; Gemini CLI cannot read" in doctor(right[:-1] + ",}")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        url = f"http://127.0.0.1:{other.getsockname()[1]}/r"
+        (home / ".mcpspy").mkdir(exist_ok=True)
+        route = {"origin": "https://h", "paths": {}, "ports": [other.getsockname()[1]]}
+        (home / ".mcpspy" / "routes.json").write_text(json.dumps({"r": route}))
+        monkeypatch.setattr(checks, "routes_at", lambda _: [])
+        out = doctor(json.dumps({"mcpServers": {"r": {"httpUrl": url}}}))
+    assert "which does not serve the route 'r'" in out
+    assert "mcpspy proxy --from gemini-cli --listen 127.0.0.1:" in out
+    trusted.write_text("{}")
+    assert f"Gemini CLI does not trust {home / 'work'}, and ignores its servers, the user's too" in doctor(right)
+    assert "note: Gemini CLI does not trust" in mcpspy("status")[1]
+    assert "does not trust" in json.loads(mcpspy("status", "--json")[1])["untrusted"]
+    trusted.write_text(trust)
+    assert "no problems found" in doctor(right)
+
+
+def test_newer_toml_than_ours_may_be_right_for_the_client(home, mcpspy):
+    """Codex reads TOML 1.1, which has line breaks in inline tables."""
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("a = {\n}\n")
+    out = mcpspy("doctor", "codex")[1]
+    assert "fix: correct the file; if the client reads it, it is TOML 1.1, and mcpspy reads TOML 1.0" in out
 
 
 def test_without_clients_only_the_captures_are_looked_at(mcpspy):

@@ -10,9 +10,11 @@ import pytest
 from mcpspy.clients import drafts
 from mcpspy.clients.apply import load, recall
 from mcpspy.clients.drafts import installs, uninstalls, write
+from mcpspy.clients.formats import JSON, read
 from mcpspy.clients.places import find
 from mcpspy.clients.plan import UNDO
 from mcpspy.clients.table import BY_ID
+from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, fixture, machine, put
 
@@ -66,6 +68,32 @@ def test_install_then_uninstall_restores_the_bytes_of_every_fixture(name, tmp_pa
     assert path.read_bytes() == once
     assert uninstall(client, here, routes=routes)
     assert path.read_bytes() == fixture(name)
+    assert kept(home) == []
+
+
+def written_by(text):
+    """A JSON configuration as a client writes it after `mcp add`: what was there, and a server more."""
+    value = plain(read(text, JSON))
+    value.setdefault("mcp" if "mcp" in value else "mcpServers", {})["theirs"] = {"command": "z"}
+    return value
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in FIXTURES
+        if name.split(".")[0] in ("cline", "copilot", "opencode", "qwen", "mcporter") and "win32" not in name
+    ],
+)
+def test_what_a_client_wrote_between_install_and_uninstall_stays(name, tmp_path, home):
+    """CF-10: each of these clients writes its file anew, with two blanks and without comments."""
+    path, here = put(name, tmp_path)
+    client = name.split(".")[0]
+    routes = install(client, here)
+    path.write_text(json.dumps(written_by(path.read_text()), indent=2))
+    uninstall(client, here, routes=routes)
+    assert path.read_text() == json.dumps(written_by(fixture(name).decode()), indent=2)
     assert kept(home) == []
 
 
