@@ -19,9 +19,10 @@ from mcpspy.clients.places import Found
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
-from mcpspy.clients.table import PROJECT, Client
+from mcpspy.clients.table import PROJECT
 from mcpspy.clients.timeouts import BY_CLIENT
 from mcpspy.clients.trust import FIX, untrusted
+from mcpspy.clients.variables import expanded, unknown
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
 
@@ -45,9 +46,6 @@ _RUNTIMES = {
 _LONGEST_WAIT = 60.0  # seconds for a first answer, where the client waits longer
 _LONGEST_LINE = 4096  # bytes of `#!` and what follows
 _IN_A_SHELL = "start its command in a shell until it stays and waits for input"
-_VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
-_BRACES = re.compile(r"\{(?P<name>(?:env|file):[^}]*)\}")
-_DOLLAR = re.compile(rf"{_VARIABLE.pattern}|\$(?P<bare>[A-Za-z_]\w*)")
 
 
 class Check(NamedTuple):
@@ -153,8 +151,8 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
     else:
         yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {_shown(server)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
-    if unknown := {name for text in texts for name in _unknown(text, client, machine)}:
-        yield from _of_unknown(unknown, server)
+    if unresolved := {name for text in texts for name in unknown(text, client, machine)}:
+        yield from _of_unknown(unresolved, server)
         return
     if server.env_file:
         try:
@@ -344,34 +342,6 @@ def _identity(answer: Answer) -> str:
     revision = answer.result.get("protocolVersion") or answer.result.get("supportedVersions")
     spoken = ", ".join(map(str, revision)) if isinstance(revision, list) else str(revision or "")
     return "".join(f", {part}" for part in (named, spoken) if part)
-
-
-def expanded(text: str, client: Client, machine: Machine) -> str:
-    """`text` with the variables that this client replaces; those that only the client knows, or nobody, stay."""
-
-    def value(match: re.Match[str]) -> str:
-        name, _, default = _variable(match).removeprefix("env:").partition(":-")
-        known = {"userHome": machine.home, "workspaceFolder": machine.cwd, "/": machine.paths.sep}
-        return machine.environ.get(name) or known.get(name) or default or match[0]
-
-    if "~" in client.expands and (text == "~" or text.startswith(("~/", "~\\"))):
-        text = machine.home + text[1:]
-    return _variables(client).sub(value, text)
-
-
-def _unknown(text: str, client: Client, machine: Machine) -> list[str]:
-    """The names of the variables that stay."""
-    return [_variable(match) for match in _variables(client).finditer(expanded(text, client, machine))]
-
-
-def _variables(client: Client) -> re.Pattern[str]:
-    return _DOLLAR if "$" in client.expands else _BRACES if "{" in client.expands else _VARIABLE
-
-
-def _variable(match: re.Match[str]) -> str:
-    """The name in a match; a bare one is always of the environment."""
-    groups = match.groupdict()
-    return groups["name"] if groups["name"] is not None else f"env:{groups['bare']}"
 
 
 def _environment(machine: Machine) -> dict[str, str]:

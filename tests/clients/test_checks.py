@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mcpspy.clients import checks
-from mcpspy.clients.checks import FINE, NOTE, PROBLEM, expanded, of_answer, of_captures, of_config
+from mcpspy.clients.checks import FINE, NOTE, PROBLEM, of_answer, of_captures, of_config
 from mcpspy.clients.places import Found
 from mcpspy.clients.probe import Answer
 from mcpspy.clients.servers import Server
@@ -297,28 +297,6 @@ def test_whether_captures_can_be_written_is_tried(here, tmp_path):
     assert levels(of_captures(here)) == [PROBLEM, NOTE]
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "value"),
-    [
-        ("cursor", "a ${env:B} ${B}", "a b b"),
-        ("cursor", "${C:-d}", "d"),
-        ("cursor", "${userHome}${/}x", "HOME/x"),
-        ("cursor", "${workspaceFolder}", "CWD"),
-        ("cursor", "${input:x}", "${input:x}"),
-        ("cursor", "${env:C}", "${env:C}"),
-        ("cursor", "$B {B} ~/x ~", "$B {B} ~/x ~"),
-        ("cursor", "~/x", "~/x"),
-        ("vscode", "~/x", "HOME/x"),
-        ("vscode", "~", "HOME"),
-        ("vscode", "~x", "~x"),
-        ("gemini-cli", "$B/${B} $C $1 $ ~", "b/b $C $1 $ ~"),
-    ],
-)
-def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, value):
-    here = machine(tmp_path, environ={"B": "b"})
-    assert expanded(text, BY_ID[client], here) == value.replace("HOME", here.home).replace("CWD", here.cwd)
-
-
 def test_the_version_is_that_of_the_very_command(here, tmp_path):
     """CF-11: `python3` where no `python` lies beside it, as on Debian."""
     (tmp_path / "bin").mkdir()
@@ -395,8 +373,3 @@ def test_what_a_client_ignores_is_noted(tmp_path):
     one = BY_ID["continue"]
     [check] = of_config(Found(one, one.places[1], str(path)), machine(tmp_path))
     assert (check.level, check.text) == (NOTE, "the IDE extensions read this file; the command line 'cn' ignores it")
-
-
-def test_opencode_has_variables_in_braces(tmp_path):
-    here = machine(tmp_path, environ={"B": "b"})
-    assert expanded("{env:B} ${B} {B}", BY_ID["opencode"], here) == "b ${B} {B}"

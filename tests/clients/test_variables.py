@@ -1,0 +1,33 @@
+import pytest
+
+from mcpspy.clients.table import BY_ID
+from mcpspy.clients.variables import expanded, unknown
+from tests.clients.configurations import machine
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "value"),
+    [
+        ("cursor", "a ${env:B} ${B}", "a b b"),
+        ("cursor", "${C:-d}", "d"),
+        ("cursor", "${userHome}${/}x", "HOME/x"),
+        ("cursor", "${workspaceFolder}", "CWD"),
+        ("cursor", "${input:x}", "${input:x}"),
+        ("cursor", "${env:C}", "${env:C}"),
+        ("cursor", "$B {B} ~/x ~", "$B {B} ~/x ~"),
+        ("cursor", "~/x", "~/x"),
+        ("vscode", "~/x", "HOME/x"),
+        ("vscode", "~", "HOME"),
+        ("vscode", "~x", "~x"),
+        ("gemini-cli", "$B/${B} $C $1 $ ~", "b/b $C $1 $ ~"),
+    ],
+)
+def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, value):
+    here = machine(tmp_path, environ={"B": "b"})
+    assert expanded(text, BY_ID[client], here) == value.replace("HOME", here.home).replace("CWD", here.cwd)
+
+
+def test_opencode_has_variables_in_braces(tmp_path):
+    here = machine(tmp_path, environ={"B": "b"})
+    assert expanded("{env:B} ${B} {B}", BY_ID["opencode"], here) == "b ${B} {B}"
+    assert unknown("{env:B} {env:C} {file:x}", BY_ID["opencode"], here) == ["env:C", "file:x"]
