@@ -353,4 +353,6 @@ def _cwd(server: Server, machine: Machine) -> str:
     """Where the client starts it: a desktop program anywhere, so where nothing relative is found."""
     in_project = server.found.place.scope == PROJECT or not server.found.client.desktop
     base = machine.cwd if in_project or sys.platform == "win32" else "/"
+    if server.found.client.beside:
+        base = os.path.dirname(server.found.path)
     return os.path.join(base, expanded(server.cwd, server.found.client, machine)) if server.cwd else base

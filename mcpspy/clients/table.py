@@ -69,6 +69,8 @@ class Client:
     """The key of what is added to a server's environment."""
     refuses: tuple[str, ...] = ()
     """What its own parser refuses of JSON with comments (`clients.jsonc`); then it reads nothing of the file."""
+    beside: bool = False
+    """It starts servers in the directory of its file, not in its own working directory."""
     desktop: bool = True
     """Started from the desktop, so with the desktop's PATH and not with a shell's."""
     expands: str = ""
@@ -330,6 +332,7 @@ CLIENTS = (
         commands=(STRING, LIST),
         splits=True,
         refuses=(MARK,),
+        beside=True,
         desktop=False,
         advice="nothing has to be restarted, unless 'mcporter daemon' keeps servers alive: 'mcporter daemon restart'",
     ),

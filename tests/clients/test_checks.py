@@ -158,6 +158,15 @@ def test_a_desktop_program_starts_its_user_s_servers_anywhere(here, found, cwd):
     assert list(of_server(one, here, named=True))[-1].text.endswith("in " + cwd.replace("CWD", here.cwd))
 
 
+def test_mcporter_starts_servers_beside_its_file(here, tmp_path):
+    """CF-11: seen with mcporter 0.12.3."""
+    path = tmp_path / "mcporter.json"
+    path.write_text("")
+    found = Found(BY_ID["mcporter"], BY_ID["mcporter"].places[0], str(path))
+    one = Server(found, "s", "s", words=told("'in ' + os.getcwd()"))
+    assert list(of_server(one, here))[-1].text.endswith(f"in {tmp_path}")
+
+
 def test_an_env_file_that_is_not_there_is_a_problem(here):
     *_, check = of_server(server(["echo"], env_file="/no/such"), here)
     assert (check.level, check.fix) == (PROBLEM, "correct envFile")
