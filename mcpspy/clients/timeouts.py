@@ -19,7 +19,7 @@ class TimeOuts:
     client: str
     """Its id in `clients.table`."""
     names: tuple[str, ...]
-    """How it calls itself in `clientInfo`."""
+    """How it calls itself in `clientInfo`, or the beginning of that: some append the name of the server."""
     begin: float | None
     """From the start of a stdio server to its answer to `initialize`."""
     call: float | None
@@ -77,7 +77,8 @@ TIME_OUTS = (
         "timeout", "timeout", setting='write "timeout": 60000 (milliseconds) into its entry',
     ),
     TimeOuts(
-        "qwen", (), 30, 600, "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/", _RUN, "0.24.4",
+        "qwen", ("qwen-cli-mcp-client",), 30, 600,
+        "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/", _RUN, "0.24.4",
         "discoveryTimeoutMs", "timeout", setting='write "discoveryTimeoutMs": 60000 into its entry',
     ),
 )  # fmt: skip
