@@ -18,6 +18,7 @@ Lines stand in the order in which they were recorded and are counted from 1. Wit
 after the one above it; a line that was recorded too early or too late says when it was sent.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 
@@ -150,7 +151,19 @@ def capture(path: str, text: str, **fields: object) -> str:
 
 def abandon(writer: Writer) -> None:
     """Leave a capture as a relay does that is killed: without its end, and no longer locked."""
-    os.close(writer._fd)
+    os.close(descriptor(writer))
+
+
+def descriptor(writer: Writer) -> int:
+    """The descriptor that a writer writes to: of those of its file, the one that is no reader's."""
+    file = os.stat(writer.path)
+    for fd in map(int, os.listdir("/dev/fd")):
+        try:
+            if os.path.samestat(os.fstat(fd), file) and fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+                return fd
+        except OSError:  # the one that the directory was listed by
+            pass
+    raise LookupError(writer.path)
 
 
 def finish(writer: Writer, t: int = 0, code: int = 0, why: str | None = None) -> None:

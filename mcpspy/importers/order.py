@@ -22,7 +22,8 @@ LARGEST = 1 << 28
 """Bytes of one exchange; a larger one is left out."""
 HELD = 1 << 28
 """Bytes of exchanges that are under way at once; beyond, one is finished ahead of its time."""
-_OBJECTS = 1 << 13  # bytes that an exchange takes besides, which is most of a small one
+OBJECTS = 1 << 13
+"""Bytes that an exchange takes besides, which is most of a small one."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 """What is raised for values of another shape than those that are read."""
 
@@ -78,7 +79,7 @@ def play(
             raise CaptureError("the file was changed while it was read") from None
         account.advance(size // 2)
         if begun:
-            weight = size + _OBJECTS
+            weight = size + OBJECTS
             held += weight
             heappush(waiting, (begun[0], offset, weight, begun[1]))
     while waiting:

@@ -15,7 +15,8 @@ MARK = b"\xef\xbb\xbf"
 """A byte order mark, with which a text file may begin."""
 LONGEST = 1 << 26
 """Bytes of a line; a longer one is passed over."""
-_CHUNK = 1 << 20
+CHUNK = 1 << 20
+"""Bytes read at once."""
 _STRUCTURE = re.compile(rb'["{}\[\]]')
 _INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)  # a string up to its end, or to where the chunk ends
 _KEY = 64  # bytes of a string that may be one of the keys
@@ -84,7 +85,7 @@ def elements(file: BinaryIO, path: Sequence[str]) -> Iterator[Span]:
     base, rest = 0, b""
     while True:
         file.seek(base + len(rest))
-        chunk = file.read(_CHUNK)
+        chunk = file.read(CHUNK)
         if not chunk:
             what = "an entry" if start is not None else "its list of entries" if within else "what precedes its entries"
             raise Torn(f"it ends inside {what}")

@@ -20,7 +20,7 @@ from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows
 from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, SIGNAL, decode, file, line, piece
 from tests.timelines import CAPTURES
-from tests.transcript import begin, capture, finish, record
+from tests.transcript import abandon, begin, capture, finish, record
 
 RELEASE = {"kind": "release", "t": 9, "held": 3, "how": "edited", "sent": "x"}
 BIG = b'{"method":"x","params":"%s"}' % (b"12345678" * 32768)  # 256 KiB: five pieces
@@ -321,7 +321,7 @@ def test_pieces_wait_for_the_last_while_the_relay_lives(opened, tmp_path):
     writer.frame(1, 5, b"ab", more=True, cut=False)
     index = grow(opened(tmp_path / "a.jsonl"))
     assert list(index.rows) == [5]
-    os.close(writer._fd)  # killed
+    abandon(writer)
     assert index.grow()
     assert list(index.rows) == [5, 6]
     assert index.record(6) == Frame(6, 1, 5, b"ab", cut=True)

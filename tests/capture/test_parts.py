@@ -1,11 +1,12 @@
 """A capture that went on in further files is read as one (A-04)."""
 
+import errno
+import io
 import json
 import os
 
 import pytest
 
-from mcpspy.capture import parts
 from mcpspy.capture.index import Index
 from mcpspy.capture.listing import captures, delete
 from mcpspy.capture.parts import JoinedFiles
@@ -13,6 +14,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Open
 from mcpspy.capture.writer import create
 from mcpspy.errors import CaptureError
+from tests.memory import held
 from tests.transcript import WALL
 
 HEADER = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": ["node"]}
@@ -183,24 +185,24 @@ def test_a_capture_of_many_files_needs_few_descriptors(tmp_path):
     assert len(Capture(str(path)).paths) > 50
     with JoinedFiles(str(path)) as files:
         while files.read(100):
-            assert len(files._files) <= 3
+            assert len(held(files, io.RawIOBase)) <= 3
         files.seek(3000)
         assert files.read(100)
-        assert len(files._files) <= 3
+        assert len(held(files, io.RawIOBase)) <= 3
     assert len([it for it in Capture(str(path)).records() if isinstance(it, Frame)]) == 120
 
 
 def test_a_next_file_that_cannot_be_read_is_an_error_and_no_end(tmp_path, monkeypatch):
     """It must not look as if nothing followed, such as where descriptors run out."""
     path = written(tmp_path / "a.jsonl", frames=30)
-    real = parts._open
+    real = open
 
-    def refused(name):
-        if name.endswith("a-2.jsonl"):
-            raise CaptureError(f"cannot read {name}: Too many open files")
-        return real(name)
+    def refused(name, *mode, **options):
+        if str(name).endswith("a-2.jsonl"):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(name, *mode, **options)
 
-    monkeypatch.setattr(parts, "_open", refused)
+    monkeypatch.setattr("builtins.open", refused)
     with pytest.raises(CaptureError, match="Too many open files"):
         list(Capture(str(path)).records())
 

@@ -12,7 +12,7 @@ from mcpspy.capture.reader import Capture, Records, parse_header
 from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open, Release, Signal
 from mcpspy.capture.scan import raw_of
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
-from tests.transcript import begin, capture, finish
+from tests.transcript import abandon, begin, capture, descriptor, finish
 
 HEADER = {
     "mcpspy": 1,
@@ -550,8 +550,8 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path):
     writer = begin(tmp_path / "a")
     text = line(FRAME)
     meanwhile = Meanwhile(
-        lambda: os.write(writer._fd, text[:10]),
-        lambda: os.write(writer._fd, text[10:]),
+        lambda: os.write(descriptor(writer), text[:10]),
+        lambda: os.write(descriptor(writer), text[10:]),
         lambda: finish(writer, 9),
     )
     assert list(Capture(str(tmp_path / "a")).follow(meanwhile)) == [Frame(2, 1, 5, b"{}"), End(3, 9, code=0)]
@@ -563,7 +563,7 @@ def test_following_ends_where_the_relay_was_killed(tmp_path):
 
     def die():
         writer.frame(1, 1, b"last", more=False, cut=False)
-        os.close(writer._fd)
+        abandon(writer)
 
     assert list(Capture(str(tmp_path / "a")).follow(Meanwhile(die))) == [Frame(2, 1, 1, b"last")]
 

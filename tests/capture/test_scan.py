@@ -60,13 +60,12 @@ def test_a_line_of_200_mb_is_read_in_flat_memory():
 
 def scanned(*records, largest=8 << 20):
     """The records of some lines, and of the end."""
-    scan, joined = Scan(largest, {}), None
-    found = []
+    found, joined = [], {}
+    scan = Scan(largest, joined)
     for n, record in enumerate(records, 2):
         content = record if isinstance(record, bytes) else line(record)
         parsed, more = parse_line(n, content)
         found += scan.take(parsed, more=more)
-    joined = scan._joined
     return found + list(scan.end()), joined
 
 

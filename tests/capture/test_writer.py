@@ -21,7 +21,7 @@ from mcpspy.capture.records import Close, End, Frame, Gap, Open, Release
 from mcpspy.capture.writer import create
 from mcpspy.wire.lines import Lines
 from tests import limits
-from tests.transcript import WALL, begin, finish
+from tests.transcript import WALL, abandon, begin, descriptor, finish
 
 HEADER = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": ["node", "weather.js"]}
 SYSTEM_WRITE = os.write
@@ -262,7 +262,7 @@ def test_what_is_not_utf_8_in_a_path_is_replaced():
 
 def test_each_record_is_one_write_on_a_descriptor_that_appends(tmp_path, full):
     writer, _ = make(tmp_path / "a")
-    assert fcntl.fcntl(writer._fd, fcntl.F_GETFL) & os.O_APPEND
+    assert fcntl.fcntl(descriptor(writer), fcntl.F_GETFL) & os.O_APPEND
     writer.open(1, 0, "client", "stdin", "lines")
     writer.frame(1, 1, b"{}", more=False, cut=False)
     writer.frame(1, 2, b"a" * 65536, more=True, cut=False)
@@ -578,7 +578,7 @@ def test_a_finished_capture_is_replaced(tmp_path):
 
 def test_a_capture_whose_relay_was_killed_is_replaced(tmp_path):
     first, _ = make(tmp_path / "a")
-    os.close(first._fd)
+    abandon(first)
     second, said = make(tmp_path / "a")
     assert (second.path, said) == (str(tmp_path / "a"), [])
 

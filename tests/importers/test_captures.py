@@ -7,6 +7,7 @@ from mcpspy.errors import CaptureError
 from mcpspy.importers import captures as recording
 from mcpspy.importers.captures import Account, Captures, epoch, iso
 from tests.importers.files import AT, told
+from tests.transcript import descriptor
 
 WALL = AT * 10**9
 FIELDS = {"transport": "stdio", "argv": ["npx", "--token", "s3cr3t"]}
@@ -64,7 +65,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path, account):
 def test_a_full_disk_is_an_error(captures):
     writer = captures.get("k", WALL, "weather", FIELDS).recording.sink
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, writer._fd)
+    os.dup2(full, descriptor(writer))
     os.close(full)
     captures.get("k", WALL, "weather", FIELDS).line("stdin", WALL, b"a")
     with pytest.raises(CaptureError, match=r"cannot write the capture .*: No space left on device$"):

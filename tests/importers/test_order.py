@@ -70,11 +70,11 @@ def test_a_file_that_is_changed_meanwhile_is_an_error():
 def test_what_is_held_is_bounded(monkeypatch):
     """One is finished ahead of its time rather than kept."""
     monkeypatch.setattr(order, "HELD", 7)
-    monkeypatch.setattr(order, "_OBJECTS", 0)
+    monkeypatch.setattr(order, "OBJECTS", 0)
     assert played("a19 b28 c37 d4")[0] == ["a1", "b2", "c3", "c7", "d4", "b8", "a9"]
 
 
 def test_a_small_exchange_takes_more_than_it_has_in_the_file(monkeypatch):
     """Memory is bounded also where thousands of them begin in one instant."""
-    monkeypatch.setattr(order, "HELD", 2 * order._OBJECTS)
+    monkeypatch.setattr(order, "HELD", 2 * order.OBJECTS)
     assert played("a19 b19 c19")[0] == ["a1", "a9", "b1", "c1", "b9", "c9"]

@@ -26,7 +26,7 @@ def spanned(raw, *path):
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64, 1 << 20])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_the_objects_of_the_array_are_found_whatever_the_portions(monkeypatch, chunk, indent):
-    monkeypatch.setattr(text, "_CHUNK", chunk)
+    monkeypatch.setattr(text, "CHUNK", chunk)
     raw = json.dumps(ARCHIVE, indent=indent).encode()
     found = [json.loads(element) for element in spanned(raw, "log", "entries")]
     assert found == [element for element in ARCHIVE["log"]["entries"] if isinstance(element, dict)]
