@@ -40,7 +40,8 @@ _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _DELETED = (200, 204)  # the statuses that end a session in answer to a DELETE
 _UPGRADED = 101  # the status of a response after which a WebSocket begins
 _NAMES = 16  # by which a session is found
-_UNANSWERED = 4096  # requests without a response that are remembered, once they have come whole
+UNANSWERED = 4096
+"""Requests without a response that are remembered, once they have come whole."""
 _ID, _CLIENT = "id", "client"  # what a name is
 _ENDPOINTS = 64  # paths of legacy SSE that are remembered
 _REPEATED = 100  # events of a stream with an id that was used before
@@ -302,7 +303,7 @@ class HttpSessions:
     def _wait(self, ch: int) -> None:
         """Remember a request whose response may come; of very many the oldest is forgotten."""
         self._unanswered[ch] = None
-        if len(self._unanswered) > _UNANSWERED:
+        if len(self._unanswered) > UNANSWERED:
             self._channels.pop(self._unanswered.popitem(last=False)[0], None)
 
 

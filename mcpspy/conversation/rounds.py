@@ -19,7 +19,8 @@ from mcpspy.json_values import member
 INPUT_REQUIRED = "input_required"
 _OF_A_ROUND = ("_meta", "inputResponses", "requestState")
 _SAME = 32  # answers that are remembered of one method and name
-_NAMES = 1024  # methods and names that are remembered
+NAMES = 1024
+"""Methods and names that are remembered."""
 
 
 def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
@@ -35,7 +36,7 @@ def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
     state, key = mark(member(result, "requestState")), round_key(exchange.request)
     alike.append(Round(message.n, message.t, exchange.key[1], key, state, frozenset(wanted)))
     rounds[subject] = alike
-    if len(rounds) > _NAMES + FORGOTTEN:
+    if len(rounds) > NAMES + FORGOTTEN:
         forget(rounds)
 
 

@@ -1,15 +1,18 @@
 """MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
 
+import re
 from collections import Counter
 
 import pytest
 
-from mcpspy.capture.records import Gap
+from mcpspy.capture.records import Gap, Open
 from mcpspy.conversation import recent
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import HttpUnit, Message, Session
+from mcpspy.conversation.http_sessions import HttpSessions
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.wire.jsonrpc import Invalid
 from tests.conversation.http import JSON, SSE, Exchange, request, result
+from tests.memory import held
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -363,11 +366,11 @@ def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
     monkeypatch.setattr(recent, "MOST", 3)
     http = Exchange()
     for number in range(10):
-        http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
+        http.answer(http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}"), result(number, tools=[]))
     conversation = Conversation()
-    assert len([event for record in http.records for event in conversation.feed(record)]) == 10
-    assert [session.name for session in conversation._http.sessions()] == ["s7", "s8", "s9"]
-    assert len(conversation._http._names) == len(conversation._since_gap) == 3
+    assert len([event for record in http.records for event in conversation.feed(record)]) == 20
+    assert {session.name for session in held(conversation, Session)} - {None} == {"s7", "s8", "s9"}
+    assert {name for name in held(conversation, str) if re.fullmatch(r"s\d", name)} == {"s7", "s8", "s9"}
 
 
 def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
@@ -434,19 +437,21 @@ def test_a_server_that_gives_a_new_id_each_time_names_a_session_only_so_often():
         http.answer(asked, result(number, tools=[]), mcp_session_id=f"s{number}")
     for record in http.records:
         list(conversation.feed(record))
-    assert len(conversation._http._names) <= 20
+    assert 0 < len([name for name in held(conversation, str) if re.fullmatch(r"s\d+", name)]) <= 20
 
 
 def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
     """A-02."""
-    monkeypatch.setattr("mcpspy.conversation.http_sessions._UNANSWERED", 10)
+    monkeypatch.setattr("mcpspy.conversation.http_sessions.UNANSWERED", 10)
     http = Exchange()
     for number in range(50):
         http.ask(request(number, "ping"), mcp_session_id="one")
     conversation = Conversation()
     for record in http.records:
         list(conversation.feed(record))
-    assert len(conversation._http._channels) == 10
+    (sessions,) = held(conversation, HttpSessions)
+    channels = [record.ch for record in http.records if isinstance(record, Open)]
+    assert [ch for ch in channels if sessions.channel(ch)] == channels[-10:]
 
 
 def test_a_body_of_several_messages_is_a_batch():
@@ -464,4 +469,4 @@ def test_nothing_is_kept_of_channels_that_were_answered():
     conversation = Conversation()
     for record in http.records:
         list(conversation.feed(record))
-    assert not conversation._http._channels
+    assert not held(conversation, HttpChannel)

@@ -103,7 +103,7 @@ def test_only_so_many_answers_are_remembered(monkeypatch):
     (rounds,) = session.rounds.values()
     assert len(rounds) == 32
     assert rounds[-1].state == mark("39")
-    monkeypatch.setattr(module, "_NAMES", 4)
+    monkeypatch.setattr(module, "NAMES", 4)
     monkeypatch.setattr(module, "FORGOTTEN", 0)
     monkeypatch.setattr(module, "forget", lambda table: [table.pop(key) for key in list(table)[:2]])
     session = messages("".join(ask.format(n=n, name=n) for n in range(1, 6)))[-1].session
