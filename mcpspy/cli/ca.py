@@ -60,7 +60,7 @@ def _environment(authority: Authority) -> None:
     windows = os.name == "nt"
     form = "$env:{} = {}" if windows else "export {}={}"
     for name, value in authority.trust(os.environ).items():
-        print(form.format(name, _quote_for_powershell(value) if windows else shlex.quote(value)))
+        print(form.format(name, quote_for_powershell(value) if windows else shlex.quote(value)))
     notes = (  # not for the shell: zsh takes no comments from a terminal
         *(f"# {name} names no file: {os.environ[name]} is left out" for name in authority.left_out(os.environ)),
         f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.",
@@ -69,7 +69,8 @@ def _environment(authority: Authority) -> None:
     print(*(printable(note, 2000) for note in notes), sep="\n", file=sys.stderr)
 
 
-def _quote_for_powershell(value: str) -> str:
+def quote_for_powershell(value: str) -> str:
+    """A value as a literal of PowerShell."""
     return "'" + value.replace("'", "''") + "'"
 
 

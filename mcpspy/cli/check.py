@@ -31,7 +31,8 @@ from mcpspy.text import printable
 
 _FAILED = 2
 """The exit status where a bug of ours kept something from being judged, whatever else was found."""
-_SMALL = 1 << 18  # bytes that one process has checked before others have started
+SMALL = 1 << 18
+"""Bytes that one process has checked before others have started."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +97,7 @@ def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
     """Check captures, on every processor if it is worth that, with a progress bar."""
     size = sum(map(size_of, paths))
     with ProgressBar("checking", size) as bar:
-        return mapped(work, paths, bar.advance, cores() if size > _SMALL else 1)
+        return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
 
 
 def _check(path: str, advance: Advance, *, revision: Revision | None, clients: frozenset[str], form: str) -> Checked:

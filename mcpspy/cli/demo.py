@@ -16,7 +16,8 @@ from mcpspy.cli import show
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.text import printable
 
-_PACE = 0.4  # seconds before each request, so that a person can follow
+PACE = 0.4
+"""Seconds before each request, so that a person can follow."""
 _STEP = 0.01  # seconds between two looks at whether the capture has begun
 
 
@@ -29,7 +30,7 @@ def run(_: argparse.Namespace) -> int:
     """Play the session and show it."""
     watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     path = _new_path()
-    command = [sys.executable, "-m", "mcpspy.demo.client", "-o", path, "--pace", str(_PACE if watched else 0)]
+    command = [sys.executable, "-m", "mcpspy.demo.client", "-o", path, "--pace", str(PACE if watched else 0)]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE  # what comes on stderr is less than a pipe holds
     with subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe) as client:
         try:

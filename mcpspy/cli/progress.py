@@ -15,7 +15,8 @@ from mcpspy.errors import CaptureError
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_PATIENCE = 0.5  # seconds; shorter work needs no bar
+PATIENCE = 0.5
+"""Seconds; shorter work needs no bar."""
 
 
 class ProgressBar:
@@ -44,7 +45,7 @@ class ProgressBar:
         self._done += number
         if self._bar:
             self._bar.advance(self._bar.task_ids[0], number)
-        elif time.monotonic() - self._begun >= _PATIENCE:
+        elif time.monotonic() - self._begun >= PATIENCE:
             self._bar = self._shown()
 
     def _shown(self) -> "Progress":

@@ -89,7 +89,7 @@ def _ignores_proxies(command: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     version = re.match(r"v(\d+)\.(\d+)", said)
-    if version is None or _heeds_proxies(int(version[1]), int(version[2])):
+    if version is None or heeds_proxies(int(version[1]), int(version[2])):
         return None
     return (
         f"Node {version[0][1:]} ignores HTTPS_PROXY, so this client may go past mcpspy: use Node 22.21 or newer, or put"
@@ -103,7 +103,7 @@ def _is_script_of_node(path: str) -> bool:
     return first.startswith(b"#!") and b"node" in first
 
 
-def _heeds_proxies(major: int, minor: int) -> bool:
+def heeds_proxies(major: int, minor: int) -> bool:
     """Whether a Node obeys NODE_USE_ENV_PROXY (its documentation, "Enterprise network configuration")."""
     return major >= 24 or (major == 22 and minor >= 21)
 

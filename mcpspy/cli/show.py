@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         _print_json(capture, choice.wants, follow=options.follow)
         return 0
     live = capture.live
-    print(_title(capture, live=live), flush=True)
+    print(title(capture, live=live), flush=True)
     colour = has_colours()
     found: Iterable[Row | Finding]
     if wanted and not options.follow:
@@ -115,17 +115,18 @@ def _print_json(capture: Capture, choose: Callable[[Row | Finding], bool], *, fo
     out.flush()
 
 
-def _title(capture: Capture, *, live: bool) -> str:
+def title(capture: Capture, *, live: bool) -> str:
+    """What stands above the timeline."""
     header = capture.header
     state = " · live" if live else ""
     command = " ".join(header.argv) or header.url or ""
-    title = f"{printable(header.name, 60)} · {printable(header.transport, 5)} · {printable(command, 200)}"
-    title += f"\nstarted {wall_time(header, 0)}{state}"
+    lines = f"{printable(header.name, 60)} · {printable(header.transport, 5)} · {printable(command, 200)}"
+    lines += f"\nstarted {wall_time(header, 0)}{state}"
     if header.imported is None:
-        return title
+        return lines
     parts = (("approximate", header.imported.approximate), ("missing", header.imported.missing))
     limits = "".join(f" · {what}: {printable(', '.join(names), 100)}" for what, names in parts if names)
-    return f"{title}\nimported from {printable(header.imported.form, 60)}{limits}"
+    return f"{lines}\nimported from {printable(header.imported.form, 60)}{limits}"
 
 
 def _noted(found: Iterable[Row | Finding], declarations: Declarations) -> Iterator[Row | Finding]:

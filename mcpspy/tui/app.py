@@ -37,13 +37,14 @@ class Spy(Keyed):
         super().__init__()
         if self.no_color:
             filter_lines(self, NoColor())
-        self._targets = targets
+        self.targets = targets
+        """What it was asked to show."""
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
         self._opened = SessionScreen(OpenCapture(targets[0])) if alone else None
 
     def on_mount(self) -> None:
         """Show the sessions, and above them the only one that was asked for."""
-        self.push_screen(SessionsScreen(self._targets))
+        self.push_screen(SessionsScreen(self.targets))
         if self._opened:
             self.push_screen(self._opened)
 

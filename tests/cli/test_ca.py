@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mcpspy.cli.ca import _quote_for_powershell
+from mcpspy.cli.ca import quote_for_powershell
 from tests.cli.test_mitm import LIMIT, mcpspy
 from tests.peers import prepare
 from tests.relay.interception import certificate, needs_mitmproxy
@@ -118,7 +118,7 @@ def test_asking_for_it_makes_it(tmp_path):
 
 
 def test_a_path_with_a_quote_can_be_taken_by_powershell():
-    assert _quote_for_powershell(r"C:\Users\O'Brien") == r"'C:\Users\O''Brien'"
+    assert quote_for_powershell(r"C:\Users\O'Brien") == r"'C:\Users\O''Brien'"
 
 
 def test_a_word_that_is_no_command_is_one_line(tmp_path):

@@ -97,7 +97,7 @@ def test_the_status_is_2_where_a_rule_failed(tmp_path, check, broken, options):
 
 def test_a_rule_that_failed_in_another_process_counts_too(tmp_path, check, broken, monkeypatch):
     """A-12."""
-    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.SMALL", 0)
     monkeypatch.setattr("mcpspy.cli.check.cores", lambda: 2)
     fine(tmp_path / "a.jsonl")
     faulty(tmp_path / "b.jsonl")
@@ -163,7 +163,7 @@ def test_a_format_of_the_table_is_a_choice(tmp_path, check, monkeypatch):
 def test_the_report_is_the_same_however_many_processes_there_are(check, monkeypatch, form):
     """In the order of the captures, byte for byte."""
     reports = []
-    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.SMALL", 0)
     for processes in (1, 3):
         monkeypatch.setattr("mcpspy.cli.check.cores", lambda count=processes: count)
         reports.append(check(ROOT / "captures", "--format", form))
@@ -172,7 +172,7 @@ def test_the_report_is_the_same_however_many_processes_there_are(check, monkeypa
 
 
 def test_a_capture_that_cannot_be_read_stops_several_processes_too(tmp_path, check, monkeypatch):
-    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.SMALL", 0)
     monkeypatch.setattr("mcpspy.cli.check.cores", lambda: 2)
     for name in ("a", "c", "d", "e"):
         faulty(tmp_path / f"{name}.jsonl")
@@ -405,7 +405,7 @@ def test_without_clients_no_format_tells_what_they_refuse(tmp_path, check, form)
 
 
 def test_clients_are_named_in_several_processes_too(tmp_path, check, monkeypatch):
-    monkeypatch.setattr("mcpspy.cli.check._SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.check.SMALL", 0)
     monkeypatch.setattr("mcpspy.cli.check.cores", lambda: 2)
     for name in ("a", "b", "c"):
         refused(tmp_path / f"{name}.jsonl")

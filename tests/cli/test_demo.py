@@ -138,15 +138,14 @@ def test_a_directory_that_cannot_be_written_is_one_line_and_nothing_is_started(d
 
 def test_a_directory_that_vanishes_is_one_line(folder, demo, monkeypatch):
     """Between the look at the directory and the start of the capture."""
+    from mcpspy.capture.location import file_name
     from mcpspy.cli import demo as module
 
-    def path():
-        created = new_path()
+    def name(*arguments):
         shutil.rmtree(folder)
-        return created
+        return file_name(*arguments)
 
-    new_path = module._new_path
-    monkeypatch.setattr(module, "_new_path", path)
+    monkeypatch.setattr(module, "file_name", name)
     status, out, err = demo()
     assert (status, out) == (2, "")
     assert err.startswith(f"mcpspy: cannot write a capture to {folder}")
@@ -202,7 +201,7 @@ def test_who_leaves_the_tui_leaves_no_process(folder, demo, terminal, started):
 
 
 def test_who_stays_sees_the_session_end_by_itself(folder, demo, terminal, started, monkeypatch):
-    monkeypatch.setattr("mcpspy.cli.demo._PACE", 0.01)
+    monkeypatch.setattr("mcpspy.cli.demo.PACE", 0.01)
 
     def watch(_):
         return started[0].wait(LIMIT)

@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     """Makes standard error a terminal, outside of CI, on which a bar appears at once. pytest resets it after setup."""
-    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("TERM", "xterm")
 
@@ -63,7 +63,7 @@ def test_in_ci_and_on_a_terminal_without_movement_there_is_none(terminal, monkey
 
 
 def test_work_that_is_done_soon_has_none(terminal, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 1e9)
+    monkeypatch.setattr(progress, "PATIENCE", 1e9)
     screen = terminal()
     work()
     assert screen.getvalue() == ""
@@ -71,7 +71,7 @@ def test_work_that_is_done_soon_has_none(terminal, monkeypatch):
 
 def test_without_a_terminal_nothing_is_imported_and_nothing_written():
     script = (
-        "import sys; from mcpspy.cli import progress; progress._PATIENCE = 0\n"
+        "import sys; from mcpspy.cli import progress; progress.PATIENCE = 0\n"
         "with progress.ProgressBar('checking', 10) as bar: bar.advance(5)\n"
         "print('rich' in sys.modules)"
     )

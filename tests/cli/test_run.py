@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mcpspy.cli.run import _heeds_proxies
+from mcpspy.cli.run import heeds_proxies
 from mcpspy.relay.mitm.authority import certificates
 from tests.cli.test_ca import home
 from tests.cli.test_mitm import LIMIT
@@ -170,6 +170,6 @@ def test_a_node_that_ignores_proxies_is_told_of(home, place, client, version, wa
     ("version", "heeds"),
     [((18, 20), False), ((20, 20), False), ((22, 20), False), ((22, 21), True), ((23, 11), False), ((24, 0), True)],
 )
-def test_since_when_node_heeds_proxies(version, heeds):
+def test_since_when_nodeheeds_proxies(version, heeds):
     """M-07: Node obeys NODE_USE_ENV_PROXY from 22.21 and 24 on."""
-    assert _heeds_proxies(*version) is heeds
+    assert heeds_proxies(*version) is heeds

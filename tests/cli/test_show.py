@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcpspy import cli
 from mcpspy.capture.reader import Capture, Records
-from mcpspy.cli.show import _title
+from mcpspy.cli.show import title
 from mcpspy.errors import CaptureError
 from mcpspy.report.lines import line
 from mcpspy.timeline import final_rows, rows, to_json
@@ -381,7 +381,7 @@ def test_headers_of_any_shape_are_shown(tmp_path_factory, fields):
         opened = Capture(str(path))
     except CaptureError:
         return
-    assert _title(opened, live=False).replace("\n", "").isprintable()
+    assert title(opened, live=False).replace("\n", "").isprintable()
     for row in final_rows(opened.records, live=False):
         json.loads(to_json(row, opened.header))
 

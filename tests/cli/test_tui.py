@@ -21,7 +21,7 @@ def tui(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "stdin", io.StringIO())
         for stream in (sys.stdin, sys.stdout):
             monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
-        monkeypatch.setattr(app.Spy, "run", lambda spy: watched.append(spy._targets))
+        monkeypatch.setattr(app.Spy, "run", lambda spy: watched.append(spy.targets))
         return cli.main(), *capsys.readouterr(), watched
 
     return run
