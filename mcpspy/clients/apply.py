@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import ConfigError
 
-_LARGEST = 64 << 20  # bytes; what is larger is no configuration
+LARGEST = 64 << 20
+"""Bytes; what is larger is no configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def load(path: str) -> Config:
         status = os.stat(real)
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # of a directory the system says more
             raise ConfigError(f"cannot read {path}: it is no file")
-        if status.st_size > _LARGEST:
+        if status.st_size > LARGEST:
             raise ConfigError(f"cannot read {path}: it is larger than 64 MB")
         with open(real, "rb") as file:
             raw = file.read()

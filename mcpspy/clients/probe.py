@@ -27,11 +27,14 @@ from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 PATIENCE = 10.0
 """Seconds that a server has for its first answer, as in Cursor."""
 
-_PROBE = 2.0  # seconds until `initialize` is sent to a server that says nothing to `server/discover`
-_LEAVE = 2.0  # seconds for each way of asking a server to end
+PROBE = 2.0
+"""Seconds until `initialize` is sent to a server that says nothing to `server/discover`."""
+LEAVE = 2.0
+"""Seconds for each way of asking a server to end."""
 _KEPT = 20  # lines of stderr, and of stdout that is no message; responses that wait
 _SHOWN = 4096  # bytes of such a line
-_LONGEST = 4 << 20  # bytes of a message
+LONGEST = 4 << 20
+"""Bytes of a message."""
 _Request = dict[str, object]
 _Response = dict[str, Any] | None
 _INTERRUPTED: _Response = {}
@@ -116,7 +119,7 @@ def _talk(
         finally:
             _end(process)
         for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
-            reader.join(_LEAVE)
+            reader.join(LEAVE)
             if not reader.is_alive():  # else something that left its group holds the pipe
                 stream.close()
     finally:
@@ -138,7 +141,7 @@ def _converse(
     started = time.monotonic()
     sent = _send(process, requests, 0)
     while (now := time.monotonic()) < started + patience:
-        due = started + (_PROBE if sent < len(requests) else patience)
+        due = started + (PROBE if sent < len(requests) else patience)
         try:
             response = responses.get(timeout=max(min(due, started + patience) - now, 0.001))
         except queue.Empty:
@@ -148,7 +151,7 @@ def _converse(
             break
         if response is None:
             try:
-                answer.exit = process.wait(_LEAVE)
+                answer.exit = process.wait(LEAVE)
             except subprocess.TimeoutExpired:
                 answer.error = "it closed its stdout"
             break
@@ -201,10 +204,10 @@ def _read_stderr(stream: IO[bytes], said: deque[bytes]) -> None:
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     """The lines, of one that is too long only the beginning."""
-    while line := stream.readline(_LONGEST):
+    while line := stream.readline(LONGEST):
         rest = line
-        while len(rest) == _LONGEST and not rest.endswith(b"\n"):
-            rest = stream.readline(_LONGEST)
+        while len(rest) == LONGEST and not rest.endswith(b"\n"):
+            rest = stream.readline(LONGEST)
         yield line
 
 
@@ -218,7 +221,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         if name:
             _signal(process, name)
         try:
-            process.wait(_LEAVE)
+            process.wait(LEAVE)
             break
         except subprocess.TimeoutExpired:
             continue
@@ -247,7 +250,7 @@ def routes_at(port: int) -> list[str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE / 2)
     try:
         connection.request("GET", "/")
-        said = connection.getresponse().read(_LONGEST).decode(errors="replace")
+        said = connection.getresponse().read(LONGEST).decode(errors="replace")
     except (OSError, http.client.HTTPException):  # something that speaks no HTTP
         return []
     finally:

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator
 
 from mcpspy.wire.lines import Lines
 
-_ROOM = 1 << 24  # bytes that any server may say,
-_TIMES = 10  # and so many times as much as in the capture besides
+ROOM = 1 << 24
+"""Bytes that any server may say besides `_TIMES` as much as in the capture."""
+_TIMES = 10
 
 
 def room(recorded: int) -> int:
     """How many bytes a server may say that said so many in the capture: without an end a replay would have none."""
-    return _ROOM + _TIMES * recorded
+    return ROOM + _TIMES * recorded
 
 
 def chunks(fd: int) -> Iterator[bytes]:

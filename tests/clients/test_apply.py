@@ -53,7 +53,7 @@ def test_what_cannot_be_read_says_why(path, content, fault):
 
 
 def test_what_is_no_file_or_too_large_is_not_read(path, monkeypatch):
-    monkeypatch.setattr(apply, "_LARGEST", 3)
+    monkeypatch.setattr(apply, "LARGEST", 3)
     with pytest.raises(ConfigError, match="larger than"):
         load(str(path))
     path.unlink()

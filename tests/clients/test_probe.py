@@ -28,8 +28,8 @@ ENVIRON = {"PATH": os.defpath}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Nobody waits as long as for a real server."""
-    monkeypatch.setattr(probe, "_PROBE", 0.3)
-    monkeypatch.setattr(probe, "_LEAVE", 0.3)
+    monkeypatch.setattr(probe, "PROBE", 0.3)
+    monkeypatch.setattr(probe, "LEAVE", 0.3)
 
 
 def python(source, patience=LIMIT):
@@ -125,7 +125,7 @@ def test_what_is_long_or_deep_and_no_message_is_noise_of_bounded_length(line):
 
 
 def test_a_flood_takes_bounded_memory(monkeypatch):
-    monkeypatch.setattr(probe, "_LONGEST", 1000)
+    monkeypatch.setattr(probe, "LONGEST", 1000)
     flood = "import json, sys\nfor id in (7, 1.0, '1', [1], None) * 50: print(json.dumps({'id': id, 'result': {}}))\n"
     endless = "sys.stdout.write('x' * 100_000 + '\\n'); sys.stderr.write('y' * 100_000 + '\\nlast\\n')\n"
     answer = python(flood + endless + ANSWER.format(methods=["initialize"], refuse=True))

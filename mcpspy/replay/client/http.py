@@ -130,7 +130,7 @@ class WebLink:
                 return
         connection = self._connection()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        headers |= self._headers | self._session | _heads_of(body)
+        headers |= self._headers | self._session | heads_of(body)
         target = self._endpoint or self._url
         connection.request("POST", _target(target), line, headers)
         if isinstance(body, Request) and body.method != "initialize":
@@ -262,7 +262,7 @@ def _without_answer(response: http.client.HTTPResponse) -> str:
     return f"HTTP {response.status} {response.reason}{lacks}"
 
 
-def _heads_of(body: Body) -> dict[str, str]:
+def heads_of(body: Body) -> dict[str, str]:
     """What a request that states its revision says of itself in its head (2026-07-28, basic/transports)."""
     params = body.value.get("params") if isinstance(body.value, dict) else None
     revision = member(params, "_meta", PROTOCOL_VERSION)

@@ -29,7 +29,8 @@ else:
     from mcpspy.process.child import Child, environment, spawn
 
 PATIENCE = 2.0  # seconds for a server to end by itself, then once more after SIGTERM
-_CLOSED = 2.0  # seconds for a server that has closed its stdout to end, which tells more
+CLOSED = 2.0
+"""Seconds for a server that has closed its stdout to end, which tells more."""
 _DRAIN = 0.25  # seconds to read what a server left in its pipes, should somebody else hold them
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """The signal that nothing survives; Windows has but one way."""
@@ -134,7 +135,7 @@ class Link:
     def _read(self) -> None:
         for line in lines(self._recorded(self._server.stdout, self._stdout)):
             self.heard.put(line)
-        if not self._gone.wait(_CLOSED):
+        if not self._gone.wait(CLOSED):
             self.heard.put(Ended("closed its stdout"))
 
     def _read_aside(self) -> None:

@@ -10,7 +10,8 @@ from mcpspy.errors import CaptureError
 from mcpspy.replay.script.turns import Script, read
 from mcpspy.text import size_text
 
-_LARGEST = 64 << 20  # bytes of a frame: what is replayed has to be decoded as a whole
+LARGEST = 64 << 20
+"""Bytes of a frame: what is replayed has to be decoded as a whole."""
 
 
 def load(path: str, say: Callable[[str], None]) -> Script:
@@ -40,10 +41,10 @@ def script_of(path: str, advance: Callable[[int], None] | None = None) -> Script
     `advance` is called with each number of bytes that was read, for a progress bar.
     """
     capture = Capture(path)
-    script = read(capture.header, capture.records(_LARGEST, advance))
+    script = read(capture.header, capture.records(LARGEST, advance))
     for message in script.messages:
         if message.frame.omitted:
-            size = f"{size_text(message.frame.size)}, more than the {size_text(_LARGEST)} that can be replayed"
+            size = f"{size_text(message.frame.size)}, more than the {size_text(LARGEST)} that can be replayed"
             raise CaptureError(f"{path} cannot be replayed: frame #{message.n} has {size}")
     return script
 

@@ -12,7 +12,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Open
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay import streams
-from mcpspy.replay.client.http import WebLink, _heads_of
+from mcpspy.replay.client.http import WebLink, heads_of
 from mcpspy.replay.client.stdio import Ended, Failed, signals_restored
 from mcpspy.replay.compare.sessions import FINE, Rules
 from mcpspy.replay.run import replay
@@ -152,7 +152,7 @@ def test_an_initialize_whose_stream_stays_open_holds_up_nothing(tmp_path):
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 def test_a_server_that_talks_without_end_is_heard_no_more(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(streams, "_ROOM", 1 << 20)
+    monkeypatch.setattr(streams, "ROOM", 1 << 20)
     note = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message"}\n\n'
     with serving(lambda _: (200, {"Content-Type": kind}, itertools.repeat(note))) as url:
         link = _link(url, tmp_path)
@@ -237,6 +237,6 @@ def test_a_request_that_states_its_revision_says_in_its_head_what_it_is(method, 
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params | meta}
     (body,) = parse(json.dumps(request).encode())
-    assert _heads_of(body) == {"MCP-Protocol-Version": "2026-07-28"} | heads
+    assert heads_of(body) == {"MCP-Protocol-Version": "2026-07-28"} | heads
     (body,) = parse(json.dumps(request | {"params": params}).encode())
-    assert _heads_of(body) == {}
+    assert heads_of(body) == {}

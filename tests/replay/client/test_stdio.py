@@ -73,7 +73,7 @@ def test_a_server_that_does_not_end_is_ended(tmp_path, monkeypatch, disposition,
 
 @pytest.mark.parametrize("fd", [1, 2], ids=["stdout", "stderr"])
 def test_a_server_that_talks_without_end_is_heard_no_more(tmp_path, monkeypatch, fd):
-    monkeypatch.setattr(streams, "_ROOM", 1 << 20)
+    monkeypatch.setattr(streams, "ROOM", 1 << 20)
     session = start(tmp_path, f"import os\nwhile True: os.write({fd}, b'x' * 999 + b'\\n')")
     while isinstance(it := heard(session), bytes):
         pass
@@ -83,7 +83,7 @@ def test_a_server_that_talks_without_end_is_heard_no_more(tmp_path, monkeypatch,
 
 
 def test_a_server_that_closes_its_stdout_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "_CLOSED", 0.1)
+    monkeypatch.setattr(stdio, "CLOSED", 0.1)
     monkeypatch.setattr(stdio, "PATIENCE", 0.1)
     session = start(tmp_path, "import os, signal; os.close(1); signal.pause()")
     assert heard(session) == Ended("closed its stdout")
