@@ -7,7 +7,7 @@ SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType,
 """What leads to much that belongs to nobody in particular."""
 
 
-def held(root, kind):
+def objects_in(root, kind):
     """The objects of a class that an object holds, itself or through others; near ones first, each in its order."""
     seen, level, found = {id(root): root}, [root], []
     while level:

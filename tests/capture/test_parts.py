@@ -14,7 +14,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Open
 from mcpspy.capture.writer import create
 from mcpspy.errors import CaptureError
-from tests.memory import held
+from tests.memory import objects_in
 from tests.transcript import WALL
 
 HEADER = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": ["node"]}
@@ -185,10 +185,10 @@ def test_a_capture_of_many_files_needs_few_descriptors(tmp_path):
     assert len(Capture(str(path)).paths) > 50
     with JoinedFiles(str(path)) as files:
         while files.read(100):
-            assert len(held(files, io.RawIOBase)) <= 3
+            assert len(objects_in(files, io.RawIOBase)) <= 3
         files.seek(3000)
         assert files.read(100)
-        assert len(held(files, io.RawIOBase)) <= 3
+        assert len(objects_in(files, io.RawIOBase)) <= 3
     assert len([it for it in Capture(str(path)).records() if isinstance(it, Frame)]) == 120
 
 

@@ -12,7 +12,7 @@ from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.wire.jsonrpc import Invalid
 from tests.conversation.http import JSON, SSE, Exchange, request, result
-from tests.memory import held
+from tests.memory import objects_in
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -369,8 +369,8 @@ def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
         http.answer(http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}"), result(number, tools=[]))
     conversation = Conversation()
     assert len([event for record in http.records for event in conversation.feed(record)]) == 20
-    assert {session.name for session in held(conversation, Session)} - {None} == {"s7", "s8", "s9"}
-    assert {name for name in held(conversation, str) if re.fullmatch(r"s\d", name)} == {"s7", "s8", "s9"}
+    assert {session.name for session in objects_in(conversation, Session)} - {None} == {"s7", "s8", "s9"}
+    assert {name for name in objects_in(conversation, str) if re.fullmatch(r"s\d", name)} == {"s7", "s8", "s9"}
 
 
 def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
@@ -437,7 +437,7 @@ def test_a_server_that_gives_a_new_id_each_time_names_a_session_only_so_often():
         http.answer(asked, result(number, tools=[]), mcp_session_id=f"s{number}")
     for record in http.records:
         list(conversation.feed(record))
-    assert 0 < len([name for name in held(conversation, str) if re.fullmatch(r"s\d+", name)]) <= 20
+    assert 0 < len([name for name in objects_in(conversation, str) if re.fullmatch(r"s\d+", name)]) <= 20
 
 
 def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
@@ -449,7 +449,7 @@ def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
     conversation = Conversation()
     for record in http.records:
         list(conversation.feed(record))
-    (sessions,) = held(conversation, HttpSessions)
+    (sessions,) = objects_in(conversation, HttpSessions)
     channels = [record.ch for record in http.records if isinstance(record, Open)]
     assert [ch for ch in channels if sessions.channel(ch)] == channels[-10:]
 
@@ -469,4 +469,4 @@ def test_nothing_is_kept_of_channels_that_were_answered():
     conversation = Conversation()
     for record in http.records:
         list(conversation.feed(record))
-    assert not held(conversation, HttpChannel)
+    assert not objects_in(conversation, HttpChannel)

@@ -1,7 +1,7 @@
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.in_flight import InFlight
 from mcpspy.gate.messages import read
-from tests.memory import held
+from tests.memory import objects_in
 
 CALL = b'{"id":1,"method":"tools/call","params":{"name":"Search"}}'
 
@@ -17,7 +17,7 @@ def test_a_frame_is_decoded_once_and_only_if_somebody_asks():
     assert not facts.decoded
     assert (facts.messages, facts.lower) == ((), b"{}")
     facts.end()
-    assert (set(held(facts, bytes)), facts.lower) == ({b""}, b""), "a frame of 1 MiB is not kept"
+    assert (set(objects_in(facts, bytes)), facts.lower) == ({b""}, b""), "a frame of 1 MiB is not kept"
 
 
 def test_a_response_has_method_and_name_from_the_request_of_the_other_side():
