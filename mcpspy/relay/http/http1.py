@@ -42,7 +42,8 @@ PATIENCE = 30.0
 """Seconds that a client may take for a head."""
 
 _READ = 1 << 18  # bytes that arrive at once, at most
-_LOOK_AGAIN = 0.05  # seconds between two looks at a client that has half-closed
+LOOK_AGAIN = 0.05
+"""Seconds between two looks at a client that has half-closed."""
 _BLANK_LINE = b"\r\n\r\n"
 _LIMITS: dict[str, Any] = {"max_line_size": LARGEST, "max_field_size": LARGEST, "max_headers": FIELDS}
 
@@ -108,7 +109,7 @@ class ClientConnection(web.RequestHandler):
         """The client sends no more; True keeps the connection for what it still has to get."""
         if self._is_idle() or not self._body.is_eof() or self._payload_parser is not None or not self._waits():
             return None
-        self._watch = self._loop.call_later(_LOOK_AGAIN, self._look_again)
+        self._watch = self._loop.call_later(LOOK_AGAIN, self._look_again)
         return True
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -219,7 +220,7 @@ class ClientConnection(web.RequestHandler):
         elif not self._waits():
             self.transport.abort()
         else:
-            self._watch = self._loop.call_later(_LOOK_AGAIN, self._look_again)
+            self._watch = self._loop.call_later(LOOK_AGAIN, self._look_again)
 
 
 class ServerConnection(ResponseHandler):
@@ -261,7 +262,7 @@ class ServerConnection(ResponseHandler):
             end = data.find(_BLANK_LINE) + len(_BLANK_LINE)
             if len(_BLANK_LINE) <= end <= LARGEST:
                 return data[:end], data[end:]
-        end = _after_blank_line(self._last, data)
+        end = after_blank_line(self._last, data)
         head = data[:end]
         self._last = (self._last + head[-3:])[-3:]
         self._silent += len(head)
@@ -346,7 +347,7 @@ def _head_size(message: Any) -> int:
     return line + sum(len(name) + len(value) + len(": \r\n") for name, value in message.raw_headers)
 
 
-def _after_blank_line(before: bytes, data: bytes) -> int:
+def after_blank_line(before: bytes, data: bytes) -> int:
     """The place in `data` after the first blank line, which may have begun in `before`; its end if there is none."""
     across = (before + data[:3]).find(_BLANK_LINE)
     if across >= 0:

@@ -51,7 +51,7 @@ class Relay:
         assert task
         self._tasks.add(task)
         try:
-            route = self._route(request.raw_path)
+            route = self.route_of(request.raw_path)
             if route is None:
                 refusal = self.guard.refusal(list(request.raw_headers))
                 if refusal:  # whoever may not use the port need not know what stands here
@@ -76,7 +76,8 @@ class Relay:
             await route.upstream.close()
             route.recording.end(route.now())
 
-    def _route(self, target: str) -> HttpRoute | None:
+    def route_of(self, target: str) -> HttpRoute | None:
+        """Where a request leads, by the prefix of its target; None where no route has it."""
         for route in self.routes:
             prefix = route.address.prefix
             if target.startswith(prefix) and (not prefix or target[len(prefix) : len(prefix) + 1] in ("", "/", "?")):

@@ -118,7 +118,7 @@ class Interceptor:
             if self._gate:
                 gated = flow.metadata[layers.GATED] = self._gated(self._gate, flow, turns, peer)
                 stream = gated.collect_request(request)
-            request.stream = _tee(turns, by_client=True) if stream is None else stream
+            request.stream = tee(turns, by_client=True) if stream is None else stream
         if stream is None:
             recording.open_request()
         if flow.error:  # mitmproxy refuses it
@@ -169,7 +169,7 @@ class Interceptor:
         stream = gated.take_response(flow.request, response, begin) if gated else None
         if stream is None:
             turns.add(lambda _flow, _t: begin())
-            stream = _tee(turns, by_client=False)
+            stream = tee(turns, by_client=False)
         response.stream = stream
 
     async def response(self, flow: Any) -> None:
@@ -310,7 +310,7 @@ class Interceptor:
         flows[flow].add(run)
 
 
-def _tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
+def tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
     """Passes chunks on, and has them recorded when they are gone."""
 
     def pass_on(chunk: bytes) -> bytes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Whatever else we inherited is not for the companion to hold. Ours is the package to run, whatever else is installed.
-_PROGRAM = """\
+PROGRAM = """\
 import os, sys
 os.closerange(3, 4096)
 sys.path.insert(0, sys.argv.pop())
@@ -27,7 +27,8 @@ main()
 _ROOT = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
 # A signal to the group is for the server; we end the companion ourselves.
 _BLOCKED = [getattr(_signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(_signal, name)]
-_LOWEST = 19  # nice(1)
+LOWEST = 19
+"""The priority of the companion (nice(1))."""
 _MOMENT = 0.05  # seconds that a process may take to be started, or to be gone when it was killed
 
 
@@ -75,8 +76,8 @@ class Companion:
 
 
 def _spawn(path: str) -> int:
-    argv = [sys.executable, "-P", "-c", _PROGRAM, path, str(os.getpid()), _ROOT]
+    argv = [sys.executable, "-P", "-c", PROGRAM, path, str(os.getpid()), _ROOT]
     actions = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1)]
     pid = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsigmask=_BLOCKED)
-    os.setpriority(os.PRIO_PROCESS, pid, _LOWEST)
+    os.setpriority(os.PRIO_PROCESS, pid, LOWEST)
     return pid

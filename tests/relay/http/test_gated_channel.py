@@ -23,10 +23,15 @@ HOLD = {"name": "g", "when": {"method": "a"}, "action": {"hold": 60_000_000_000}
 
 
 class Stream:
-    """An event stream from a server through a gate; `out` is what was forwarded."""
+    """An event stream from a server through a gate; `out` is what was forwarded.
 
-    def __init__(self, path, gate=HOLD):
+    The client has left where `broken`; it takes more while `room` is set.
+    """
+
+    def __init__(self, path, gate=HOLD, drain=None):
         self.path, self.out, self.said = path, [], []
+        self.broken, self.room = False, asyncio.Event()
+        self.room.set()
         recording = Recording(self.said.append, sink=begin(path))
         exchange = HttpExchange(recording)
         exchange.open_request(0, {"method": "GET", "target": "/", "version": "1.1", "headers": []})
@@ -35,10 +40,13 @@ class Stream:
         self.blocks = EventBlocks(LIMIT)
         channel = exchange.open_response(0, head)
         facts = gates.facts("server", "sse")
-        self.gated_channel = GatedChannel(gates, facts, channel, recording, self.write, self.said.append)
+        self.gated_channel = GatedChannel(gates, facts, channel, recording, self.write, self.said.append, drain=drain)
 
     async def write(self, raw):
+        if self.broken:
+            raise ConnectionResetError
         self.out.append(raw)
+        await self.room.wait()
 
     async def feed(self, raw):
         await self.gated_channel.feed(self.blocks.feed(raw), 1)
@@ -100,7 +108,7 @@ async def test_no_more_waits_than_may_although_it_came_at_once(tmp_path):
     for _ in range(FRAMES):
         await asyncio.sleep(0)
     assert not feeding.done()
-    assert len(stream.gated_channel._order) == FRAMES
+    assert len(stream.records(Frame)) == FRAMES
     await stream.gated_channel.end()
     await feeding
     assert b"".join(stream.out) == A * (FRAMES + 500)
@@ -123,12 +131,8 @@ async def test_many_frames_of_one_chunk_let_others_have_their_turn(tmp_path):
 @scripted
 async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
-
-    async def broken(raw):
-        raise ConnectionResetError
-
     await stream.feed(A)
-    stream.gated_channel._write = broken
+    stream.broken = True
     with pytest.raises(ConnectionResetError):
         await stream.gated_channel.release(1, "continued")
     stream.gated_channel.abandon()
@@ -174,14 +178,13 @@ async def test_only_so_much_of_ours_waits(tmp_path, count, size):
 
 @scripted
 async def test_what_was_handed_on_counts_as_sent_although_nobody_may_take_it(tmp_path):
-    stream = Stream(tmp_path / "capture.jsonl", HOLD | {"action": {"delay": 1}})
     written = asyncio.Event()
 
     async def never():
         written.set()
         await asyncio.Event().wait()
 
-    stream.gated_channel._drain = never
+    stream = Stream(tmp_path / "capture.jsonl", HOLD | {"action": {"delay": 1}}, drain=never)
     await stream.feed(A)
     await written.wait()
     stream.gated_channel.abandon()  # the timer waits for the receiver, and is cancelled
@@ -203,15 +206,20 @@ async def test_frames_of_one_chunk_are_recorded_in_their_order(tmp_path):
 async def test_a_release_that_is_given_up_is_recorded(tmp_path):
     """While it waits for another write to end."""
     stream = Stream(tmp_path / "capture.jsonl")
-    await stream.feed(A)
-    async with stream.gated_channel._writing:
-        releasing = asyncio.create_task(stream.gated_channel.release(1, "continued"))
-        await asyncio.sleep(0)
-        releasing.cancel()
-        await asyncio.wait([releasing])
+    await stream.feed(A + A)
+    stream.room.clear()
+    first, second = (asyncio.create_task(stream.gated_channel.release(number, "continued")) for number in (1, 2))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.wait([second])
+    stream.room.set()
+    await first
     stream.gated_channel.abandon()
-    assert stream.out == []
-    assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "continued", True)]
+    assert stream.out == [A]
+    assert sorted((it.held, it.how, it.dropped) for it in stream.records(Release)) == [
+        (1, "continued", False),
+        (2, "continued", True),
+    ]
 
 
 @scripted
@@ -241,11 +249,7 @@ async def test_what_comes_behind_a_verdict_that_closes_is_recorded_as_not_sent(t
 @scripted
 async def test_what_a_gate_has_changed_and_nobody_takes_is_recorded_as_not_sent(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl", HOLD | {"action": {"send": ["1", "2"]}})
-
-    async def broken(raw):
-        raise ConnectionResetError
-
-    stream.gated_channel._write = broken
+    stream.broken = True
     with pytest.raises(ConnectionResetError):
         await stream.feed(A + B)
     changed, passed = stream.records(Frame)

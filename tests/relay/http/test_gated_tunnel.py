@@ -11,9 +11,11 @@ from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.order import FRAMES
+from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_tunnel import GatedTunnel
+from tests.memory import objects_in
 from tests.relay.http.test_tunnel import MASK, opened
 from tests.relay.stage import scripted, stage
 from tests.transcript import begin
@@ -169,25 +171,56 @@ class Sink(BaseProtocol):
 
     def __init__(self):
         super().__init__(asyncio.get_running_loop())
-        self.written = []
-        self.transport = SimpleNamespace(write=self.written.append, is_closing=lambda: False)
+        self.written, self.more = [], asyncio.Event()
+        self.transport = SimpleNamespace(write=self.write, is_closing=lambda: False)
+
+    def write(self, raw):
+        self.written.append(raw)
+        self.more.set()
 
 
-def directions(path, gates):
-    """What leads to the client and to the server, and these two."""
+class Source(asyncio.Queue):
+    """What a peer sends: chunks, and nothing at the end."""
+
+    def __init__(self, *chunks):
+        super().__init__()
+        for chunk in chunks:
+            self.put_nowait(chunk)
+
+    async def read(self):
+        return await self.get()
+
+    def feed_eof(self):
+        self.put_nowait(b"")
+
+
+def tunnel(path, gates):
+    """A tunnel, its two connections, and what starts to pump into one of them."""
     recording = Recording(print, sink=begin(path))
     recorded = HttpExchange(recording)
     recorded.open_request(0, {"method": "GET", "target": "/", "version": "1.1", "headers": []})
     recorded.open_socket(0)
     exchange = SimpleNamespace(recorded=recorded, route=SimpleNamespace(recording=recording))
     client, server = Sink(), Sink()
-    tunnel = GatedTunnel(exchange, Gate([DeclaredGate(it) for it in gates], print), client, server)
-    return tunnel._by_sink[client], tunnel._by_sink[server], client, server
+    there = GatedTunnel(exchange, Gate([DeclaredGate(it) for it in gates], print), client, server)
+
+    def pump(source, sink):
+        return asyncio.create_task(there.pump(source, sink, None, lambda: 1))
+
+    return there, client, server, pump
+
+
+async def written(sink, expected):
+    """Wait until that was written."""
+    while sum(map(len, sink.written)) < len(expected):
+        sink.more.clear()
+        await sink.more.wait()
+    assert b"".join(sink.written) == expected
 
 
 @scripted
 async def test_small_messages_go_on_in_few_writes_and_others_have_their_turn(tmp_path):
-    to_client, _, client, _ = directions(tmp_path / "capture.jsonl", gate({"drop": True}, method="never"))
+    _, client, _, pump = tunnel(tmp_path / "capture.jsonl", gate({"drop": True}, method="never"))
     stream, turns = (frame(b"") + frame(b"", "ping")) * 1000, []
 
     async def count():
@@ -196,7 +229,7 @@ async def test_small_messages_go_on_in_few_writes_and_others_have_their_turn(tmp
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    await to_client._take(stream, 1)
+    await pump(Source(stream, b""), client)
     counting.cancel()
     assert b"".join(client.written) == stream
     assert len(client.written) < 100
@@ -207,33 +240,37 @@ async def test_small_messages_go_on_in_few_writes_and_others_have_their_turn(tmp
 async def test_an_answer_does_not_wait_for_the_peer_that_it_goes_to(tmp_path):
     """A server that floods a client which reads nothing."""
     gates = gate({"answer": '{"result":{}}'})
-    to_client, to_server, client, server = directions(tmp_path / "capture.jsonl", gates)
+    _, client, server, pump = tunnel(tmp_path / "capture.jsonl", gates)
     client.pause_writing()
-    flooding = asyncio.create_task(to_client._take(frame(b"x" * 100_000), 1))
+    source = Source(frame(b"x" * 100_000))
+    flooding = pump(source, client)
     await asyncio.sleep(0)
-    await to_server._take(masked(CALL) + masked(OTHER), 1)
+    await pump(Source(masked(CALL) + masked(OTHER), b""), server)
     assert server.written == [masked(OTHER)]
-    assert not flooding.done()
+    assert client.written == [frame(b"x" * 100_000)]
     client.resume_writing()
+    await written(client, frame(b"x" * 100_000) + frame(RESULT))
+    source.feed_eof()
     await flooding
-    assert b"".join(client.written) == frame(b"x" * 100_000) + frame(RESULT)
 
 
 @scripted
 async def test_only_so_many_answers_wait_and_then_who_asks_is_not_read(tmp_path):
-    to_client, to_server, client, _ = directions(tmp_path / "capture.jsonl", gate({"answer": '{"result":{}}'}))
+    there, client, server, pump = tunnel(tmp_path / "capture.jsonl", gate({"answer": '{"result":{}}'}))
     client.pause_writing()
-    flooding = asyncio.create_task(to_client._take(frame(b"x"), 1))
-    asking = asyncio.create_task(to_server._take(masked(CALL) * 3 * FRAMES, 1))
+    source = Source(frame(b"x"))
+    flooding = pump(source, client)
+    asking = pump(Source(masked(CALL) * 3 * FRAMES, b""), server)
     for _ in range(3 * FRAMES):
         await asyncio.sleep(0)
     assert not asking.done()
-    assert len(to_client._gated_channel._own_frames) < FRAMES + 100
+    (answers,) = [it for it in objects_in(there, list) if it and isinstance(it[0], Reply)]
+    assert FRAMES <= len(answers) < FRAMES + 100
     client.resume_writing()
     await asking
+    await written(client, frame(b"x") + frame(RESULT) * 3 * FRAMES)
+    source.feed_eof()
     await flooding
-    await to_client._gated_channel.drained()
-    assert b"".join(client.written) == frame(b"x") + frame(RESULT) * 3 * FRAMES
 
 
 @pytest.mark.parametrize("who", ["client", "server"])
@@ -448,7 +485,7 @@ async def test_aiohttp_on_both_sides_sees_valid_frames(tmp_path):
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    port = site._server.sockets[0].getsockname()[1]
+    port = runner.addresses[0][1]
     gates = [
         {"name": "answer", "when": {"method": "a"}, "action": {"answer": '{"result":{"text":"' + "t" * 70_000 + '"}}'}},
         {"name": "twice", "when": {"kind": "result", "method": "b"}, "action": {"repeat": 2}},

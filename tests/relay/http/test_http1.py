@@ -214,7 +214,7 @@ async def test_a_client_that_half_closes_gets_its_answer(tmp_path, request_):
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(request_)
         client.writer.write_eof()
-        await asyncio.sleep(3.5 * http1._LOOK_AGAIN)
+        await asyncio.sleep(3.5 * http1.LOOK_AGAIN)
         await server.send(OK)
         assert await client.rest() == OK
     assert there.how()[2] == "eof"
@@ -273,9 +273,9 @@ async def test_a_client_that_half_closes_a_stream_that_it_listens_to_has_left(tm
 def test_a_blank_line_is_found_where_segments_divide_it(place):
     head, body = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n", b"x\r\n\r\ny"
     cut = len(head) - place
-    assert http1._after_blank_line(b"", head + body) == len(head)
-    assert http1._after_blank_line(head[:cut][-3:], head[cut:] + body) == place
-    assert http1._after_blank_line(head[:cut][-3:], head[cut:-1]) == place - 1
+    assert http1.after_blank_line(b"", head + body) == len(head)
+    assert http1.after_blank_line(head[:cut][-3:], head[cut:] + body) == place
+    assert http1.after_blank_line(head[:cut][-3:], head[cut:-1]) == place - 1
 
 
 @scripted

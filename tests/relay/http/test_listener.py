@@ -13,6 +13,7 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.listener import Relay
 from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
+from tests.relay.http.aiohttp_internals import let_an_hour_pass
 from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk, memory
 from tests.relay.stage import scripted, stage
 
@@ -38,7 +39,7 @@ def test_a_route_is_found_by_its_prefix(target, expected):
         HttpRoute(address, Upstream(address), Recording(print))
         for address in (Address("http://h/", prefix) for prefix in ("/one", "/two", ""))
     ]
-    assert Relay(routes, Guard("", []), print)._route(target).address.prefix == expected
+    assert Relay(routes, Guard("", []), print).route_of(target).address.prefix == expected
 
 
 @scripted
@@ -103,8 +104,7 @@ async def test_no_time_ends_a_stream_that_is_open():
     writer.write(b"GET /" + HOST)
     await entered.wait()
     (connection,) = factory.connections
-    connection._next_keepalive_close_time = 0
-    connection._process_keepalive()  # as it would after an hour
+    let_an_hour_pass(connection)
     left.set()
     assert (await reader.readline()).startswith(b"HTTP/1.1 502 ")
     writer.close()

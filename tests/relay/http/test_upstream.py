@@ -10,6 +10,7 @@ import pytest
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.upstream import TIMEOUT, Upstream, protocol_of
 from tests import limits
+from tests.relay.http.aiohttp_internals import is_timed, limit
 from tests.relay.stage import scripted, stage
 
 CALL = b'{"jsonrpc":"2.0","id":"a","method":"ping"}'
@@ -29,8 +30,8 @@ async def test_no_time_is_set_on_any_stream():
     protocol = protocol_of(connection)
     protocol.expect_response("GET")
     protocol.start_timeout()
-    assert (protocol.read_timeout, protocol._read_timeout_handle, reused) == (None, None, False)
-    assert connection._connector.limit == 0
+    assert (protocol.read_timeout, is_timed(protocol), reused) == (None, False, False)
+    assert limit(connection) == 0
     connection.close()
     await upstream.close()
     writer = await accepted.get()

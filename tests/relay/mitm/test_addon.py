@@ -356,7 +356,7 @@ sys.exit(main())
     ("place", "sentence"),
     [
         (
-            "mcpspy.recording.http_body.Body._feed",
+            "mcpspy.wire.content_coding.Whole.feed",
             "stopped by a bug (ZeroDivisionError: planted); traffic goes on unrecorded",
         ),
         (

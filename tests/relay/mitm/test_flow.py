@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.capture.records import Close, Frame, Open
 from mcpspy.recording.pending import LIMIT
+from tests.memory import objects_in
 from tests.relay.mitm.kept import CALL, EVENTS, JSON, Kept, pass_through
 
 FORM = b'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\nhunter2\r\n--b--\r\n'
@@ -80,8 +81,8 @@ def test_what_is_held_is_bounded(kept):
     answer = flow.respond(1, 200, "OK", EVENTS)
     for _ in range(100):
         answer.feed(b"data: " + b"x" * 10_000 + b"\n\n", 2)
-        held = flow.pending._kept or []
-        assert sum(len(entry[3]) for entry in held if isinstance(entry[3], bytes)) <= LIMIT
+        assert sum(map(len, objects_in(flow.pending, bytes))) <= LIMIT
+    assert flow.pending.discarded
     answer.feed(b"data: " + CALL + b"\n\n", 3)
     assert list(kept.folder.iterdir()) == []
 
@@ -93,7 +94,7 @@ def test_frames_without_bytes_are_bounded_too(kept):
     flow.response_ended(1, switch=True)
     for _ in range(LIMIT // 10):
         flow.message(2, 1, b"", from_client=True)
-    assert flow.pending._kept is None
+    assert flow.pending.discarded
 
 
 def test_an_answer_that_cannot_hold_a_message_does_not_forget_a_request_under_way(kept):

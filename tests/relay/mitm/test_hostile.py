@@ -223,9 +223,9 @@ HOOKS = (
     "places",
     [
         [f"Interceptor.{hook}" for hook in HOOKS.split()],
-        ["Interceptor._origin"],
-        ["mcpspy.relay.mitm.addon._tee"],
-        ["Interceptor._afterwards"],
+        ["mcpspy.relay.mitm.addon.Origins.at"],
+        ["mcpspy.relay.mitm.addon.tee"],
+        ["mcpspy.relay.mitm.addon.Turns.add"],
         ["Flow.__init__"],
     ],
     ids=lambda places: places[0],
@@ -356,7 +356,7 @@ async def test_memory_stays_flat_for_a_reader_that_stalls_and_for_a_websocket_th
 @scripted
 async def test_a_bug_that_stops_the_recording_of_each_exchange_is_said_once(tmp_path, certificate):
     """S-01: not for each of them."""
-    program = ("-c", BUGS.format(places=["mcpspy.recording.http_body.Body._feed"]))
+    program = ("-c", BUGS.format(places=["mcpspy.wire.content_coding.Whole.feed"]))
     async with interception(tmp_path, certificate, program=program) as there:
         for _ in range(2):
             client, server, _ = await asked(there)

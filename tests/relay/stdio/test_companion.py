@@ -109,7 +109,7 @@ def test_the_companion_gives_way_to_everybody(checked):
     wrapped = checked("cat")
     wrapped.ask(PING)
     pid = companion_of(wrapped)
-    until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == companion._LOWEST, "the lowest priority")
+    until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == companion.LOWEST, "the lowest priority")
     until(lambda: following(pid, wrapped.path), "the look at the capture")
     held = {int(fd): os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
     assert held[0] == held[1] == os.devnull
@@ -237,16 +237,17 @@ def test_a_companion_that_cannot_start_is_said_once_and_waited_for_by_nobody(mon
     assert said == ["cannot check what passes (OSError: no room); traffic goes on"]
 
 
-def test_a_companion_that_was_never_woken_is_ended_at_once():
-    started = Companion("capture.jsonl", print)
+def test_a_companion_that_was_never_woken_is_ended_at_once(monkeypatch):
+    pids = []
+    monkeypatch.setattr(companion.os, "setpriority", lambda which, pid, value: pids.append(pid))
+    started = Companion(os.devnull, print)  # lest its thread, which has to end, starts anything of use
     before = time.monotonic()
     started.end(5)
     assert time.monotonic() - before < 4
-    started._path = os.devnull  # lest its thread, which has to end, starts anything of use
     started.wake()
-    until(lambda: started._pid, "the process")
+    until(lambda: pids, "the process")
     started.end(0)
-    os.waitpid(started._pid, 0)
+    os.waitpid(pids[0], 0)
 
 
 def test_the_capture_of_a_checked_session_is_like_any_other(checked):
@@ -265,7 +266,7 @@ def test_the_package_that_wrap_belongs_to_is_run_whatever_else_is_installed(tmp_
         for package in (folder, folder.parent):
             (package / "__init__.py").touch()
         (folder / "companion.py").write_text(f"def main(): print({name!r})")
-    command = [sys.executable, "-P", "-c", companion._PROGRAM, "capture", "1", str(tmp_path / "ours")]
+    command = [sys.executable, "-P", "-c", companion.PROGRAM, "capture", "1", str(tmp_path / "ours")]
     environ = os.environ | {"PYTHONPATH": str(tmp_path / "theirs")}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=LIMIT)
     assert done.stdout == "ours\n"

@@ -1,6 +1,7 @@
 """A gate between the read and the write of `wrap`: with real pipes, and with real processes around them."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -17,12 +18,13 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.order import BYTES, FRAMES
+from mcpspy.gate.order import BYTES, FRAMES, GatedFrame
 from mcpspy.gate.verdicts import Drop, Send
 from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
 from mcpspy.relay.stdio.gated import GatedPump
 from tests import limits
+from tests.memory import objects_in
 from tests.relay import gated
 from tests.relay.harness import LIMIT as SECONDS
 from tests.relay.harness import end_group, python, until
@@ -45,7 +47,7 @@ CALLS = {"method": "tools/call", "kind": "request"}
 class Pair:
     """Both directions of a gated relay, each between two pipes: `client` and `server` are what the peers hold."""
 
-    def __init__(self, path, gates):
+    def __init__(self, path, gates, back=Channel):
         self.path, self.said = path, []
         pipes = [os.pipe() for _ in range(4)]  # client writes, server reads, server writes, client reads
         gate = Gate([gate if hasattr(gate, "decide") else DeclaredGate(gate) for gate in gates], self.said.append)
@@ -56,9 +58,10 @@ class Pair:
         self.client, self.server = (pipes[0][1], pipes[3][0]), (pipes[2][1], pipes[1][0])
         recording = Recording(self.said.append, sink=begin(path))
         self.threads = []
-        for pump, sender, role in ((self.there, "client", "stdin"), (self.back, "server", "stdout")):
+        there = (self.there, Channel(recording, 0, "client", "stdin"))
+        for pump, channel in (there, (self.back, back(recording, 0, "server", "stdout"))):
             pump.start()
-            pump.begin(Channel(recording, 0, sender, role), None)
+            pump.begin(channel, None)
             self.threads.append(threading.Thread(target=pump.run, daemon=True))
             self.threads[-1].start()
 
@@ -108,7 +111,7 @@ def send(fd, *frames):
 
 @pytest.fixture
 def pair(tmp_path):
-    return lambda *gates: Pair(tmp_path / "capture.jsonl", gates)
+    return lambda *gates, **options: Pair(tmp_path / "capture.jsonl", gates, **options)
 
 
 # Pass-through
@@ -158,11 +161,10 @@ def stream(chance):
     return b"\n".join(lines) + chance.choice((b"", b"\n", b"rest"))
 
 
-def test_lines_of_one_read_that_pass_are_written_at_once(pair):
+def test_lines_of_one_read_that_pass_are_written_at_once(pair, monkeypatch):
     relay = pair(compiled({"drop": True}, **CALLS))
-    writes = []
-    write = relay.there._write
-    relay.there._write = lambda lines: writes.append(lines) or write(lines)
+    writes, write, sink = [], os.write, relay.there.sink
+    monkeypatch.setattr(os, "write", lambda fd, raw: (writes.append(raw) if fd == sink else None, write(fd, raw))[1])
     send(relay.client[0], *[OTHER, PING] * 200, CALL, *[OTHER, PING] * 200)
     passed = (OTHER + b"\n" + PING + b"\n") * 400
     assert relay.finish() == (passed, b"")
@@ -273,15 +275,11 @@ class Interrupted(Channel):
     `call` is the number of the call, or None for the first one with the end of a line.
     """
 
-    def __init__(self, pump, call, *, before):
-        self.pump, self.call, self.before = pump, call, before
+    def __init__(self, *arguments, call, before):
+        super().__init__(*arguments)
+        self.call, self.before = call, before
         self.count = 0
         self.recorded = threading.Event()
-
-    def take_over(self, channel):
-        self.pump._channel = self
-        for name in Channel.__slots__:
-            setattr(self, name, getattr(channel, name))
 
     def feed(self, chunk, t):
         self._call(super().feed, chunk, t)
@@ -305,7 +303,6 @@ class Interrupted(Channel):
 
     def _interrupt(self):
         self.pump.reply(REPLY, "gate g")
-        threading.Thread(target=self.pump._flush_replies, daemon=True).start()  # the timekeeper may be at that point
         self.recorded.wait(0.2)  # in vain, where the records of a channel cannot mix
 
 
@@ -321,10 +318,10 @@ REPLY = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 )
 def test_the_records_of_a_channel_are_the_lines_on_the_wire_in_their_order(pair, sent, call, before):
     """Whatever the other thread of the direction does between a write and its record."""
-    relay = pair(compiled({"drop": True}, method="never"))
-    channel = Interrupted(relay.back, call, before=before)
-    until(lambda: relay.back._channel)
-    channel.take_over(relay.back._channel)
+    interrupted = functools.partial(Interrupted, call=call, before=before)
+    relay = pair(compiled({"drop": True}, method="never"), back=interrupted)
+    channel = relay.back.channel()
+    channel.pump = relay.back
     found = []
     reader = threading.Thread(target=lambda: found.append(rest(relay.client[1])), daemon=True)
     reader.start()
@@ -456,8 +453,8 @@ def test_what_waits_behind_a_held_frame_is_bounded(pair):
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
-    until(lambda: relay.there._waiting.full)
-    assert len(relay.there._waiting) < 20
+    until(lambda: sum(len(it.raw) for it in objects_in(relay.there, GatedFrame)) >= BYTES)
+    assert len(objects_in(relay.there, GatedFrame)) < 20
     assert writer.is_alive()
     relay.there.release(1, "continued")
     assert line(relay.server[1]) == CALL
@@ -476,8 +473,8 @@ def test_answers_that_nobody_reads_are_bounded(pair, size, count):
     writer.start()
     writer.join(0.5)
     assert writer.is_alive(), "the relay has stopped reading"
-    answers = [answer for answer, _ in relay.back._replies]
-    assert len(answers) <= FRAMES
+    answers = [it for it in objects_in(relay.back, bytes) if b'"result"' in it]
+    assert 0 < len(answers) <= FRAMES
     assert len(b"".join(answers)) <= BYTES + size + 100
     send(relay.server[0], OTHER)
     found = b""
@@ -487,7 +484,7 @@ def test_answers_that_nobody_reads_are_bounded(pair, size, count):
     assert sorted(ids) == [2, *range(1_000_000, 1_000_000 + count)]
     writer.join(SECONDS)
     assert relay.finish() == (b"", b"")
-    assert relay.back._owed == 0
+    assert not relay.back.owes_much
 
 
 def test_a_client_that_reads_nothing_does_not_stop_the_other_direction(pair):
@@ -610,7 +607,7 @@ def test_an_answer_to_a_client_with_a_closed_stdout_is_not_recorded(pair):
     relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
     relay.close(relay.client[1])
     send(relay.client[0], CALL)
-    until(lambda: relay.back._how)
+    until(lambda: relay.records(Frame) and not relay.there.busy and not relay.back.busy)
     relay.close(relay.client[0], relay.server[0])
     relay.join()
     relay.close(relay.server[1])
