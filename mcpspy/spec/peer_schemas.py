@@ -53,14 +53,15 @@ _VALUES = ("const", "default", "examples")
 """Keywords whose value is no schema."""
 _ELSEWHERE = re.compile(r"Resource '([A-Za-z][A-Za-z0-9+.-]*:[^']*)' is not present")  # in words of the library
 _PATTERN = 20  # what a pattern weighs: compiling one takes up to a millisecond
-_DRAFTS = {
+DRAFTS = {
     DIALECT: jsonschema_rs.Draft202012Validator,
     "https://json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
     "http://json-schema.org/draft-07/schema": jsonschema_rs.Draft7Validator,
     "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
     "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
 }
-DIALECTS = tuple(_DRAFTS)
+"""What validates, by dialect."""
+DIALECTS = tuple(DRAFTS)
 """Those that are known, the latest first."""
 
 
@@ -110,7 +111,7 @@ class Foreign:
     def __init__(self, schema: Any, budget: Budget | None = None) -> None:
         self._raw = _raw(schema)
         self._budget = budget or Budget()
-        self._weight = inf if self._raw is None else _weight(self._raw)
+        self._weight = inf if self._raw is None else weight(self._raw)
         self._costly = False
 
     def check(self) -> Judgement:
@@ -137,7 +138,7 @@ class Foreign:
         if self._budget.left <= 0:
             return _NOT_JUDGED
         begun = time.monotonic()
-        found = _apart(self._raw, instance)
+        found = judge_apart(self._raw, instance)
         self._budget.left -= time.monotonic() - begun
         self._costly = found.outcome is Outcome.TOO_COSTLY
         return found
@@ -189,7 +190,7 @@ def _values(instance: Any) -> int:
 
 
 @lru_cache(maxsize=256)
-def _weight(raw: bytes) -> float:
+def weight(raw: bytes) -> float:
     """How much work a schema is for one value, every reference expanded; infinite where it refers to itself."""
     try:
         return _Weighing(json.loads(raw)).weight()
@@ -247,7 +248,7 @@ def _compiled(raw: bytes) -> tuple[Any, Judgement]:
     if isinstance(schema, str):  # the library would take it for JSON
         return None, Judgement(Outcome.NO_SCHEMA, "", f"{_clipped(json.dumps(schema))} is not an object or a boolean")
     dialect = schema.get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
-    draft = _DRAFTS.get(dialect.removesuffix("#")) if isinstance(dialect, str) else _DRAFTS[DIALECT]
+    draft = DRAFTS.get(dialect.removesuffix("#")) if isinstance(dialect, str) else DRAFTS[DIALECT]
     if draft is None:
         return None, Judgement(Outcome.UNKNOWN_DIALECT, "/$schema", json.dumps(dialect[:200]))
     try:
@@ -302,15 +303,16 @@ def _clipped(text: str) -> str:
     return line if len(line) <= 200 else line[:199] + "…"
 
 
-_WORKER = """\
+WORKER = """\
 import sys
 sys.path[:] = sys.argv[1:]
 from mcpspy.spec.peer_schemas import work
 work()
 """
+"""The program of that process."""
 
 
-def _apart(raw: bytes, instance: Any) -> Judgement:
+def judge_apart(raw: bytes, instance: Any) -> Judgement:
     """The judgement of a process of its own, which is killed when its time is over."""
     if _depth(instance) > DEPTH:
         return _TOO_COSTLY
@@ -322,7 +324,7 @@ def _answered(question: bytes) -> Judgement:
     """The same question is asked again and again: a call without arguments, a listing for each session."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _WORKER, *sys.path],
+            [sys.executable, "-c", WORKER, *sys.path],
             input=question,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -34,7 +34,6 @@ def no_sockets(monkeypatch, request):
         raise AssertionError("a socket was opened")
 
     monkeypatch.setattr(socket, "socket", forbidden)
-    peer_schemas._answered.cache_clear()
 
 
 @pytest.fixture
@@ -135,6 +134,11 @@ def test_doubled_references_end_within_their_time():
 TREE = {"type": "object", "properties": {"of": {"type": "array", "items": {"$ref": "#"}}}, "required": ["of"]}
 
 
+def new(title):
+    """A schema that was never asked about, so that no answer is remembered."""
+    return TREE | {"title": title}
+
+
 def test_a_schema_that_refers_to_itself_is_judged_apart(monkeypatch):
     monkeypatch.setattr(peer_schemas, "SECONDS", 30)  # a busy machine may start a process slowly
     assert judge(TREE, {"of": [{"of": []}]}) == Judgement(Outcome.VALID)
@@ -171,15 +175,15 @@ def test_a_name_that_no_reference_uses_needs_no_process(no_process):
 
 
 def test_a_process_that_breaks_is_an_outcome(monkeypatch):
-    monkeypatch.setattr(peer_schemas, "_WORKER", "import os; os.abort()")
-    assert judge(TREE, {}).outcome is Outcome.TOO_COSTLY
+    monkeypatch.setattr(peer_schemas, "WORKER", "import os; os.abort()")
+    assert judge(new("aborted"), {}).outcome is Outcome.TOO_COSTLY
 
 
 def test_a_process_that_fails_by_a_bug_of_ours_says_nothing_of_the_schema(monkeypatch):
     """A-12."""
     monkeypatch.setattr(peer_schemas, "SECONDS", 30)
-    monkeypatch.setattr(peer_schemas, "_WORKER", "raise TypeError('a bug')")
-    found = judge(TREE, {})
+    monkeypatch.setattr(peer_schemas, "WORKER", "raise TypeError('a bug')")
+    found = judge(new("failed"), {})
     assert found.outcome is Outcome.NOT_JUDGED
     assert "bug of mcpspy" in found.message
 
@@ -199,12 +203,10 @@ def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
 
         validate = is_valid
 
-    monkeypatch.setitem(peer_schemas._DRAFTS, peer_schemas.DIALECT, Failing)
+    monkeypatch.setitem(peer_schemas.DRAFTS, peer_schemas.DIALECT, Failing)
     for Failing.at_once in (True, False):
-        peer_schemas._compiled.cache_clear()
-        found = judge({"title": "A-12"}, 1)
+        found = judge({"title": f"A-12 {Failing.at_once}"}, 1)
         assert found == Judgement(Outcome.NOT_JUDGED, "", "the validator failed: Recursion limit reached")
-    peer_schemas._compiled.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
 )
 def test_what_may_cost_much_is_judged_apart(schema, monkeypatch):
     asked = []
-    monkeypatch.setattr(peer_schemas, "_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
     judge(schema, 1)
     assert asked
 
@@ -230,7 +232,7 @@ def test_what_may_cost_much_is_judged_apart(schema, monkeypatch):
 def test_much_to_judge_is_judged_apart(monkeypatch):
     schema = {"items": {"enum": list(range(500))}}
     asked = []
-    monkeypatch.setattr(peer_schemas, "_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
     judge(schema, [1] * 100)
     assert not asked
     judge(schema, [1] * 30_000)
@@ -252,20 +254,20 @@ def test_a_question_that_was_answered_is_not_asked_again(monkeypatch):
     asked = []
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: asked.append(args) or run(*args, **options))
-    assert [judge(TREE, {"of": []}).outcome for _ in range(5)] == [Outcome.VALID] * 5
+    assert [judge(new("asked"), {"of": []}).outcome for _ in range(5)] == [Outcome.VALID] * 5
     assert len(asked) == 1
 
 
 def test_a_budget_that_is_spent_ends_what_would_take_a_process(monkeypatch):
     spent = peer_schemas.Budget(0)
-    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: pytest.fail("a process was started"))
     assert Foreign(TREE, spent).judge({"of": []}).outcome is Outcome.NOT_JUDGED
     assert Foreign(TREE, spent).check().outcome is Outcome.NOT_JUDGED
     assert Foreign(OBJECT, spent).judge({}).outcome is Outcome.INVALID
 
 
 def test_judging_apart_takes_from_the_budget(monkeypatch):
-    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: Judgement(Outcome.VALID))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Outcome.VALID))
     budget = peer_schemas.Budget(1)
     Foreign(TREE, budget).judge({})
     Foreign(OBJECT, budget).judge({})
@@ -275,10 +277,21 @@ def test_judging_apart_takes_from_the_budget(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel as Linux does")
 def test_the_process_is_bounded_before_it_reads_what_to_judge():
     """It is left alone when its parent is killed, and must end all the same."""
-    program = (
-        "from mcpspy.spec import peer_schemas; peer_schemas._bound(); import ctypes, resource; signal = ctypes.c_int();"
-    )
-    program += "ctypes.CDLL(None).prctl(2, ctypes.byref(signal)); print(signal.value, *resource.getrlimit(0))"
+    program = """
+import ctypes, resource, sys
+from mcpspy.spec import peer_schemas
+
+class Stdin:
+    def read(self):
+        signal = ctypes.c_int()
+        ctypes.CDLL(None).prctl(2, ctypes.byref(signal))
+        print(signal.value, *resource.getrlimit(resource.RLIMIT_CPU))
+        sys.exit()
+
+Stdin.buffer = Stdin()
+sys.stdin = Stdin()
+peer_schemas.work()
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     signal, soft, hard = map(int, done.stdout.split())
     assert (signal, soft) == (9, hard)
@@ -286,11 +299,11 @@ def test_the_process_is_bounded_before_it_reads_what_to_judge():
     program = """
 from mcpspy.spec import peer_schemas
 
-def endless(*_):
+def endless(*_, **__):
     while True:
         pass
 
-peer_schemas._judged = endless
+peer_schemas.DRAFTS[peer_schemas.DIALECT] = endless
 peer_schemas.work()
 """
     asked = b'{"schema":"{}","instance":1}'
@@ -329,12 +342,12 @@ def nested(levels):
 )
 def test_what_only_the_library_could_weigh_is_judged_apart(schema):
     assert judge(schema, {"a": 1}).outcome in (Outcome.TOO_COSTLY, Outcome.VALID, Outcome.INVALID)
-    assert peer_schemas._weight(orjson.dumps(schema)) == float("inf")
+    assert peer_schemas.weight(orjson.dumps(schema)) == float("inf")
 
 
 def test_values_in_a_schema_weigh_nothing():
     schema = {"type": "object", "default": {"id": "x", "$ref": "#"}, "examples": [{"$id": "y"}], "const": {"id": "z"}}
-    assert peer_schemas._weight(orjson.dumps(schema)) == 0
+    assert peer_schemas.weight(orjson.dumps(schema)) == 0
 
 
 @pytest.fixture
