@@ -31,19 +31,19 @@ _TIOCOUTQ = 0x5411  # ioctl(2) on Linux: bytes that a socket or a terminal has n
 def main() -> None:
     """Follow the capture whose path is the first argument; the second is the relay's process."""
     path, relay = sys.argv[1], int(sys.argv[2])
-    _die_with(relay)
+    die_with(relay)
     from mcpspy.errors import CaptureError
     from mcpspy.report.lines import sentence
     from mcpspy.text import printable
 
     try:
         for finding in _errors(path):
-            _say(f"mcpspy: #{finding.frame} {sentence(finding)} [{finding.rule}]\n", relay)
+            say(f"mcpspy: #{finding.frame} {sentence(finding)} [{finding.rule}]\n", relay)
     except (CaptureError, OSError):  # the capture is gone, or stderr: there is nobody to tell
         os._exit(1)
     except Exception as error:  # a fault of our own concerns the check alone
         what = printable(f"{type(error).__name__}: {error}", 200)
-        _say(f"mcpspy: the check has ended ({what}); traffic goes on\n", relay)
+        say(f"mcpspy: the check has ended ({what}); traffic goes on\n", relay)
         os._exit(1)
 
 
@@ -59,16 +59,16 @@ def _errors(path: str) -> "Iterator[Finding]":
     yield from (finding for finding in judge.end() if finding.severity == "error")
 
 
-def _say(line: str, relay: int) -> None:
+def say(line: str, relay: int) -> None:
     """Write a line to stderr when the client has read what is there; end if the relay has ended meanwhile."""
-    while _unread() > _UNREAD:
+    while unread() > _UNREAD:
         if os.getppid() != relay:
             os._exit(1)
         time.sleep(_POLL)
     os.write(2, line.encode("utf-8", "replace"))
 
 
-def _unread() -> int:
+def unread() -> int:
     """How many bytes stand in stderr that nobody has read; 0 where that cannot be told."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind):
@@ -83,7 +83,7 @@ def _unread() -> int:
     return 0
 
 
-def _die_with(relay: int) -> None:
+def die_with(relay: int) -> None:
     """Ask the kernel to end this process with the relay, where it can; elsewhere the end of the capture does."""
     if sys.platform == "linux":
         import ctypes

@@ -51,7 +51,7 @@ class Decoder:
         names = [name.strip().lower() for name in encoding.split(",")]
         self._stages: list[_Stage] = []
         for name in reversed([name for name in names if name not in ("", "identity")]):
-            make = _CODINGS.get(name)
+            make = CODINGS.get(name)
             if make is None:
                 self.fault = f"the content coding {name!r} is not known"
                 break
@@ -255,10 +255,11 @@ def _parts(decoded: bytes) -> Iterator[bytes]:
         yield decoded[start : start + PIECE]
 
 
-_CODINGS: dict[str, Callable[[], _Stage]] = {
+CODINGS: dict[str, Callable[[], _Stage]] = {
     "gzip": _Gzip,
     "x-gzip": _Gzip,
     "deflate": _Deflate,
     "br": _Brotli,
     "zstd": _Zstd,
 }
+"""What decodes, by the name of the content coding."""

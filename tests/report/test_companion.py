@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from mcpspy.report import companion
+from mcpspy.rules.judge import Judge
 from tests import limits
 from tests.report.captures import faulty, fine
 
@@ -24,7 +25,7 @@ def said(path, monkeypatch, stderr, tmp_path):
     with open(tmp_path / "said", "wb") as file:
         stderr(file.fileno())
         monkeypatch.setattr(companion.sys, "argv", ["-c", path, str(os.getppid())])
-        monkeypatch.setattr(companion, "_die_with", lambda relay: None)
+        monkeypatch.setattr(companion, "die_with", lambda relay: None)
         companion.main()
     return (tmp_path / "said").read_text().splitlines()
 
@@ -42,11 +43,11 @@ def test_a_session_without_an_error_is_passed_over_in_silence(tmp_path, monkeypa
 def test_what_nobody_has_read_is_counted_in_a_pipe(stderr):
     read, write = os.pipe()
     stderr(write)
-    assert companion._unread() == 0
+    assert companion.unread() == 0
     os.write(2, b"x" * 5000)
-    assert companion._unread() == 5000
+    assert companion.unread() == 5000
     limits.read(read, 1000)
-    assert companion._unread() == 4000
+    assert companion.unread() == 4000
     os.close(read)
     os.close(write)
 
@@ -57,18 +58,18 @@ def test_what_nobody_has_read_is_counted_in_a_socket(stderr):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stderr(ours.fileno())
-        assert companion._unread() == 0
+        assert companion.unread() == 0
         os.write(2, b"x" * 5000)
-        assert companion._unread() >= 5000  # the kernel counts its own bookkeeping too
+        assert companion.unread() >= 5000  # the kernel counts its own bookkeeping too
         theirs.recv(5000)
-        assert companion._unread() == 0
+        assert companion.unread() == 0
 
 
 def test_a_file_is_never_full_of_what_nobody_has_read(tmp_path, stderr):
     with open(tmp_path / "log", "wb") as file:
         stderr(file.fileno())
         os.write(2, b"x" * 5000)
-        assert companion._unread() == 0
+        assert companion.unread() == 0
 
 
 def test_a_line_waits_until_there_is_room_for_it(monkeypatch, stderr):
@@ -83,7 +84,7 @@ def test_a_line_waits_until_there_is_room_for_it(monkeypatch, stderr):
             limits.read(read, 5000)
 
     monkeypatch.setattr(companion.time, "sleep", nap)
-    companion._say("mcpspy: late\n", os.getppid())
+    companion.say("mcpspy: late\n", os.getppid())
     assert len(naps) == 3
     assert limits.read(read, 100) == b"mcpspy: late\n"
     os.close(read)
@@ -103,10 +104,10 @@ def test_a_companion_whose_relay_is_gone_waits_for_nobody(monkeypatch, stderr):
 
     monkeypatch.setattr(companion.os, "_exit", end)
     with pytest.raises(Ended):
-        companion._say("mcpspy: never said\n", relay=1 << 30)
+        companion.say("mcpspy: never said\n", relay=1 << 30)
     monkeypatch.setattr(companion.sys, "platform", "darwin")  # or we would end with our own parent
     with pytest.raises(Ended):
-        companion._die_with(1 << 30)
+        companion.die_with(1 << 30)
     os.close(read)
     os.close(write)
 
@@ -121,7 +122,7 @@ def test_a_fault_of_our_own_is_one_line(tmp_path, monkeypatch, stderr):
     def break_(*_):
         raise KeyError("a\nb")
 
-    monkeypatch.setattr(companion, "_errors", break_)
+    monkeypatch.setattr(Judge, "feed", break_)
     monkeypatch.setattr(companion.os, "_exit", end)
     with pytest.raises(Ended):
         said(fine(tmp_path / "a"), monkeypatch, stderr, tmp_path)

@@ -121,12 +121,12 @@ def test_a_coding_is_given_parts_however_much_comes_at_once(name, monkeypatch):
     """zlib copies what it has not come to yet for each part that it gives out."""
     sizes = []
 
-    class Stage(body._CODINGS[name]):
+    class Stage(body.CODINGS[name]):
         def feed(self, chunk):
             sizes.append(len(chunk))
             return super().feed(chunk)
 
-    monkeypatch.setitem(body._CODINGS, name, Stage)
+    monkeypatch.setitem(body.CODINGS, name, Stage)
     coded = ENCODE[name](os.urandom(3 * PIECE))
     assert decode(name, coded)[1] is None
     assert sum(sizes) == len(coded)
@@ -211,12 +211,12 @@ def test_a_zstd_window_without_bounds_is_a_fault():
 def test_a_bug_is_not_reported_as_damage_of_the_body(name, bug, monkeypatch):
     """A-12: a package that is called wrongly is our fault, and the caller's guard reports it as such."""
 
-    class Stage(body._CODINGS[name]):
+    class Stage(body.CODINGS[name]):
         def feed(self, chunk):
             raise bug
             yield
 
-    monkeypatch.setitem(body._CODINGS, name, Stage)
+    monkeypatch.setitem(body.CODINGS, name, Stage)
     decoder = Decoder(name)
     with pytest.raises(type(bug)):
         list(decoder.feed(ENCODE[name](TEXT)))
