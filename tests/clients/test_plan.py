@@ -15,7 +15,7 @@ from mcpspy.clients.places import Found
 from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, UNDO, WRAP
 from mcpspy.clients.routes import Route
 from mcpspy.clients.table import BY_ID
-from mcpspy.clients.tree import edited, plain
+from mcpspy.clients.tree import edited, plain, quote
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
 
@@ -420,7 +420,7 @@ def test_a_disabled_server_is_wrapped_and_said_to_be_disabled():
 @pytest.mark.parametrize("more", ['"other"', '"npx"], "new": ["x"', '"npx"], "env": {"A": "2"}, "args": ["x'])
 def test_an_edit_that_would_change_more_is_refused(monkeypatch, more):
     """A bug of ours must not reach a configuration."""
-    monkeypatch.setattr(plan, "_moved", lambda text, node: more)
+    monkeypatch.setattr(plan, "quote", lambda word: more if word == "--" else quote(word))
     with pytest.raises(ConfigError, match="by hand"):
         put_on(one('{"command": "npx", "env": {"A": "1"}}'))
 
