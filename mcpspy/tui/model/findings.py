@@ -14,7 +14,10 @@ from typing import NamedTuple
 from mcpspy.rules import RULES, SEVERITIES, Finding, Severity
 from mcpspy.text import printable
 
-_FRAMES, _OF_ONE = 100_000, 50  # frames with findings, and findings of one, that are kept
+FRAMES = 100_000
+"""Frames whose findings are kept."""
+OF_ONE = 50
+"""Findings of one frame that are kept."""
 
 
 @dataclass(slots=True)
@@ -53,9 +56,9 @@ class SessionFindings:
         if group is None:
             group = self.groups[key] = Group(*key)
         group.count += 1
-        if len(self._of) < _FRAMES or finding.frame in self._of:
+        if len(self._of) < FRAMES or finding.frame in self._of:
             known = self._of.setdefault(finding.frame, [])
-            if len(known) < _OF_ONE:
+            if len(known) < OF_ONE:
                 known.append(finding)
                 group.findings.append(finding)
 

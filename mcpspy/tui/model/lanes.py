@@ -23,7 +23,8 @@ from mcpspy.wire.jsonrpc import Id
 DEEPEST = 8
 """Brackets that can be open on either side at once: more are not drawn."""
 _BITS = (1 << DEEPEST) - 1
-_STALE = 1000  # rows after which a bracket without an answer gives way to another, and nobody waits for input
+STALE = 1000
+"""Rows after which a bracket without an answer gives way to another, and nobody waits for input."""
 _MOST = 64  # exchanges that are followed at once
 _STEP = 32  # rows gone through between looks at the clock
 
@@ -110,7 +111,7 @@ class Lanes:
 
     def _add(self, row: Row) -> None:
         oldest = next(iter(self._rounds), row.n)
-        if row.n - oldest > _STALE:
+        if row.n - oldest > STALE:
             del self._rounds[oldest]
         self._waited.append(self._whom())
         if row.kind in _CARRIED and self._open and self._capture.index.header.transport != "stdio":
@@ -160,7 +161,7 @@ class Lanes:
         """The bracket of the oldest exchange on a side, where that has gone without an answer for very long."""
         for place, found in self._open.items():
             if found.bracket & side:
-                if len(self) - place < _STALE:
+                if len(self) - place < STALE:
                     break
                 self._open[place] = found._replace(bracket=0)
                 return found.bracket

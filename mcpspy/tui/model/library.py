@@ -25,7 +25,8 @@ from mcpspy.rules.judge import Judge
 from mcpspy.timeline import Counts
 
 COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
-_SLICE = 1 << 16  # bytes read at once
+SLICE = 1 << 16
+"""Bytes read at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -177,7 +178,7 @@ def _count(entry: ListedCapture) -> bool:
     try:
         with open(entry.path, "rb") as file:
             file.seek(entry.counted)
-            chunk = file.read(min(_SLICE, entry.size - entry.counted))
+            chunk = file.read(min(SLICE, entry.size - entry.counted))
         entry.counted += len(chunk)
         for record in records.feed(chunk):
             _add(entry, judge, window.feed(record))

@@ -19,8 +19,10 @@ from mcpspy.capture.records import Header, Record
 from mcpspy.timeline import Counts, Row
 from mcpspy.tui.model.timeline import OpenCapture, Source, TimelineRow
 
-_SLICE = 0.0005  # seconds that one session is read at a time
-_GRACE = 0.25  # seconds that a row waits for what the relays of live sessions may write late
+SLICE = 0.0005
+"""Seconds that one session is read at a time."""
+GRACE = 0.25
+"""Seconds that a row waits for what the relays of live sessions may write late."""
 _NEVER = 1 << 63
 
 
@@ -191,13 +193,13 @@ class Merged:
     def grow(self, seconds: float) -> bool:
         """Read for about that long; tells whether there is more to do now."""
         now = time.perf_counter()
-        if now > self._tick + _GRACE:
+        if now > self._tick + GRACE:
             self._settled, self._newest = self._newest, max(part.newest for part in self._parts)
             self._tick = now
         busy = [part for part in self._parts if not part.session.complete or part.session.refusals.waiting]
         while busy and time.perf_counter() < now + seconds:
             part = min(busy, key=lambda part: part.reached)
-            if not part.session.grow(_SLICE):
+            if not part.session.grow(SLICE):
                 busy.remove(part)
                 part.reached = max(part.reached, self._settled + 1)
             self._see(part)

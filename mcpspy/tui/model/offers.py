@@ -23,7 +23,8 @@ from mcpspy.wire.jsonrpc import Request
 
 CALL = "tools/call"
 OTHERS = "other tools"
-_TOOLS = 3000  # that are told apart
+TOOLS = 3000
+"""Tools that are told apart."""
 _NAME = 500  # characters of a name that are kept
 _CAPABILITIES, _OPTIONS = 40, 10  # that are kept
 _AT_ONCE = 256  # latencies that are counted together
@@ -183,7 +184,7 @@ class Announced:
 
     def _tool(self, name: str) -> ToolUse:
         """The tool of that name, known or new."""
-        full = len(self.tools) >= _TOOLS
+        full = len(self.tools) >= TOOLS
         name = name[:_NAME]
         tool = self.tools.get(OTHERS if full and name not in self.tools else name)
         if tool is None:

@@ -28,7 +28,8 @@ from mcpspy.tui.model.offers import Announced
 from mcpspy.tui.model.refusals import GROUP, Refusals
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
-_SLICE = 1 << 15  # bytes that the fold reads at once
+SLICE = 1 << 15
+"""Bytes that the fold reads at once."""
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _NAMED = 9  # messages of a batch that a line names
@@ -282,7 +283,7 @@ class OpenCapture:
     def _fold(self) -> Iterator[bool]:
         """Folds one record a step, for ever; yields whether there was one."""
         while True:
-            chunk = self.index.read(self._folded, min(_SLICE, self.index.indexed - self._folded))
+            chunk = self.index.read(self._folded, min(SLICE, self.index.indexed - self._folded))
             if not chunk:
                 self._idle += 1
                 if self._idle == _IDLE:

@@ -29,7 +29,8 @@ from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.text import printable
 from mcpspy.tui.textual_serve_internals import Service, application_of
 
-_PATIENCE = 3.0  # seconds that an application may take to end
+PATIENCE = 3.0
+"""Seconds that an application may take to end."""
 _MOST = (1000, 500)  # columns and lines of a terminal; the screen of an application grows with their product
 _POLICY = (  # the page has scripts and styles inside, and names a font of another origin that it can do without
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -163,7 +164,7 @@ class Application(Service):
         process = self.process
         if process is None:
             return
-        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        deadline = asyncio.get_running_loop().time() + PATIENCE
         try:
             for step in (super().stop, process.wait):  # the first would hide from the second that time is up
                 with suppress(TimeoutError):
@@ -215,7 +216,7 @@ class Pages(Server):
         for task in self._open:
             task.cancel()
         if self._open:
-            await asyncio.wait(self._open, timeout=_PATIENCE + 1)
+            await asyncio.wait(self._open, timeout=PATIENCE + 1)
 
     async def handle_index(self, request: web.Request) -> web.Response:
         """The page."""

@@ -86,8 +86,8 @@ def test_a_line_is_found_again_when_the_order_has_changed():
 
 
 def test_what_is_too_much_is_counted_and_not_kept(monkeypatch):
-    monkeypatch.setattr(model, "_FRAMES", 3)
-    monkeypatch.setattr(model, "_OF_ONE", 2)
+    monkeypatch.setattr(model, "FRAMES", 3)
+    monkeypatch.setattr(model, "OF_ONE", 2)
     found = filled(*(finding(frame=frame) for frame in (1, 1, 1, 2, 3, 4, 5)))
     assert found.counts["error"] == 7
     assert [len(found.of(frame)) for frame in (1, 2, 3, 4, 5)] == [2, 1, 1, 0, 0]

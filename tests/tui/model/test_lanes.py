@@ -115,7 +115,7 @@ def test_a_result_that_wants_input_is_waited_for_until_the_client_comes_back(tmp
 
 
 def test_input_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_STALE", 5)
+    monkeypatch.setattr(module, "STALE", 5)
     text = f"""
     > {{"id":1,"method":"tools/call","params":{{"name":"ask",{META}}}}}
     < {{"id":1,"result":{{"resultType":"input_required"}}}}
@@ -142,7 +142,7 @@ def test_more_brackets_than_there_is_room_for_are_not_drawn(tmp_path):
 
 
 def test_a_bracket_that_nobody_closes_gives_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_STALE", 20)
+    monkeypatch.setattr(module, "STALE", 20)
     text = "".join(f'> {{"id":{n},"method":"hang"}}\n' for n in range(DEEPEST)) + "! on\n" * 30
     text += '> {"id":"a","method":"ping"}\n< {"id":"a","result":{}}\n'
     assert [line.split("|")[1] for line in told(said(tmp_path, text))][-3:-1] == ["1" * 8, "1" * 7 + "0"]

@@ -202,7 +202,7 @@ def test_files_may_be_given_instead_of_directories(tmp_path):
 @pytest.mark.parametrize("size", [100, 1 << 16])
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_counting_in_slices_gives_what_the_fold_gives(path, size, monkeypatch):
-    monkeypatch.setattr(library, "_SLICE", size)
+    monkeypatch.setattr(library, "SLICE", size)
     found = Library([str(path)])
     found.look()
     steps = 1

@@ -2,6 +2,7 @@
 
 import os
 import time
+from array import array
 from contextlib import ExitStack, closing
 
 import pytest
@@ -13,6 +14,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Selection
 from mcpspy.tui.model.timeline import OpenCapture
 from tests import NIGHTLY
+from tests.memory import objects_in
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
@@ -149,12 +151,12 @@ def test_all_golden_captures_in_one_have_every_row_once_in_order(merge):
 def test_rows_come_out_the_same_however_little_is_read_at_a_time(merge, monkeypatch):
     paths = sorted(CAPTURES.glob("*.jsonl"))
     expected = told(grown(merge(*paths)))
-    monkeypatch.setattr(module, "_SLICE", 0)
+    monkeypatch.setattr(module, "SLICE", 0)
     assert told(grown(merge(*paths), 0.0001)) == expected
 
 
 def test_no_row_ever_moves_while_sessions_are_read(merge, monkeypatch):
-    monkeypatch.setattr(module, "_SLICE", 0)
+    monkeypatch.setattr(module, "SLICE", 0)
     found = merge(*sorted(CAPTURES.glob("*.jsonl")))
     before = []
     while found.grow(0.001):
@@ -165,7 +167,7 @@ def test_no_row_ever_moves_while_sessions_are_read(merge, monkeypatch):
 
 
 def test_a_session_that_is_live_is_merged_as_it_grows(tmp_path, two, merge, monkeypatch):
-    monkeypatch.setattr(module, "_GRACE", 0.01)
+    monkeypatch.setattr(module, "GRACE", 0.01)
     live = begin(tmp_path / "live.jsonl", 0)
     found = merge(*two, tmp_path / "live.jsonl")
 
@@ -192,7 +194,7 @@ def test_a_session_that_is_live_is_merged_as_it_grows(tmp_path, two, merge, monk
 
 
 def test_a_row_waits_for_an_earlier_one_that_another_relay_writes_late(tmp_path, merge, monkeypatch):
-    monkeypatch.setattr(module, "_GRACE", 1000)
+    monkeypatch.setattr(module, "GRACE", 1000)
     quick, slow = begin(tmp_path / "a.jsonl", 0), begin(tmp_path / "b.jsonl", 0)
     found = merge(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     record(quick, '@2 > {"jsonrpc":"2.0","id":1,"method":"ping"}')
@@ -206,7 +208,7 @@ def test_a_row_waits_for_an_earlier_one_that_another_relay_writes_late(tmp_path,
 
 
 def test_a_request_has_no_partner_before_that_is_in_its_place(tmp_path, merge, monkeypatch):
-    monkeypatch.setattr(module, "_GRACE", 1000)
+    monkeypatch.setattr(module, "GRACE", 1000)
     busy, quiet = begin(tmp_path / "a.jsonl", 0), begin(tmp_path / "b.jsonl", 0)
     found = merge(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     record(
@@ -258,9 +260,10 @@ def test_a_session_whose_file_is_deleted_is_read_to_its_end(two, merge):
 
 def test_a_row_takes_no_more_than_ten_bytes_beyond_those_of_its_session(two, merge):
     found = grown(merge(*two))
-    assert found.index._which.itemsize + found.index._places.itemsize + found._parts[0].numbers.itemsize <= 10
-    assert len(found._parts[0].numbers) <= found.sessions[0].index.lines + 1
-    assert not any(part.waiting for part in found._parts)
+    theirs = {id(it) for session in found.sessions for it in objects_in(session, array)} | {id(found.revised)}
+    own = [len(it) * it.itemsize for it in objects_in(found, array) if id(it) not in theirs]
+    assert len(found) < sum(own) <= 6 * len(found) + 4 * sum(each.index.lines + 1 for each in found.sessions)
+    assert found.complete, "nothing waits"
 
 
 # On the screen.
@@ -339,7 +342,7 @@ def test_goto_takes_the_number_that_stands_in_the_row_of_the_session_that_is_sel
 
 
 def test_goto_says_so_where_a_row_is_not_in_its_place_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_GRACE", 1000)
+    monkeypatch.setattr(module, "GRACE", 1000)
     busy, quiet = begin(tmp_path / "a.jsonl", 0), begin(tmp_path / "b.jsonl", 0)
     record(busy, '@1 > {"jsonrpc":"2.0","id":1,"method":"ping"}\n@3 < {"jsonrpc":"2.0","id":1,"result":{}}')
     record(quiet, "@2 ! waiting")

@@ -155,7 +155,7 @@ def test_a_call_that_is_found_to_be_unanswered_later_counts_for_its_tool(tmp_pat
 
 
 def test_tools_beyond_a_bound_are_counted_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_TOOLS", 2)
+    monkeypatch.setattr(module, "TOOLS", 2)
     found = announced(tmp_path, "".join(called(n, f"t{n}") for n in range(1, 6))).tools
     assert {name: tool.calls for name, tool in found.items()} == {"t1": 1, "t2": 1, OTHERS: 3}
 

@@ -20,7 +20,7 @@ from tests.capture.test_index import BIG, write_in_pieces
 from tests.capture.test_reader import END, FRAME, GAP, OPEN, SIGNAL, file
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
-from tests.transcript import CHANNELS, begin, capture, finish, lines, record
+from tests.transcript import CHANNELS, abandon, begin, capture, descriptor, finish, lines, record
 
 EACH = pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
 CHANNELS_OPEN = [
@@ -66,6 +66,15 @@ def grow(found, seconds=1.0):
     return found
 
 
+def indexed(found, monkeypatch):
+    """Index all there is, and fold nothing yet."""
+    with monkeypatch.context() as context:
+        context.setattr(timeline, "SLICE", 0)
+        while found.grow(1.0):
+            pass
+    return found
+
+
 def expected(path, *, live=False):
     """The final rows by the line they stand on, and whether that is several."""
     found = list(final_rows(Capture(str(path)).records, live=live))
@@ -106,11 +115,8 @@ def test_each_row_of_a_golden_capture_is_what_the_fold_says(folded, path):
 
 
 @EACH
-def test_before_the_fold_each_row_is_what_its_frame_says(session, path):
-    found = session(path)
-    while found.index.grow():
-        pass
-    found._columns.extend(found.index.lines)
+def test_before_the_fold_each_row_is_what_its_frame_says(session, path, monkeypatch):
+    found = indexed(session(path), monkeypatch)
     single, _ = expected(path)
     for place, n in enumerate(found.index.rows):
         line, messages = found.line(place), found.messages(place)
@@ -273,11 +279,8 @@ def test_a_batch_has_all_its_messages_and_what_answers_it_leads_to_it(folded, tm
         "< {}",
     ],
 )
-def test_a_row_without_a_method_says_the_same_before_the_fold_and_after_it(session, tmp_path, said):
-    found = session(capture(tmp_path / "a.jsonl", said))
-    while found.index.grow():
-        pass
-    found._columns.extend(found.index.lines)
+def test_a_row_without_a_method_says_the_same_before_the_fold_and_after_it(session, tmp_path, monkeypatch, said):
+    found = indexed(session(capture(tmp_path / "a.jsonl", said)), monkeypatch)
     before = found.line(0)
     assert before.text
     grow(found)
@@ -309,16 +312,13 @@ def test_a_row_has_the_worst_of_its_findings_and_late_ones_too(folded, tmp_path)
 # Big frames.
 
 
-def test_of_a_frame_over_a_megabyte_the_beginning_is_shown(session, tmp_path):
+def test_of_a_frame_over_a_megabyte_the_beginning_is_shown(session, tmp_path, monkeypatch):
     writer = begin(tmp_path / "a.jsonl")
     record(writer, "")
     big = b'{"id":1,"method":"tools/call","params":{"name":"x","arguments":"%s"}}' % (b"y" * (3 << 20))
     write_in_pieces(writer, 5, big)
     finish(writer)
-    found = session(tmp_path / "a.jsonl")
-    while found.index.grow():
-        pass
-    found._columns.extend(found.index.lines)
+    found = indexed(session(tmp_path / "a.jsonl"), monkeypatch)
     assert found.line(0).kind == "frame"
     grow(found)
     line, (message,) = found.line(0), found.messages(0)
@@ -373,7 +373,7 @@ SESSION = """
 
 
 def test_a_session_that_is_written_grows_row_by_row(session, tmp_path, monkeypatch):
-    monkeypatch.setattr(timeline, "_SLICE", 50)
+    monkeypatch.setattr(timeline, "SLICE", 50)
     path = tmp_path / "a.jsonl"
     writer = begin(path)
     record(writer, "")
@@ -404,7 +404,7 @@ def test_a_request_is_pending_while_its_server_lives_and_unanswered_when_it_was_
     record(writer, '> {"id":1,"method":"a"}\n> {"id":2,"method":"subscriptions/listen"}')
     found = grow(session(path))
     assert [found.line(place).status for place in range(2)] == ["pending", "pending"]
-    os.close(writer._fd)
+    abandon(writer)
     grow(found)
     assert [found.line(place).status for place in range(2)] == ["unanswered", "pending"]
     assert found.complete
@@ -423,10 +423,10 @@ def test_across_a_line_that_was_torn_by_a_kill_nothing_is_called_unanswered(sess
     writer = begin(path)
     record(writer, '> {"id":1,"method":"a"}')
     found = grow(session(path))
-    os.write(writer._fd, b'{"kind":"frame","ch":2,"t":1')
+    os.write(descriptor(writer), b'{"kind":"frame","ch":2,"t":1')
     grow(found)
     assert len(found) == 1
-    os.close(writer._fd)
+    abandon(writer)
     grow(found)
     assert found.complete
     assert found.line(0).status == "pending"

@@ -347,7 +347,7 @@ def test_a_page_that_says_what_none_of_ours_does_is_closed_without_a_word(page):
 @on_linux
 @pytest.mark.parametrize("wedge", ["time.sleep(1000)", "sys.stdout.buffer.write(bytes(1 << 30))"])
 def test_an_application_that_does_not_end_is_ended(wedge, monkeypatch):
-    monkeypatch.setattr(web, "_PATIENCE", 0.05)
+    monkeypatch.setattr(web, "PATIENCE", 0.05)
     program = f"import signal, sys, time; signal.signal(15, signal.SIG_IGN); print('__GANGLION__', flush=True); {wedge}"
 
     async def main():
