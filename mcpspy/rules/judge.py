@@ -49,7 +49,7 @@ _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/
 """Rules that depend on what came before a message, void for one that comes out of its order."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
 """Those that look at a message, and those that learn from it."""
-_lists: dict[tuple[bool, bool], dict[_Key, _Rules]] = {}
+LISTS: dict[tuple[bool, bool], dict[_Key, _Rules]] = {}
 """The rules by what they look at, made when they are first needed; by whether another revision is put in place, and
 whether clients are named."""
 
@@ -94,7 +94,7 @@ class Judge:
         self._noted = noted
         self._report = report
         self._reported: set[str] = set()
-        self._lists = _lists.setdefault((as_revision is not None, bool(self._clients)), {})
+        self._lists = LISTS.setdefault((as_revision is not None, bool(self._clients)), {})
         self._tests = tuple(ASPECTS.values())
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)

@@ -83,7 +83,7 @@ def broken(monkeypatch):
         raise KeyError("oh")
 
     monkeypatch.setitem(RULES, "tools/arguments", replace(RULES["tools/arguments"], check=raises))
-    monkeypatch.setattr("mcpspy.rules.judge._lists", {})
+    monkeypatch.setattr("mcpspy.rules.judge.LISTS", {})
 
 
 @pytest.mark.parametrize("options", [[], ["--fail-on", "never"], ["--ignore", "*"], ["--follow"]])

@@ -3,8 +3,9 @@
 import pytest
 
 from mcpspy.capture.records import Frame
-from mcpspy.rules.framing import MultilineJson
+from mcpspy.rules.framing import MultilineJson, Spread
 from mcpspy.rules.judge import Judge
+from tests.memory import objects_in
 from tests.rules.examples import findings, told
 from tests.transcript import OPENS
 
@@ -89,8 +90,8 @@ def test_lines_are_not_collected_for_ever():
     frames = [Frame(n, 2, n, b"{" if n == 1 else b"") for n in range(1, 40_000)]
     judge = Judge()
     [list(judge.feed(record)) for record in (*OPENS, *frames)]
-    (session,) = judge._sessions.values()
-    assert session.history.of(MultilineJson)._spreads == {}
+    (check,) = objects_in(judge, MultilineJson)
+    assert not objects_in(check, Spread)
 
 
 def test_a_line_that_was_cut_is_called_unterminated_alone():

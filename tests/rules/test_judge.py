@@ -3,6 +3,7 @@
 import json
 import random
 import time
+from collections import deque
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,22 +12,23 @@ import pytest
 from mcpspy.capture.order import ordered
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
+from mcpspy.conversation import history as remembered
 from mcpspy.conversation import recent
-from mcpspy.conversation.history import REMEMBERED
+from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
-from mcpspy.rules.lifecycle.handshake import BeforeInitialize
-from mcpspy.rules.paging import UnknownCursor
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck
 from mcpspy.spec import peer_schemas
-from mcpspy.spec.peer_schemas import Judgement, Outcome
+from mcpspy.spec.peer_schemas import Budget, Judgement, Outcome
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
 from tests.conversation.http import Exchange, request, result
 from tests.findings import CAPTURES
+from tests.memory import objects_in
 from tests.rules.examples import findings, records
 from tests.rules.notation import message
 from tests.spec.test_peer_schemas import TREE, deep, doubled
@@ -122,24 +124,24 @@ def test_every_example_can_be_judged_by_every_revision(revision):
 # Memory
 
 
-def test_what_is_remembered_of_a_session_is_bounded():
+def test_what_is_remembered_of_a_session_is_bounded(monkeypatch):
     """A client that goes on for ever without a handshake, with cursors, tokens, tools and subscriptions of its own."""
+    monkeypatch.setattr(remembered, "REMEMBERED", 1000)
     judge = Judge()
     [list(judge.feed(record)) for record in OPENS]
-    for n in range(1, 3 * REMEMBERED, 3):
+    for n in range(1, 6000, 3):
         meta = {"progressToken": f"t{n}", "io.modelcontextprotocol/protocolVersion": "2026-07-28"}
         call = message(id=n, method="tools/list", params={"_meta": meta} if n % 2 else {"cursor": str(n)})
         answer = message(id=n, result={"tools": [{"name": f"tool {n}", "inputSchema": {}}], "nextCursor": str(n)})
         listen = message(id=f"l{n}", method="subscriptions/listen", params={})
         for place, (ch, raw) in enumerate(((1, call), (2, answer), (1, listen))):
             list(judge.feed(Frame(n + place, ch, n * 1_000_000, raw)))
-    (session,) = judge._sessions.values()
-    history = session.history
-    (cursors,) = history.of(UnknownCursor)._issued.values()
-    for table in (history.progress, history.listens, history.listing.tools, cursors):
-        assert 0 < len(table) <= REMEMBERED
-    assert len(history.of(BeforeInitialize)._early) <= 100
-    assert len(session.later) <= 3000  # what one second brought
+    (history,) = objects_in(judge, SessionHistory)
+    for table in (history.progress, history.listens, history.listing.tools):
+        assert 0 < len(table) <= 1000
+    assert max(map(len, objects_in(history, dict))) <= 1000, "nor does any rule remember more"
+    assert max(map(len, objects_in(history, list))) <= 100, "of requests before the handshake"
+    assert max(map(len, objects_in(judge, deque))) <= 3000, "of what one second brought"
 
 
 # Gaps: nothing is called missing
@@ -308,7 +310,7 @@ MUTATIONS = {flipped: 14, truncated: 8, spliced: 10, changed: 14, invented: 6, s
 @pytest.mark.parametrize("seed", range(10))
 def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
     """Small sessions with a frame or two changed; what a schema costs is judged elsewhere (test_foreign)."""
-    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: Judgement(Outcome.TOO_COSTLY))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Outcome.TOO_COSTLY))
     chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be had again)
     sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|x" not in text]
     mutations, weights = list(MUTATIONS), list(MUTATIONS.values())
@@ -366,9 +368,9 @@ def test_one_large_message_takes_time_in_proportion(raw):
 
 
 def test_all_the_costly_schemas_of_a_capture_share_a_budget(monkeypatch):
-    monkeypatch.setattr(peer_schemas, "_apart", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr("mcpspy.rules.judge.Budget", lambda: Budget(0))
     judge = Judge()
-    judge._budget.left = 0
     result = {"tools": [{"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}}]}
     listing = [
         Frame(50, 1, 10**9, message(id=9, method="tools/list")),
@@ -389,7 +391,7 @@ def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypat
         http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
     for record in http.records:
         list(judge.feed(record))
-        lossy += [session.history.lossy for session in judge._sessions.values()][-1:]
+        lossy += [history.lossy for history in objects_in(judge, SessionHistory)]
     assert lossy[4] is False
     assert lossy[-1] is True
 
@@ -405,9 +407,9 @@ def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(
         http.wait((number + 2) * 2 * 10**9)  # so that no question is open
     for record in http.records:
         list(judge.feed(record))
-    states = [session.history for session in judge._sessions.values()]
+    states = objects_in(judge, SessionHistory)
     assert len(states) == 20
-    assert [bool(state.listing.tools) for state in states] == [False] * 17 + [True] * 3
+    assert sorted(bool(state.listing.tools) for state in states) == [False] * 17 + [True] * 3
     assert all(state.initialize and state.agreed for state in states)
 
 
@@ -426,7 +428,8 @@ def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
     http.ask(request(1, "tools/list"), mcp_session_id="two", mcp_protocol_version="2025-06-18")
     for record in http.records:
         if record.t > 9 * 10**9 and not found:
-            assert [session.name for session in judge._sessions] == ["two", "one", "three"]
+            tables = [[session.name for session in table] for table in objects_in(judge, Recent)]
+            assert tables == [["two", "one", "three"]] * 2
         found += [event.rule for event in judge.feed(record) if isinstance(event, Finding)] + [""]
     assert "http/session-over" in found
 
@@ -440,7 +443,7 @@ def broken(monkeypatch):
 
     def put(rule, check):
         monkeypatch.setitem(RULES, rule, replace(RULES[rule], check=check))
-        monkeypatch.setattr("mcpspy.rules.judge._lists", {})
+        monkeypatch.setattr("mcpspy.rules.judge.LISTS", {})
 
     return put
 

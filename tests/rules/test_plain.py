@@ -28,7 +28,7 @@ def asking_all(found, monkeypatch):
     with monkeypatch.context() as context:
         for aspect in ASPECTS:
             context.setitem(ASPECTS, aspect, lambda *_: False)
-        context.setattr("mcpspy.rules.judge._lists", {})
+        context.setattr("mcpspy.rules.judge.LISTS", {})
         return judged(found)
 
 
