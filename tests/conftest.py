@@ -8,7 +8,8 @@ import pytest
 
 _PYTHONS_OWN = {signal.SIGPIPE, signal.SIGXFSZ}
 """What every Python ignores."""
-_LEFT = 10  # seconds that a thread may outlive the tests
+LEFT = 10
+"""Seconds that a thread may outlive the tests."""
 
 
 def heed_signals():
@@ -47,7 +48,7 @@ def pytest_unconfigure():
     for thread in threading.enumerate():
         if thread is main or thread.daemon or "PYTEST_XDIST_WORKER" in os.environ:
             continue
-        thread.join(_LEFT)
+        thread.join(LEFT)
         if thread.is_alive():
             print(f"a test has left the thread {thread.name}:", file=sys.stderr)
             traceback.print_stack(sys._current_frames().get(thread.ident), file=sys.stderr)

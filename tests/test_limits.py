@@ -118,7 +118,7 @@ def test_the_tests_heed_signals_that_they_were_started_to_ignore(tmp_path, worke
 
 def test_a_thread_that_a_test_leaves_does_not_keep_the_tests_from_ending(tmp_path):
     (tmp_path / "test_left.py").write_text(
-        "import threading\nfrom tests import conftest\nconftest._LEFT = 0.01\n"
+        "import threading\nfrom tests import conftest\nconftest.LEFT = 0.01\n"
         "def test(): threading.Thread(target=threading.Event().wait, name='forgotten').start()\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"]

@@ -21,7 +21,7 @@ for number in signals:
     signal.signal(number, lambda *_: None)
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 witness = Witness()
-print(witness._pid, flush=True)
+print(open(f"/proc/self/task/{os.getpid()}/children").read(), flush=True)
 for line in open(0, buffering=1):
     if line == "end\\n":
         witness.end()

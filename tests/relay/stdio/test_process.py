@@ -169,8 +169,7 @@ def test_the_watchdog_stands_in_where_the_kernel_cannot_help(tmp_path, end):
     """S-07 as on macOS."""
     source = f"""
 import sys
-from mcpspy.process import child
-child._death_signal = lambda: None
+sys.modules["_ctypes"] = None
 sys.argv = ["mcpspy", "wrap", "-o", {str(tmp_path / "c")!r}, "--", *sys.argv[1:]]
 from mcpspy.cli import main
 main()
