@@ -32,9 +32,8 @@ class InstallError(Exception):
     """A package cannot be installed here; the text says why."""
 
 
-def installed(entry: dict, cache: Path) -> Path:
-    """The program of a server, installed below `cache` unless it is there. Raises InstallError."""
-    folder = cache / "servers" / entry["name"]
+def installed(entry: dict, folder: Path) -> Path:
+    """The program of a package, installed into `folder` unless it is there. Raises InstallError."""
     bins = folder / "node_modules" / ".bin" if entry["registry"] == "npm" else folder / "bin"
     program = bins / entry["bin"]
     if program.exists():
@@ -46,15 +45,16 @@ def installed(entry: dict, cache: Path) -> Path:
         command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", entry["package"]]
     else:
         venv.create(folder, with_pip=True)
-        package = entry["package"].replace(" ", "==").replace("_", "-")
-        command = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", package]
+        packages = entry.get("packages") or [entry["package"].replace(" ", "==").replace("_", "-")]
+        command = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        command += packages
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL, check=False)
     except subprocess.TimeoutExpired:
         raise InstallError(f"not installed within {INSTALL} s") from None
     if done.returncode:
         said = [line for line in (done.stderr + done.stdout).splitlines() if "rror" in line]
-        raise InstallError(said[0].replace(str(cache), "").strip()[:200] if said else "no reason given")
+        raise InstallError(said[0].replace(str(folder), "").strip()[:200] if said else "no reason given")
     if not program.exists():
         raise InstallError(f"the package has no program {entry['bin']}")
     return program

@@ -1,0 +1,222 @@
+"""What the starts of a client tell: whether mcpspy changed something, facts about the client, and docs/clients.md."""
+
+import json
+import re
+from typing import Any
+
+REFERENCE = {"wrap": "bare", "proxy": "http", "mitm": "http"}
+"""By the way through mcpspy, the way that it is compared with."""
+STAYING = ("shutdown", "clean-up")
+"""The scenarios whose server stays for a while after the first sign that it is to end."""
+AT_ONCE = 0.06  # seconds
+Start = dict[str, Any]
+
+
+def compared(reference: list[Start], through: list[Start]) -> str:
+    """Whether a start through mcpspy saw what one without did; `equal`, or what differs between all of them."""
+    for name, look in ASPECTS.items():
+        if not any(look(one) == look(other) for one in reference for other in through):
+            return f"different: {name}: {look(reference[0])!r}, {look(through[0])!r}"[:400]
+    return "equal"
+
+
+def results(start: Start) -> Any:
+    """What the model saw, without durations; of a client without a model what it printed."""
+    told = start["results"] if start["turns"] else start["output"]
+    return start["offered"], json.loads(re.sub(r"\d+\.\d+ ?s", "0 s", json.dumps(told)))
+
+
+def messages(start: Start) -> list[list]:
+    """What each process of the server received, without what is different each time."""
+    return [[plain(it["message"]) for it in server if "message" in it] for server in start["servers"]]
+
+
+def plain(message: dict) -> dict:
+    params = message.get("params")
+    if isinstance(params, dict) and "_meta" in params:
+        return message | {"params": params | {"_meta": sorted(params["_meta"])}}
+    return message
+
+
+def leaving(start: Start) -> list[list[list[str]]]:
+    """How each process of the server was ended, in order; what comes at the same time may come in either order.
+
+    A server that ends at the first sign sees no second one, or sees it by chance: only whether it was killed counts.
+    """
+    found = []
+    for server in start["servers"]:
+        groups: list[list[str]] = []
+        last = None
+        for name, t in ending(server):
+            if last is None or t - last > AT_ONCE:
+                groups.append([])
+            groups[-1] = sorted([*groups[-1], name])
+            last = t
+        found.append(groups if start["scenario"] in STAYING else [it for it in groups if "killed" in it])
+    return found
+
+
+def ending(server: list[dict]) -> list[tuple[str, float]]:
+    """The events of one end with the seconds since the first; `killed` is when it was last alive."""
+    alive = [it["t"] for it in server if it["event"] == "alive"]
+    steps = [(it["event"].removeprefix("signal SIG"), it["t"]) for it in server if not noise(it["event"])]
+    if server[-1]["event"] != "end":
+        steps.append(("killed", alive[-1] if alive else server[-1]["t"]))
+    first = steps[0][1] if steps else 0
+    return [(name, round(t - first, 2)) for name, t in steps]
+
+
+def noise(event: str) -> bool:
+    return event.startswith("<") or event in ("start", "alive", "end", "client is gone")
+
+
+ASPECTS = {
+    "results": results,
+    "messages": messages,
+    "leaving": leaving,
+    "exit status": lambda start: start["status"],
+}
+
+
+def facts(scenarios: dict[str, dict[str, list[Start]]]) -> dict[str, Any]:
+    """What is known of a client from its bare starts."""
+    bare = {name: starts["bare"][0] for name, starts in scenarios.items()}
+    found: dict[str, Any] = {}
+    if "call" in bare:
+        found |= greeting(bare["call"])
+        undone = [one["undone"] for starts in scenarios["call"].values() for one in starts if "undone" in one]
+        installs = [one["install"] for one in scenarios["call"]["wrap"] if "install" in one]
+        found["install"] = installs[0] if installs else "by hand"
+        found["uninstall exact"] = all(undone) if undone else None
+    if "shutdown" in bare:
+        found["shutdown"] = [f"{name} +{t:.1f}" for name, t in ending(bare["shutdown"]["servers"][0])]
+    if "interrupt" in bare:
+        found["interrupt"] = interrupted(bare["interrupt"])
+    if "noise" in bare:
+        found["line that is not JSON"] = tolerance(bare["noise"])
+    if "crash" in bare:
+        found["after a crash"] = recovery(bare["crash"])
+    if "initialize-limit" in bare:
+        found["slow initialize"] = patience(bare["initialize-limit"], "< initialize", 75)
+    if "call-limit" in bare:
+        found["call limit"] = patience(bare["call-limit"], "< tools/call", 75)
+    return found
+
+
+def greeting(start: Start) -> dict[str, Any]:
+    for server in start["servers"]:
+        for it in server:
+            if it["event"] == "< initialize":
+                params = it["message"]["params"]
+                before = [other["event"][2:] for other in server if "message" in other and other["t"] < it["t"]]
+                probes = [name for name in before if name == "server/discover"]
+                return {
+                    "revision": params["protocolVersion"],
+                    "clientInfo": params["clientInfo"],
+                    "capabilities": sorted(params["capabilities"]),
+                    "probe": probes[0] if probes else None,
+                    "processes": len(start["servers"]),
+                }
+    return {}
+
+
+def interrupted(start: Start) -> str:
+    """What the server saw after the first Ctrl-C, and how many it took."""
+    server = next((it for it in start["servers"] if any(one["event"] == "< tools/call" for one in it)), [])
+    called = next((at for at, it in enumerate(server) if it["event"] == "< tools/call"), 0)
+    after = [it["event"] for it in server[called + 1 :] if it["event"] not in ("alive", "end", "client is gone")]
+    told = ", ".join(dict.fromkeys(event.removeprefix("< ").removeprefix("signal ") for event in after)) or "nothing"
+    sent = [it["event"] for it in start["signals"]]
+    return told if len(sent) == 1 else f"{told} (ended after {', '.join(sent)})"
+
+
+def tolerance(start: Start) -> str:
+    told = json.dumps(start["results"] or start["output"])
+    processes = len(start["servers"])
+    more = f", {processes} processes" if processes > 1 else ""
+    return ("ignored" if "echo: hello" in told else "drops the server") + more
+
+
+def recovery(start: Start) -> str:
+    processes = len(start["servers"])
+    if any("echo: hello" in it for it in start["results"]):
+        return "restarts the server"
+    last = start["results"][-1] if start["results"] else start["output"].strip()[-80:]
+    return f"no restart ({processes} processes): {last[:80]}"
+
+
+def patience(start: Start, event: str, bound: int) -> str:
+    """How long a client waited for an answer: until it gave up, or went on with the model meanwhile."""
+    for server in start["servers"]:
+        asked = next((it["t"] for it in server if it["event"] == event), None)
+        if asked is None:
+            continue
+        stopped = min((it["t"] for it in start["signals"]), default=asked + bound)
+        gave_up = [it["t"] for it in server if asked + 1 < it["t"] < stopped and it["event"] not in ("alive", "< ping")]
+        went_on = [t for t in start["turns"] if t > asked]
+        first = min((*gave_up, *went_on), default=stopped)
+        if first - asked > bound - 1:
+            return f"more than {bound} s"
+        return f"{first - asked:.0f} s" if first in gave_up else f"goes on without it after {first - asked:.1f} s"
+    return "not asked"
+
+
+def page(clients: list[dict]) -> str:
+    """docs/clients.md."""
+    dates = sorted({it["date"] for it in clients if it["date"]})
+    span = f"{dates[0]} to {dates[-1]}" if len(dates) > 1 else "".join(dates)
+    return "\n".join(
+        [
+            "# Real clients", "",
+            f"Written by `scripts/clients` ({span}, Linux). Each client ran with a scripted model and the same server,",
+            "bare and through mcpspy. Compared were what the model and the server saw, how the server was ended, and",
+            "the exit status. `mcpspy install` wrapped the stdio server where it knows the client. Over HTTP the",
+            "client went through `mcpspy proxy`, and through `mcpspy mitm` with `mcpspy run`.", "",
+            *table(("client", "package", "revision, clientInfo", "equal"), clients, overview), "",
+            "## How clients behave", "",
+            "The server of the first table ignores signals and the end of its stdin; seconds count from the first of",
+            "them. A client that was still there after 8 s got a second Ctrl-C, then TERM.", "",
+            *table(("client", "shutdown", "Ctrl-C during a call: the server sees"), clients, shutdowns), "",
+            *table(("client", "waits for `initialize`", "waits for a call"), clients, limits), "",
+            *table(("client", "line that is not JSON", "after a crash"), clients, faults), "",
+            "## Findings", "",
+            "Of severity error and warning, by scenario and way.", "",
+            *table(("client", "findings"), clients, found), "",
+        ]
+    )  # fmt: skip
+
+
+def table(heads: tuple[str, ...], clients: list[dict], row: Any) -> list[str]:
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for client in clients:
+        cells = (client["name"], *(str(cell) for cell in row(client)))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return lines
+
+
+def overview(client: dict) -> tuple:
+    known = client["facts"]
+    if not client["outcomes"]:
+        return client["package"], "", "not run"
+    ways = [f"{scenario} {way}: {it}" for scenario, its in client["outcomes"].items() for way, it in its.items()]
+    differs = [it for it in ways if not it.endswith(": equal")]
+    who = known.get("clientInfo") or {}
+    probe = "`server/discover`, then " if known.get("probe") else ""
+    greeted = f"{probe}{known.get('revision')} `{who.get('name')}` {who.get('version')}"
+    return client["package"], greeted, "; ".join(differs) or f"yes ({len(ways)} comparisons)"
+
+
+def shutdowns(client: dict) -> tuple:
+    return ", ".join(client["facts"].get("shutdown", [])), client["facts"].get("interrupt", "")
+
+
+def limits(client: dict) -> tuple:
+    return client["facts"].get("slow initialize", ""), client["facts"].get("call limit", "")
+
+
+def faults(client: dict) -> tuple:
+    return client["facts"].get("line that is not JSON", ""), client["facts"].get("after a crash", "")
+
+
+def found(client: dict) -> tuple:
+    return (", ".join(f"{count} {what}" for what, count in client["findings"].items()),)
