@@ -15,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,12 +81,13 @@ def adopt_orphans() -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below a process."""
+    """The processes below a process that have not ended."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(folder.name))
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(folder.name))
     found, left = [], [pid]
     while left:
         below = children.get(left.pop(), [])
@@ -118,14 +120,18 @@ def started(command: list[str], environ: dict[str, str], needle: str) -> Iterato
     """A process of ours that serves, and its first line with `needle`."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     process = subprocess.Popen(command, env=environ, start_new_session=True, **pipes)
+    limit = threading.Timer(PATIENCE, process.kill)
+    limit.start()
     try:
         for line in process.stdout:
             if needle in line:
+                limit.cancel()
                 yield line.strip()
                 break
         else:
             raise RuntimeError(f"{command} does not start")
     finally:
+        limit.cancel()
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5)

@@ -71,6 +71,11 @@ def everything(transport="stdio"):
     ]
 
 
+def mcporter():
+    """The program of mcporter, a command-line client."""
+    return os.path.join(node_modules(), ".bin", "mcporter")
+
+
 def mem0(*url):
     """The argv of the scripted HTTP+SSE session: its server, which prints its port, or with a URL its client."""
     return [sys.executable, os.path.join(HERE, "field", "mem0.py"), *url]

@@ -1,0 +1,121 @@
+"""Real clients, bare and through mcpspy; `scripts/clients` has the scenarios and the comparison."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import limits
+from tests.peers import prepare
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+sys.path.append(str(SCRIPTS))
+import client_facts  # noqa: E402 (found through the line above)
+import client_rows  # noqa: E402
+import real_clients  # noqa: E402
+
+ROWS = {client.name: client for client in client_rows.CLIENTS}
+SCENARIOS = {scenario.name: scenario for scenario in real_clients.SCENARIOS}
+
+
+@pytest.fixture
+def played(tmp_path, monkeypatch):
+    def play(name, command, scenario, way):
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        start = real_clients.Start(ROWS[name], command, SCENARIOS[scenario], way, tmp_path / way)
+        return start.run(), start.captures
+
+    return play
+
+
+@pytest.mark.parametrize(("way", "reference"), [("wrap", "bare"), ("proxy", "http")])
+def test_mcporter_sees_the_same_through_mcpspy(played, way, reference):
+    """A tool call, and how the server is ended."""
+    bare, _ = played("mcporter", [prepare.mcporter()], "call", reference)
+    through, captures = played("mcporter", [prepare.mcporter()], "call", way)
+    assert "echo: hello" in bare["output"]
+    assert client_facts.compared([bare], [through]) == "equal"
+    (capture,) = captures
+    command = [sys.executable, "-m", "mcpspy", "check", "--format", "json", str(capture)]
+    done = limits.run(command, capture_output=True, check=True)
+    assert not json.loads(done.stdout)["captures"][0]["findings"]
+
+
+@pytest.mark.field
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_real_client_sees_the_same_through_mcpspy(name):
+    """All scenarios; clients are installed into the user's cache at the first time."""
+    home = os.path.expanduser("~")  # the tests have one of their own
+    command = [sys.executable, str(SCRIPTS / "clients"), "--check", "--only", name]
+    done = limits.run(
+        command, capture_output=True, text=True, timeout=1100, env=os.environ | {"HOME": home}, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def server(*events):
+    return [{"pid": 1, "t": t, "event": event} for t, event in events]
+
+
+def start(**facts):
+    whole = {
+        "way": "bare",
+        "scenario": "shutdown",
+        "offered": [],
+        "results": [],
+        "turns": [],
+        "output": "",
+        "status": 0,
+    }
+    return whole | {"servers": [], "signals": []} | facts
+
+
+def test_durations_are_no_difference():
+    one, other = (start(output=f"Wall time: {text} seconds\nhi") for text in ("0.0019", "12.5"))
+    assert client_facts.compared([one], [other]) == "equal"
+
+
+def test_another_result_is_a_difference():
+    assert client_facts.compared([start(output="a")], [start(output="b")]).startswith("different: results")
+
+
+def test_metadata_of_a_message_are_compared_by_name():
+    def receiving(token):
+        message = {"method": "tools/list", "id": 1, "params": {"_meta": {"progressToken": token}}}
+        return start(servers=[[{"pid": 1, "t": 0, "event": "< tools/list", "message": message}, *server((1, "end"))]])
+
+    assert client_facts.compared([receiving("a")], [receiving("b")]) == "equal"
+
+
+@pytest.mark.parametrize(
+    ("events", "equal"),
+    [
+        ([(1, "eof"), (1.01, "signal SIGTERM"), (3.1, "alive")], True),
+        ([(1, "signal SIGTERM"), (1.2, "eof"), (3, "alive")], False),
+        ([(1, "signal SIGTERM"), (1.01, "eof"), (3, "cleaned"), (3, "end")], False),
+    ],
+)
+def test_the_order_of_an_end_is_compared(events, equal):
+    bare = start(servers=[server((1, "signal SIGTERM"), (1.02, "eof"), (2.9, "alive"))])
+    assert (client_facts.compared([bare], [start(servers=[server(*events)])]) == "equal") is equal
+
+
+def test_what_ends_at_the_first_sign_is_compared_by_that_alone():
+    bare = start(scenario="call", servers=[server((1, "eof"), (1, "end"))])
+    assert client_facts.compared([bare], [start(scenario="call", servers=[server((1, "signal SIGTERM"), (1, "end"))])])
+
+
+@pytest.mark.parametrize(
+    ("events", "turns", "told"),
+    [
+        ([(31, "eof")], [], "30 s"),
+        ([], [2.5], "goes on without it after 1.5 s"),
+        ([(80, "signal SIGINT")], [], "more than 75 s"),
+    ],
+)
+def test_the_patience_of_a_client(events, turns, told):
+    one = start(servers=[server((1, "< initialize"), *events)], turns=turns, signals=[{"t": 80, "event": "SIGINT"}])
+    assert client_facts.patience(one, "< initialize", 75) == told
