@@ -80,7 +80,7 @@ ASPECTS = {
 
 def facts(scenarios: dict[str, dict[str, list[Start]]]) -> dict[str, Any]:
     """What is known of a client from its bare starts."""
-    bare = {name: starts["bare"][0] for name, starts in scenarios.items()}
+    bare = {name: starts["bare"][0] for name, starts in scenarios.items() if starts}
     found: dict[str, Any] = {}
     if "call" in bare:
         found |= greeting(bare["call"])

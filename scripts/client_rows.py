@@ -41,6 +41,8 @@ class Client:
     """Other files that it needs, as JSON."""
     known: str = ""
     """Its id for `mcpspy install`; empty for what has no configuration of its own."""
+    own: tuple[str, ...] = ()
+    """Its own commands that add a server `other` to its configuration and remove it again."""
     framework: bool = False
 
 
@@ -122,6 +124,7 @@ CLIENTS = (
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         },
         known="claude-code",
+        own=("mcp add -s user other -- /bin/true", "mcp remove -s user other"),
     ),
     Client(
         "codex",
@@ -132,6 +135,7 @@ CLIENTS = (
         ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{prompt}"),
         {"OPENAI_API_KEY": "none"},
         known="codex",
+        own=("mcp add other -- /bin/true", "mcp remove other"),
     ),
     Client(
         "gemini-cli",
@@ -142,6 +146,7 @@ CLIENTS = (
         ("-p", "{prompt}", "-y", "-m", MODEL),
         {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
         known="gemini-cli",
+        own=("mcp add -s user other /bin/true", "mcp remove -s user other"),
     ),
     Client(
         "mcporter",
@@ -151,6 +156,7 @@ CLIENTS = (
         servers(),
         ("call", "plain.{tool}", "--args", "{arguments}"),
         known="mcporter",
+        own=("config add other --command /bin/true --scope home", "config remove other"),
     ),
     Client(
         "opencode",
@@ -175,6 +181,7 @@ CLIENTS = (
         ("-p", "{prompt}", "-y"),
         OPENAI,
         known="qwen-code",
+        own=("mcp add -s user other /bin/true", "mcp remove -s user other"),
     ),
     Client(
         "cline",
@@ -226,6 +233,7 @@ CLIENTS = (
             "COPILOT_AUTO_UPDATE": "false",
         },
         known="copilot-cli",
+        own=("mcp add other -- /bin/true", "mcp remove other"),
     ),
     *(
         Client(name, package, f"{name.replace('-', '_')}.py", "{work}/mcp.json", servers(), (), OPENAI, framework=True)

@@ -149,7 +149,7 @@ def certificate(folder: Path) -> list[str]:
     return files
 
 
-def entries(text: bytes) -> object:
+def entries(text: bytes | str) -> object:
     """The servers of a JSON file, None of another."""
     with contextlib.suppress(ValueError):
         return json.loads(text).get("mcpServers")
@@ -170,17 +170,33 @@ class Start:
 
     def run(self) -> dict:
         with self._stack:
-            model = self._stack.enter_context(serving_model(self.scenario.script))
-            programs = [str(Path(self.command[0]).parent), os.environ["PATH"]]
-            self._environ |= {"HOME": str(self.place.home), "PATH": ":".join(programs), "TERM": "dumb"}
-            self._environ |= {name: self._filled(value, model) for name, value in self.client.environ.items()}
-            path = Path(self._filled(self.client.file, model))
-            self._configure(path, model)
+            path, model = self._prepare()
             self._begun = time.monotonic()
             self._play(model)
             self._undo(path)
             self._tell(model)
         return self.facts
+
+    def edit(self) -> str:
+        """The configuration after the client has added a server and removed it again, where mcpspy came and went."""
+        with self._stack:
+            path, model = self._prepare()
+            for line in self.client.own:
+                options = {"env": self._environ, "cwd": self.place.work, "stdin": subprocess.DEVNULL}
+                subprocess.run(
+                    [*self.command, *line.split()], timeout=PATIENCE, check=True, capture_output=True, **options
+                )
+            self._undo(path)
+            return path.read_text().replace(model.url, "{url}")
+
+    def _prepare(self) -> tuple[Path, ModelEndpoint]:
+        model = self._stack.enter_context(serving_model(self.scenario.script))
+        programs = [str(Path(self.command[0]).parent), os.environ["PATH"]]
+        self._environ |= {"HOME": str(self.place.home), "PATH": ":".join(programs), "TERM": "dumb"}
+        self._environ |= {name: self._filled(value, model) for name, value in self.client.environ.items()}
+        path = Path(self._filled(self.client.file, model))
+        self._configure(path, model)
+        return path, model
 
     def _filled(self, text: str, model: ModelEndpoint) -> str:
         name, arguments = self.scenario.script[0]

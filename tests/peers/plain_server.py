@@ -5,7 +5,7 @@ message that came, `eof`, `signal NAME`, `alive` while the server stays after on
 without `end` was killed.
 
     --slow-initialize S   answer `initialize` after S seconds
-    --noise               write a line that is not JSON before the answer to `initialize`
+    --noise               write a line that is not JSON before each answer
     --clean-up S          take S seconds to clean up after the first signal, or the end of stdin
     --stubborn            stay after signals and the end of stdin, for 6 seconds
     --http                serve Streamable HTTP; prints the port
@@ -121,7 +121,8 @@ def on_stdio(log, options):
     def write(answer):
         try:
             with writing:
-                sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+                noise = b"Working ...\n" if options.noise else b""
+                sys.stdout.buffer.write(noise + json.dumps(answer).encode() + b"\n")
                 sys.stdout.buffer.flush()
         except OSError:
             log("client is gone")
@@ -137,8 +138,6 @@ def on_stdio(log, options):
             answer, seconds = reply(message)
             if message.get("method") == "initialize":
                 seconds = options.slow_initialize
-                if options.noise:
-                    sys.stdout.buffer.write(b"Starting up ...\n")
             if answer and seconds:
                 timer = threading.Timer(seconds, write, [answer])
                 timer.daemon = True

@@ -59,7 +59,7 @@ def until(log, event):
 def test_a_server_with_noise_that_cleans_up_logs_how_it_was_ended(log):
     with started(log, "--noise", "--clean-up", "0.1") as server:
         send(server, asked("initialize", protocolVersion="2025-11-25"))
-        assert server.stdout.readline() == b"Starting up ...\n"
+        assert server.stdout.readline() == b"Working ...\n"
         assert b'"result"' in server.stdout.readline()
         server.send_signal(signal.SIGINT)
         until(log, "signal SIGINT")
