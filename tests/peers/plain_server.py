@@ -20,6 +20,7 @@ import ssl
 import sys
 import threading
 import time
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -163,16 +164,24 @@ class Endpoint(BaseHTTPRequestHandler):
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.log.message(message)
+        session = self.headers.get("Mcp-Session-Id")
+        if session is not None and session not in self.server.sessions:
+            self._send(404, None, {})
+            return
         answer, seconds = reply(message)
         time.sleep(seconds)
-        session = {"Mcp-Session-Id": "1"} if message.get("method") == "initialize" else {}
-        self._send(200 if answer else 202, answer, {"Content-Type": "application/json"} | session)
+        headers = {"Content-Type": "application/json"} if answer else {}
+        if message.get("method") == "initialize":
+            headers["Mcp-Session-Id"] = str(uuid.uuid4())
+            self.server.sessions.add(headers["Mcp-Session-Id"])
+        self._send(200 if answer else 202, answer, headers)
 
     def do_GET(self):
-        self._send(405, None, {})
+        self._send(405, None, {"Allow": "POST, DELETE"})
 
     def do_DELETE(self):
         self.server.log("delete")
+        self.server.sessions.discard(self.headers.get("Mcp-Session-Id"))
         self._send(200, None, {})
 
     def _send(self, status, answer, headers):
@@ -189,7 +198,7 @@ class Endpoint(BaseHTTPRequestHandler):
 
 def on_http(log, options):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    server.log, server.daemon_threads = log, True
+    server.log, server.sessions, server.daemon_threads = log, set(), True
     if options.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*options.tls)
