@@ -27,8 +27,13 @@ def results(start: Start) -> Any:
 
 
 def messages(start: Start) -> list[list]:
-    """What each process of the server received, without what is different each time."""
-    return [[plain(it["message"]) for it in server if "message" in it] for server in start["servers"]]
+    """What each process of the server received, without what is different each time.
+
+    Over HTTP requests that are sent at the same time arrive in any order.
+    """
+    received = [[plain(it["message"]) for it in server if "message" in it] for server in start["servers"]]
+    on_stdio = start["way"] in ("bare", "wrap")
+    return received if on_stdio else [sorted(its, key=json.dumps) for its in received]
 
 
 def plain(message: dict) -> dict:

@@ -180,7 +180,7 @@ CLIENTS = (
         ),
         ("-p", "{prompt}", "-y"),
         OPENAI,
-        known="qwen-code",
+        known="qwen",
         own=("mcp add -s user other /bin/true", "mcp remove -s user other"),
     ),
     Client(
@@ -232,7 +232,7 @@ CLIENTS = (
             "COPILOT_OFFLINE": "true",
             "COPILOT_AUTO_UPDATE": "false",
         },
-        known="copilot-cli",
+        known="copilot",
         own=("mcp add other -- /bin/true", "mcp remove other"),
     ),
     *(

@@ -30,7 +30,7 @@ from tests.peers.model_endpoint import ModelEndpoint, serving_model
 
 SERVER = [sys.executable, str(ROOT / "tests" / "peers" / "plain_server.py")]
 MCPSPY = [str(VENV / "bin" / "mcpspy")]
-PATIENCE = 60  # seconds for a client to end by itself
+PATIENCE = 100  # seconds for a client to end by itself
 AFTER_SIGNAL = 8  # seconds between two signals, and for what a client has left behind
 ECHO = ("echo", {"text": "hello"})
 
@@ -45,6 +45,8 @@ class Scenario(NamedTuple):
     interrupted: bool = False
     """Ctrl-C comes during the first call."""
     patience: float = PATIENCE
+    mistake: str = ""
+    """What is wrong with the configuration."""
 
 
 SCENARIOS = (
@@ -55,6 +57,13 @@ SCENARIOS = (
     Scenario("crash", [("crash", {}), ECHO]),
     Scenario("shutdown", [ECHO], ("--stubborn",)),
     Scenario("clean-up", [ECHO], ("--clean-up", "0.4")),
+)
+MISTAKES = (
+    Scenario("doctor, no mistake", [ECHO], ways=("bare",)),
+    Scenario("doctor, wrong command", [ECHO], ways=("bare",), mistake="command"),
+    Scenario("doctor, missing file", [ECHO], ways=("bare",), mistake="file"),
+    Scenario("doctor, trailing comma", [ECHO], ways=("bare",), mistake="comma"),
+    Scenario("doctor, port taken", [ECHO], ways=("proxy",), mistake="port"),
 )
 LIMITS = (
     Scenario("initialize-limit", [ECHO], ("--slow-initialize", "200"), ("bare",), patience=80),
@@ -152,7 +161,8 @@ def certificate(folder: Path) -> list[str]:
 def entries(text: bytes | str) -> object:
     """The servers of a JSON file, None of another."""
     with contextlib.suppress(ValueError):
-        return json.loads(text).get("mcpServers")
+        content = json.loads(text)
+        return content.get("mcpServers", content.get("mcp"))
     return None
 
 
@@ -176,6 +186,20 @@ class Start:
             self._undo(path)
             self._tell(model)
         return self.facts
+
+    def diagnose(self) -> tuple[bool, bool]:
+        """Whether `mcpspy doctor` finds no problem, and whether the client gets its answer."""
+        with self._stack:
+            _, model = self._prepare()
+            if "there is no client" in self._mcpspy("install", "--dry-run", self.client.known).stderr:
+                raise LookupError(self.client.known)
+            doctor = self._mcpspy("doctor", self.client.known)
+            self.facts["doctor"] = doctor.stdout
+            self._begun = time.monotonic()
+            self._play(model)
+            self._tell(model)
+        told = self.facts["results"] if self.facts["turns"] else [self.facts["output"]]
+        return doctor.returncode == 0, any("echo: hello" in it for it in told)
 
     def edit(self) -> str:
         """The configuration after the client has added a server and removed it again, where mcpspy came and went."""
@@ -207,6 +231,10 @@ class Start:
     def _configure(self, path: Path, model: ModelEndpoint) -> None:
         """Write the configuration, and put mcpspy where the way has it."""
         on_stdio = [*SERVER, str(self.place.log), *self.scenario.options]
+        if self.scenario.mistake == "file":
+            on_stdio[1] += ".missing"
+        elif self.scenario.mistake == "command":
+            on_stdio[0] += ".missing"
         server = Server(tuple(on_stdio))
         if self.way not in ("bare", "wrap"):
             server = Server(url=self._serve())
@@ -215,7 +243,10 @@ class Start:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(self._filled(json.dumps(content), model))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self._filled(self.client.text(server), model))
+        text = self._filled(self.client.text(server), model)
+        if self.scenario.mistake == "comma":
+            text = text.rstrip()[:-1].rstrip() + ",\n}\n"
+        path.write_text(text)
         self._original = path.read_bytes()
         if self.way in ("wrap", "proxy") and not self._install(path):
             path.write_text(self._filled(self.client.text(self._by_hand(server)), model))
@@ -231,7 +262,9 @@ class Start:
             self.facts["install"] = (done.stderr or done.stdout).strip()
             return False
         self.facts["install"] = "done"
-        if self.way == "proxy":
+        if self.scenario.mistake == "port":
+            self._stack.enter_context(socket.create_server(("127.0.0.1", 6278)))
+        elif self.way == "proxy":
             command = [*MCPSPY, "proxy", "--from", self.client.known]
             self._stack.enter_context(started(command, self._environ, "http://"))
         return True

@@ -90,6 +90,13 @@ def test_metadata_of_a_message_are_compared_by_name():
     assert client_facts.compared([receiving("a")], [receiving("b")]) == "equal"
 
 
+@pytest.mark.parametrize(("way", "equal"), [("bare", False), ("http", True)])
+def test_requests_at_the_same_time_arrive_in_any_order_over_http(way, equal):
+    events = [{"pid": 1, "t": 0, "event": "<", "message": {"method": name}} for name in ("tools/list", "prompts/list")]
+    one, other = (start(way=way, servers=[[*its, *server((1, "end"))]]) for its in (events, events[::-1]))
+    assert (client_facts.compared([one], [other]) == "equal") is equal
+
+
 @pytest.mark.parametrize(
     ("events", "equal"),
     [
