@@ -46,8 +46,10 @@ def plain(message: dict) -> dict:
 def leaving(start: Start) -> list[list[list[str]]]:
     """How each process of the server was ended, in order; what comes at the same time may come in either order.
 
-    A server that ends at the first sign sees no second one, or sees it by chance: only whether it was killed counts.
+    A server that ends at the first sign may or may not see the second one, so it is left out.
     """
+    if start["scenario"] not in STAYING:
+        return []
     found = []
     for server in start["servers"]:
         groups: list[list[str]] = []
@@ -57,7 +59,7 @@ def leaving(start: Start) -> list[list[list[str]]]:
                 groups.append([])
             groups[-1] = sorted([*groups[-1], name])
             last = t
-        found.append(groups if start["scenario"] in STAYING else [it for it in groups if "killed" in it])
+        found.append(groups)
     return found
 
 
@@ -143,11 +145,14 @@ def tolerance(start: Start) -> str:
 
 
 def recovery(start: Start) -> str:
-    processes = len(start["servers"])
+    """What came of the call after the one that ended the server."""
+    if not start["turns"]:
+        return "one call for each start"
     if any("echo: hello" in it for it in start["results"]):
         return "restarts the server"
-    last = start["results"][-1] if start["results"] else start["output"].strip()[-80:]
-    return f"no restart ({processes} processes): {last[:80]}"
+    if len(start["results"]) < 2:
+        return "the tools are gone"
+    return f"no restart: {start['results'][-1][-80:]}"
 
 
 def patience(start: Start, event: str, bound: int) -> str:
@@ -160,9 +165,10 @@ def patience(start: Start, event: str, bound: int) -> str:
         gave_up = [it["t"] for it in server if asked + 1 < it["t"] < stopped and it["event"] not in ("alive", "< ping")]
         went_on = [t for t in start["turns"] if t > asked]
         first = min((*gave_up, *went_on), default=stopped)
-        if first - asked > bound - 1:
-            return f"more than {bound} s"
-        return f"{first - asked:.0f} s" if first in gave_up else f"goes on without it after {first - asked:.1f} s"
+        waited = min(first - asked, bound)
+        if waited > bound - 1 or first == stopped:
+            return f"more than {waited:.0f} s"
+        return f"{waited:.0f} s" if first in gave_up else f"goes on without it after {waited:.1f} s"
     return "not asked"
 
 
@@ -203,12 +209,16 @@ def overview(client: dict) -> tuple:
     known = client["facts"]
     if not client["outcomes"]:
         return client["package"], "", "not run"
-    ways = [f"{scenario} {way}: {it}" for scenario, its in client["outcomes"].items() for way, it in its.items()]
-    differs = [it for it in ways if not it.endswith(": equal")]
+    ways = {f"{name} {way}": it for name, its in client["outcomes"].items() for way, it in its.items()}
+    differs = [f"{way}: {client['different'].get(way, it)}" for way, it in ways.items() if it != "equal"]
     who = known.get("clientInfo") or {}
     probe = "`server/discover`, then " if known.get("probe") else ""
     greeted = f"{probe}{known.get('revision')} `{who.get('name')}` {who.get('version')}"
-    return client["package"], greeted, "; ".join(differs) or f"yes ({len(ways)} comparisons)"
+    return (
+        client["package"],
+        greeted,
+        f"{len(ways) - len(differs)} of {len(ways)}" + "".join(f"; {it}" for it in differs),
+    )
 
 
 def shutdowns(client: dict) -> tuple:

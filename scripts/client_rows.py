@@ -43,6 +43,8 @@ class Client:
     """Its id for `mcpspy install`; empty for what has no configuration of its own."""
     own: tuple[str, ...] = ()
     """Its own commands that add a server `other` to its configuration and remove it again."""
+    different: dict[str, str] = field(default_factory=dict)
+    """By scenario and way what is different through mcpspy, with the reason."""
     framework: bool = False
 
 
@@ -108,6 +110,10 @@ def cline(server: Server) -> str:
     return json.dumps({"mcpServers": {"plain": {"transport": remote if server.url else local}}}, indent=2) + "\n"
 
 
+DESCENDANTS = (
+    "it sends TERM to the descendants of a server's process before it closes stdin, so also to a server behind mcpspy,"
+    " as to one behind npx"
+)
 OPENAI = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": MODEL}
 CLIENTS = (
     Client(
@@ -167,6 +173,7 @@ CLIENTS = (
         ("run", "{prompt}", "-m", f"local/{MODEL}"),
         {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
         known="opencode",
+        different=dict.fromkeys(("shutdown wrap", "clean-up wrap"), DESCENDANTS),
     ),
     Client(
         "qwen-code",
