@@ -93,7 +93,7 @@ def facts(scenarios: dict[str, dict[str, list[Start]]]) -> dict[str, Any]:
         found |= greeting(bare["call"])
         undone = [one["undone"] for starts in scenarios["call"].values() for one in starts if "undone" in one]
         installs = [one["install"] for one in scenarios["call"]["wrap"] if "install" in one]
-        found["install"] = installs[0] if installs else "by hand"
+        found["install"] = installs[0] if installs else "by hand: it has no configuration"
         found["uninstall exact"] = all(undone) if undone else None
     if "shutdown" in bare:
         found["shutdown"] = [f"{name} +{t:.1f}" for name, t in ending(bare["shutdown"]["servers"][0])]
@@ -172,53 +172,78 @@ def patience(start: Start, event: str, bound: int) -> str:
     return "not asked"
 
 
+PAGE = """# Real clients
+
+Written by `scripts/clients` ({dates}, Linux). Each client ran with a scripted model and the same server, bare and
+through mcpspy. Compared were what the model and the server saw, how the server was ended, and the exit status.
+`mcpspy install` wrapped the stdio server where it knows the client. Over HTTP the client went through `mcpspy proxy`,
+and through `mcpspy mitm` with `mcpspy run`.
+
+{greetings}
+
+## Bare and through mcpspy
+
+A comparison is one scenario on one way. The scenarios: a call, Ctrl-C during a call, a slow `initialize`, lines that
+are not JSON, a server that crashes, one that ignores signals, one that needs 0.4 s to clean up. For `doctor`: whether
+it finds a problem exactly where the client has one, with planted mistakes and without.
+
+{equality}
+
+## How clients behave
+
+The server of the first table ignores signals and the end of its stdin; seconds count from the first of them. A client
+that was still there after 8 s got a second Ctrl-C, then TERM.
+
+{shutdowns}
+
+{limits}
+
+{faults}
+
+## Findings
+
+Those of severity error and warning in the captures.
+
+{findings}
+"""
+
+
 def page(clients: list[dict]) -> str:
     """docs/clients.md."""
     dates = sorted({it["date"] for it in clients if it["date"]})
-    span = f"{dates[0]} to {dates[-1]}" if len(dates) > 1 else "".join(dates)
-    return "\n".join(
-        [
-            "# Real clients", "",
-            f"Written by `scripts/clients` ({span}, Linux). Each client ran with a scripted model and the same server,",
-            "bare and through mcpspy. Compared were what the model and the server saw, how the server was ended, and",
-            "the exit status. `mcpspy install` wrapped the stdio server where it knows the client. Over HTTP the",
-            "client went through `mcpspy proxy`, and through `mcpspy mitm` with `mcpspy run`.", "",
-            *table(("client", "package", "revision, clientInfo", "equal"), clients, overview), "",
-            "## How clients behave", "",
-            "The server of the first table ignores signals and the end of its stdin; seconds count from the first of",
-            "them. A client that was still there after 8 s got a second Ctrl-C, then TERM.", "",
-            *table(("client", "shutdown", "Ctrl-C during a call: the server sees"), clients, shutdowns), "",
-            *table(("client", "waits for `initialize`", "waits for a call"), clients, limits), "",
-            *table(("client", "line that is not JSON", "after a crash"), clients, faults), "",
-            "## Findings", "",
-            "Of severity error and warning, by scenario and way.", "",
-            *table(("client", "findings"), clients, found), "",
-        ]
-    )  # fmt: skip
+    return PAGE.format(
+        dates=" to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "never",
+        greetings=table(("client", "package", "revision, clientInfo"), clients, greetings),
+        equality=table(("client", "equal", "`install`, `uninstall`"), clients, equality),
+        shutdowns=table(("client", "shutdown", "Ctrl-C during a call: the server sees"), clients, shutdowns),
+        limits=table(("client", "waits for `initialize`", "waits for a call"), clients, limits),
+        faults=table(("client", "lines that are not JSON", "after a crash"), clients, faults),
+        findings=table(("client", "findings"), clients, findings),
+    )
 
 
-def table(heads: tuple[str, ...], clients: list[dict], row: Any) -> list[str]:
+def table(heads: tuple[str, ...], clients: list[dict], row: Any) -> str:
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for client in clients:
         cells = (client["name"], *(str(cell) for cell in row(client)))
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
-    return lines
+    return "\n".join(lines)
 
 
-def overview(client: dict) -> tuple:
+def greetings(client: dict) -> tuple:
     known = client["facts"]
-    if not client["outcomes"]:
-        return client["package"], "", "not run"
+    who = known.get("clientInfo")
+    probe = "`server/discover`, then " if known.get("probe") else ""
+    return client["package"], f"{probe}{known['revision']} `{who['name']}` {who['version']}" if who else "not run"
+
+
+def equality(client: dict) -> tuple:
     ways = {f"{name} {way}": it for name, its in client["outcomes"].items() for way, it in its.items()}
     differs = [f"{way}: {client['different'].get(way, it)}" for way, it in ways.items() if it != "equal"]
-    who = known.get("clientInfo") or {}
-    probe = "`server/discover`, then " if known.get("probe") else ""
-    greeted = f"{probe}{known.get('revision')} `{who.get('name')}` {who.get('version')}"
-    return (
-        client["package"],
-        greeted,
-        f"{len(ways) - len(differs)} of {len(ways)}" + "".join(f"; {it}" for it in differs),
-    )
+    exact = {True: "done, exact", False: "done, not exact", None: client["facts"].get("install", "")}
+    return "; ".join([f"{len(ways) - len(differs)} of {len(ways)}", *differs]), exact[
+        client["facts"].get("uninstall exact")
+    ]
 
 
 def shutdowns(client: dict) -> tuple:
@@ -233,5 +258,9 @@ def faults(client: dict) -> tuple:
     return client["facts"].get("line that is not JSON", ""), client["facts"].get("after a crash", "")
 
 
-def found(client: dict) -> tuple:
-    return (", ".join(f"{count} {what}" for what, count in client["findings"].items()),)
+def findings(client: dict) -> tuple:
+    counts: dict[str, set[str]] = {}
+    for what in client["findings"]:
+        rule, _, scenario = what.partition(", ")
+        counts.setdefault(rule, set()).add(scenario.split()[0])
+    return ("; ".join(f"{rule} ({', '.join(sorted(its))})" for rule, its in counts.items()),)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import sys
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def test_mcporter_sees_the_same_through_mcpspy(played, way, reference):
 @pytest.mark.parametrize("name", ROWS)
 def test_a_real_client_sees_the_same_through_mcpspy(name):
     """All scenarios; clients are installed into the user's cache at the first time."""
-    home = os.path.expanduser("~")  # the tests have one of their own
+    home = pwd.getpwuid(os.getuid()).pw_dir  # $HOME is that of the tests
     command = [sys.executable, str(SCRIPTS / "clients"), "--check", "--only", name]
     done = limits.run(
         command, capture_output=True, text=True, timeout=1100, env=os.environ | {"HOME": home}, check=False
