@@ -20,6 +20,11 @@ def compared(reference: list[Start], through: list[Start]) -> str:
     return "equal"
 
 
+def outcomes(starts: dict[str, list[Start]]) -> dict[str, str]:
+    """By way through mcpspy, what came of the comparison."""
+    return {way: compared(starts[REFERENCE[way]], starts[way]) for way in starts if way in REFERENCE}
+
+
 def results(start: Start) -> Any:
     """What the model saw, without durations; of a client without a model what it printed."""
     told = start["results"] if start["turns"] else start["output"]
@@ -46,7 +51,8 @@ def plain(message: dict) -> dict:
 def leaving(start: Start) -> list[list[list[str]]]:
     """How each process of the server was ended, in order; what comes at the same time may come in either order.
 
-    A server that ends at the first sign may or may not see the second one, so it is left out.
+    A server that ends at the first sign may or may not see the second one, so it is left out; so is what comes with
+    the kill.
     """
     if start["scenario"] not in STAYING:
         return []
@@ -59,7 +65,7 @@ def leaving(start: Start) -> list[list[list[str]]]:
                 groups.append([])
             groups[-1] = sorted([*groups[-1], name])
             last = t
-        found.append(groups)
+        found.append([["killed"] if "killed" in it else it for it in groups])
     return found
 
 

@@ -103,6 +103,7 @@ def test_requests_at_the_same_time_arrive_in_any_order_over_http(way, equal):
     [
         ([(1, "eof"), (1.01, "signal SIGTERM"), (3.1, "alive")], True),
         ([(1, "signal SIGTERM"), (1.2, "eof"), (3, "alive")], False),
+        ([(1, "eof"), (1, "signal SIGTERM"), (2.99, "signal SIGHUP"), (3, "alive")], True),
         ([(1, "signal SIGTERM"), (1.01, "eof"), (3, "cleaned"), (3, "end")], False),
     ],
 )
@@ -129,3 +130,29 @@ def test_what_ends_at_the_first_sign_is_not_compared_by_it():
 def test_the_patience_of_a_client(events, turns, told):
     one = start(servers=[server((1, "< initialize"), *events)], turns=turns, signals=[{"t": 80, "event": "SIGINT"}])
     assert client_facts.patience(one, "< initialize", 75) == told
+
+
+def test_the_page_has_a_line_for_each_client_and_what_is_different():
+    message = {
+        "params": {"protocolVersion": "2025-11-25", "clientInfo": {"name": "a", "version": "1"}, "capabilities": {}}
+    }
+    bare = start(servers=[[{"pid": 1, "t": 1, "event": "< initialize", "message": message}, *server((2, "end"))]])
+    wrapped = start(way="wrap", install="done", undone=True)
+    known = client_facts.facts({"call": {"bare": [bare], "wrap": [wrapped]}})
+    ran = {
+        "outcomes": {"call": {"wrap": "equal", "proxy": "different: results"}},
+        "different": {"call proxy": "so it is"},
+    }
+    findings = {"error framing/not-json, noise wrap": 1, "error framing/not-json, noise proxy": 2}
+    clients = [
+        {"name": "one", "package": "one@1", "date": "2026-01-01", "facts": known, "findings": findings} | ran,
+        {"name": "two", "package": "two@2", "date": None, "facts": {}, "findings": {}, "outcomes": {}, "different": {}},
+    ]
+    page = client_facts.page(clients)
+    for line in (
+        "| one | one@1 | 2025-11-25 `a` 1 |",
+        "| two | two@2 | not run |",
+        "| one | 1 of 2; call proxy: so it is | done, exact |",
+        "| one | error framing/not-json (noise) |",
+    ):
+        assert line in page
