@@ -38,9 +38,7 @@ _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage
 
 def learn(event: Judged, history: SessionHistory) -> None:
     """Add a message, or what came over HTTP without one, to what is known."""
-    if isinstance(event, ServerExit):
-        return
-    if event.http:
+    if event.http and not isinstance(event, ServerExit):
         _learn_http(event, event.http, history)
     if not isinstance(event, Message):
         return

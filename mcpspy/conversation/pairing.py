@@ -137,7 +137,7 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
         forget(completed)
     if not isinstance(message.body, Result):
         return
-    if member(message.body.result, "resultType") == INPUT_REQUIRED and exchange.revision in ROUNDS:
+    if exchange.revision in ROUNDS and member(message.body.result, "resultType") == INPUT_REQUIRED:
         begin_round(message, exchange, message.body.result)
     if exchange.method == "initialize":
         message.revision = session.negotiated = Revision.of(member(message.body.result, "protocolVersion"))

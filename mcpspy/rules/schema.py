@@ -46,7 +46,8 @@ def subjects(message: Message, history: SessionHistory) -> list[Subject]:
 
 def is_extended(message: Message, history: SessionHistory) -> bool:
     """Whether an extension that was negotiated has something to say of one of the protocol's own messages."""
-    return message.method in _EXTENDED and bool(_additions(message, dialect(message, history)))
+    method = message.exchange.method if message.exchange else message.method
+    return method in _EXTENDED and bool(_additions(message, dialect(message, history)))
 
 
 def _additions(message: Message, spoken: Dialect) -> list[Subject]:

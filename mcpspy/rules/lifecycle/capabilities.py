@@ -86,13 +86,13 @@ def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fa
     if path[0] == "completions" and message.revision in _WITHOUT_COMPLETIONS:
         return
     declared = capabilities(side, message, history)
-    if declared is None or history.is_unsure(message.revision):
+    if declared is None:
         return
     if side == "client" and body.method in ASKED:
         lacking = undeclared(body.method, body.params, declared)
     else:
         lacking = None if _declares(declared, path) else ".".join(path)
-    if lacking and history.once(f"capability {side} {lacking}"):
+    if lacking and not history.is_unsure(message.revision) and history.once(f"capability {side} {lacking}"):
         yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
 
 
