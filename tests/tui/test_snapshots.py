@@ -103,7 +103,7 @@ def test_the_tools():
 def test_the_tools_that_clients_refuse():
     """P-01."""
     keys = ["3", "c", "down", "enter", *["down"] * 13]
-    shown("refused", keys, "refused by", "fix (server)", capture="features-node-2025-11-25", size=(100, 40))
+    shown("refused", keys, "limits of", "fix (server)", capture="features-node-2025-11-25", size=(100, 40))
 
 
 def test_the_menu_of_clients():

@@ -82,7 +82,7 @@ def test_sessions_shown_as_one_are_looked_at_together_and_each_by_itself(refused
         await pilot.press("3")
         await until(pilot, lambda: pilot.app.screen.query(ToolsRows) and pilot.app.screen.session is not merged)
         assert pilot.app.screen.session.clients == {"openai-api"}
-        await until(pilot, on_screen(pilot, "refused by"))
+        await until(pilot, on_screen(pilot, "limits of"))
 
     play(scenario, refused, CAPTURES / "features-node-2025-11-25.jsonl")
 

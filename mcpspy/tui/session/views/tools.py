@@ -26,7 +26,7 @@ from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View, fit
 _LEAST = 12  # columns that the name of a tool has at least
 _TITLE = 13  # columns of what stands before a sentence
 _HEADING = "tool"
-_REFUSED = "refused by"
+_LIMITS = "limits of"
 _LONG = 1000  # characters of a sentence
 _COLUMNS = (("definition", 11), ("calls", 7), ("errors", 7), ("found", 7), ("p50", 10), ("p95", 10), ("max", 10))
 """Of the table, after the name; the last ones are left out where they do not fit."""
@@ -61,7 +61,7 @@ def sayings(session: OpenCapture) -> Iterator[Announcement]:
             yield Announcement(f"{noun}s", text, listing.n)
     if session.clients:
         refused = session.refusals.listing
-        yield Announcement(_REFUSED, _refused_text(session), refused[-1].frame if refused else 0)
+        yield Announcement(_LIMITS, _limits_text(session), refused[-1].frame if refused else 0)
     yield Announcement("")
     yield Announcement(_HEADING)
 
@@ -71,12 +71,12 @@ def _peer_text(peer: Peer) -> str:
     return " · ".join(filter(None, (name, peer.revision, " ".join(peer.capabilities) or "no capabilities")))
 
 
-def _refused_text(session: OpenCapture) -> str:
-    """Which clients are chosen, and how much of the listing they refuse."""
+def _limits_text(session: OpenCapture) -> str:
+    """Which clients are chosen, and how much of the listing breaks a limit of theirs."""
     listed = [name for name, tool in session.announced.tools.items() if session.announced.is_current(tool)]
-    refused = sum(name in session.refusals.tools for name in listed)
+    broken = sum(name in session.refusals.tools for name in listed)
     whole = ", and the list as a whole" if session.refusals.listing else ""
-    return f"{named(session.clients)}: {refused} of {plural(len(listed), 'tool')}{whole}"
+    return f"{named(session.clients)}: {broken} of {plural(len(listed), 'tool')} break one{whole}"
 
 
 class ToolsRows(RowsOrNotice):
@@ -146,7 +146,7 @@ class ToolsRows(RowsOrNotice):
         at = self._at(self.cursor)
         if isinstance(at, ToolUse):
             return self._session.refusals.tools.get(at.name, [])
-        return self._session.refusals.listing if at.title == _REFUSED else []
+        return self._session.refusals.listing if at.title == _LIMITS else []
 
     def _mark(self, tool: ToolUse) -> Cell:
         """What stands before a tool: how bad it is for the chosen clients, if there are any."""

@@ -148,11 +148,11 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
     async def scenario(pilot):
         app = pilot.app
         assert not explained(app).display
-        assert not [line for line in words(app) if line.startswith(("refused by", "✗"))]
+        assert not [line for line in words(app) if line.startswith(("limits of", "✗"))]
         app.session.choose(["openai-api"])
         app.grow()
         await pilot.pause()
-        assert "refused by openai-api: 1 of 129 tools, and the list as a whole" in words(app)
+        assert "limits of openai-api: 1 of 129 tools break one, and the list as a whole" in words(app)
         marks = [line[:6] for line in shown(app.rows) if line.startswith(("✗ ", "  "))]
         assert marks[:3] == ["✗ a.b ", "  fine", "  t0  "]
         rows = app.rows
@@ -166,7 +166,7 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
         assert "\n  meanwhile (client): Replace other characters" in text
         await pilot.press("enter", "down")
         assert "no limit of the chosen clients" in str(explained(app).content)
-        rows.move_to(next(n for n in range(rows.count()) if "refused" in rows_text(rows, n)))
+        rows.move_to(next(n for n in range(rows.count()) if "limits" in rows_text(rows, n)))
         await pilot.press("enter")
         assert "the server lists 129 tools" in str(explained(app).content)
         assert app.jumps == [9, 9]
@@ -174,6 +174,6 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
         app.grow()
         await pilot.pause()
         assert not explained(app).display
-        assert not [line for line in words(app) if line.startswith(("refused by", "✗"))]
+        assert not [line for line in words(app) if line.startswith(("limits of", "✗"))]
 
     view(ToolsView, path, scenario)
