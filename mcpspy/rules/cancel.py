@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.history import REMEMBERED, SessionHistory
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import excerpt, member
-from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Id, Notification
 
@@ -49,6 +49,96 @@ def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterato
 def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
     """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
     return message.sender == "server" and number in history.listens
+
+
+@rule(
+    "cancel/repeated",
+    "warning",
+    "A request is cancelled for the second time. One cancellation is enough: the first was received, or came too late.",
+    fix="Remember which requests you have cancelled, and send each cancellation once.",
+    meanwhile="Ignore the second cancellation.",
+    spec=_CANCEL,
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+        > notifications/cancelled {"requestId":2}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+    """,
+    on=(Notification,),
+    methods=("notifications/cancelled",),
+)
+class RepeatedCancel(StatefulCheck):
+    """Remembers which cancellation of a request was the first."""
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._first: dict[int, tuple[int, int]] = {}
+        """By the line number of a request: line number and part of its first cancellation."""
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Compare with the first one."""
+        request = _cancelled(message)
+        if request is None:
+            return
+        first = self._first.setdefault(request, (message.n, message.part))
+        if first != (message.n, message.part):
+            yield Fault(f"request #{request} is cancelled again", "/params/requestId", (request, first[0]))
+        if len(self._first) > REMEMBERED:
+            del self._first[next(iter(self._first))]
+
+    def is_first(self, request: int, message: Message) -> bool:
+        """Whether the request was not cancelled before the message."""
+        return self._first.get(request) == (message.n, message.part)
+
+
+@rule(
+    "cancel/already-answered",
+    "info",
+    """The request was answered before it was cancelled. That is a race which the specification allows: the answer and
+    the cancellation may cross. A client that cancels every answered request wastes a message for each.""",
+    fix="Send a cancellation only for a request that you still wait for.",
+    meanwhile="Ignore the cancellation.",
+    spec=_CANCEL,
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"quick"}
+        < 2 = {"content":[]}
+        > notifications/cancelled {"requestId":2}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+    """,
+    on=(Notification,),
+    methods=("notifications/cancelled",),
+)
+def already_answered(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Cancellations that came too late; of a second one see `cancel/repeated`, of a task's `cancel/task`."""
+    request = _cancelled(message)
+    if message.cancels or request is None or not history.of(RepeatedCancel).is_first(request, message):
+        return
+    number = Id.of(member(message.body.value, "params", "requestId"))
+    if number in history.tasks and message.sender == "client":
+        return
+    answered = message.session.completed[message.sender, number]
+    yield Fault(
+        f"request #{request} was answered by #{answered[1]} before it was cancelled", "/params/requestId", answered
+    )
+
+
+def _cancelled(message: Message) -> int | None:
+    """The line number of the request that a cancellation names: one in flight, or one that was answered."""
+    if message.cancels:
+        return message.cancels.request.n
+    requested = member(message.body.value, "params", "requestId")
+    answered = message.session.completed.get((message.sender, Id.of(requested))) if requested is not None else None
+    return answered[0] if answered else None
 
 
 @rule(

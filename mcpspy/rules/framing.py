@@ -4,6 +4,7 @@ The transports allow nothing but messages, one a line. What real clients do with
 it over, some wait for ever, some die (the explanations say which).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from mcpspy.wire.jsonrpc import Error, Invalid, Result, parse
 _STDIO = "basic/transports#stdio"
 _OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
 _OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends
+_CONTENT_LENGTH = re.compile(rb"(?:^|[}\]])[ \t]*content-length[ \t]*:[ \t]*\d+[ \t]*\r?$", re.IGNORECASE)
+_HEADER = 100  # bytes at the end of a line that may hold the header
 _LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # bytes of JSON that is spread over lines, and lines
 
 
@@ -28,6 +31,45 @@ class Spread:
     """Brackets that are still open, those inside strings counted too."""
     size: int
     whole: bool = False
+
+
+@rule(
+    "framing/content-length",
+    "error",
+    """The sender frames its messages by `Content-Length` headers, as the Language Server Protocol does. MCP over stdio
+    has one message a line, so no peer understands it. Some clients change to this framing after a line that is no
+    JSON.""",
+    fix="Write each message as one line of JSON that ends with a newline, and no headers.",
+    meanwhile="Keep stdout free of all other output: a line that is no JSON makes some clients try this framing.",
+    spec=_STDIO,
+    about="bytes",
+    fails="""
+        > | Content-Length: 40\\r
+        > | \\r
+        > | {"jsonrpc":"2.0","id":1,"method":"ping"}Content-Length: 40\\r
+    """,
+    passes="""
+        > | {"jsonrpc":"2.0","id":1,"method":"ping"}
+    """,
+)
+class ContentLength(StatefulCheck):
+    """Finds the first header on each channel."""
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._channels: set[int] = set()
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Look for a header: a line of its own, or behind the message before."""
+        if message.http or message.ch in self._channels or not isinstance(message.body, Invalid):
+            return
+        if _CONTENT_LENGTH.search(message.frame.raw[-_HEADER:]):
+            self._channels.add(message.ch)
+            yield Fault("messages are framed by Content-Length headers; expected one message a line")
+
+    def frames(self, message: Message) -> bool:
+        """Whether the message came on a channel with that framing, so that nothing else is said of its lines."""
+        return message.ch in self._channels
 
 
 @rule(
@@ -62,7 +104,7 @@ class MultilineJson(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Begin, go on or end."""
-        if message.http or message.part:
+        if message.http or message.part or self.history.of(ContentLength).frames(message):
             return  # of what comes over HTTP, and has no lines, see `http/not-json`
         raw = message.frame.raw
         spread = self._spreads.get(message.ch)
@@ -143,6 +185,8 @@ def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Late
     """Lines that nobody can decode."""
     lines = history.of(MultilineJson)
     spread = lines.holding(message)
+    if history.of(ContentLength).frames(message):
+        return
     if spread is None:
         if _is_not_json(message) and not message.frame.raw.count(b"\0"):
             yield Fault(_what(message))
@@ -182,7 +226,7 @@ def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
 def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Empty lines, once a session and side."""
     blank = not message.http and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
-    if blank and history.once(f"blank-line {message.sender}"):
+    if blank and not history.of(ContentLength).frames(message) and history.once(f"blank-line {message.sender}"):
         yield Fault("this line is blank")
 
 
@@ -198,7 +242,9 @@ def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
 )
 def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Carriage returns, once a session and side."""
-    if message.frame.raw.endswith(b"\r") and not message.http and history.once(f"crlf {message.sender}"):
+    if not message.frame.raw.endswith(b"\r") or message.http or history.of(ContentLength).frames(message):
+        return
+    if history.once(f"crlf {message.sender}"):
         yield Fault("the line ends with CR LF")
 
 
@@ -216,6 +262,8 @@ def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
 )
 def unterminated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """The last line of a channel, when it has no end; after a gap that may be ours."""
+    if history.of(ContentLength).frames(message):
+        return
     if message.frame.cut and not message.http and not history.lossy and not message.part:
         yield Fault("the stream ended before the newline of this line")
 

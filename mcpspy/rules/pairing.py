@@ -251,8 +251,8 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
     "warning",
     """The request was never answered, although the session went on for more than a minute and later requests were, or
     the client waited a minute for nothing else (for `initialize`, `server/discover` and `ping` ten seconds) before it
-    left. Where it ended sooner, or the request was cancelled, that is no more than worth knowing;
-    `subscriptions/listen` is answered only at its end.""",
+    left. A request that was cancelled, or that the client left open sooner, is no finding; one that waited for less
+    when the stream ended is an info. `subscriptions/listen` is answered only at its end.""",
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",
@@ -291,8 +291,8 @@ class Unanswered(StatefulCheck):
             yield Fault(
                 f"{method} was not answered in {waited / 1e9:.0f} seconds, after which the client left", blame=blame
             )
-        elif exchange.cancelled:
-            yield Fault(f"{method} was cancelled and not answered", severity="info", blame=blame)
+        elif exchange.cancelled or left is not None:
+            return  # a cancelled request needs no answer, and what a client leaves open as it goes is nobody's fault
         elif request.session.last_answered < request.n or self.history.answered - request.t < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:

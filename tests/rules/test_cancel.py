@@ -34,4 +34,39 @@ def test_a_client_that_cancels_its_initialize_is_told_so_on_both_transports(text
 
 
 def test_a_cancellation_that_crosses_the_answer_to_initialize_is_a_race():
-    assert told(f"> 1 {INITIALIZE}\n< {AGREED}\n> {CANCELLED}", "cancel/") == []
+    assert told(f"> 1 {INITIALIZE}\n< {AGREED}\n> {CANCELLED}", "cancel/") == ["#3 cancel/already-answered"]
+
+
+def test_of_one_request_the_first_cancellation_may_be_late_and_the_second_is_too_many():
+    """C-03: opencode cancels what was answered; and an id that is used again is another request."""
+    text = """
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+        > 3 ping
+        < 3 = {}
+        > notifications/cancelled {"requestId":3}
+        > notifications/cancelled {"requestId":2}
+        > notifications/cancelled {"requestId":3}
+        > 3 ping
+        > notifications/cancelled {"requestId":3}
+    """
+    cancelled = [it for it in findings(text) if it.rule.startswith("cancel/")]
+    assert [(it.frame, it.rule, it.severity, it.related) for it in cancelled] == [
+        (8, "cancel/already-answered", "info", (6, 7)),
+        (9, "cancel/repeated", "warning", (4, 5)),
+        (10, "cancel/repeated", "warning", (6, 8)),
+    ]
+    assert {it.blame for it in cancelled} == {"client"}
+
+
+def test_a_cancelled_request_needs_no_answer():
+    """C-03."""
+    text = """
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+        @70 > 3 ping
+        @71 < 3 = {}
+    """
+    assert findings(text) == []

@@ -112,3 +112,24 @@ def test_the_closing_line_of_a_spread_message_may_close_several_brackets():
 
 def test_a_bracket_that_closes_nothing_is_not_json():
     assert told("< | }") == ["#1 framing/not-json"]
+
+
+PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+@pytest.mark.parametrize("sender", "<>")
+def test_content_length_framing_is_named_once_for_all_its_lines(sender):
+    """C-05, R-07: the headers, the blank lines, and the message that the next header follows on its line."""
+    lines = ("content-length: 40\\r", "Content-Type: application/json\\r", "\\r", f"{PING}Content-Length:40\\r", "\\r")
+    text = "".join(f"{sender} | {line}\n" for line in lines) + f"{sender} |… {PING}"
+    assert told(text, "framing/", "jsonrpc/") == ["#1 framing/content-length"]
+
+
+def test_a_message_about_content_length_is_no_framing():
+    """C-05."""
+    text = """
+        > 1 tools/call {"name":"head","arguments":{"header":"Content-Length: 40"}}
+        < | the server said Content-Length: 40
+        < | {"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+    """
+    assert "framing/content-length" not in {it.rule for it in findings(text)}

@@ -40,14 +40,15 @@ def test_a_subscription_without_an_answer_is_as_it_should_be():
     assert told('> 1 subscriptions/listen {META "notifications":{}}', "pairing/") == []
 
 
-def test_a_cancellation_that_crosses_the_answer_is_no_finding():
+def test_a_cancellation_that_crosses_the_answer_is_no_fault():
+    """C-03."""
     text = """
         = 2025-06-18
         > 2 ping
         < 2 = {}
         > notifications/cancelled {"requestId":2}
     """
-    assert told(text, "cancel/", "pairing/") == []
+    assert told(text, "cancel/", "pairing/") == ["#6 cancel/already-answered"]
 
 
 def test_an_id_is_free_as_soon_as_it_was_answered_although_the_answer_is_recorded_late():

@@ -101,15 +101,15 @@ def test_a_server_that_could_not_be_started_answers_nothing():
     [
         (f"{ASK}\n@12 . stdin closed\n. exit 0", "warning"),
         (f"{ASK}\n@30 . signal 15\n. killed 15", "warning"),
-        (f"{ASK}\n@2 . signal 15\n. killed 15", "info"),
+        (f"{ASK}\n@2 . signal 15\n. killed 15", None),
         (f"{CALL}\n@61 . signal 15\n. killed 15", "warning"),
-        (f"{CALL}\n@30 . signal 15\n. killed 15", "info"),
+        (f"{CALL}\n@30 . signal 15\n. killed 15", None),
     ],
 )
 def test_a_server_that_hangs_until_its_client_leaves_is_a_warning(text, severity):
-    """R-09."""
-    (found,) = findings(text)
-    assert (found.rule, found.severity, found.blame) == ("pairing/unanswered", severity, "server")
+    """R-09, C-03: what a client leaves open so soon is nobody's fault."""
+    expected = [("pairing/unanswered", severity, "server")] if severity else []
+    assert [(it.rule, it.severity, it.blame) for it in findings(text)] == expected
 
 
 def broken(how, sender="server", status=200, then=None):
@@ -152,7 +152,7 @@ def test_a_server_that_cannot_be_reached_is_the_same_error(status):
 def test_a_stream_that_breaks_after_the_answer_or_is_left_by_its_client_is_no_fault():
     """R-09."""
     assert broken("reset", then=result(1, tools=[])) == []
-    assert [it.severity for it in broken("abort")] == ["info"]
+    assert broken("abort") == []  # C-03
     assert broken("eof", status=502) == []
 
 
@@ -174,13 +174,13 @@ OVER_HTTP = {
     "no answer in a minute of 2026": (">> 2 tools/list {META}\n@62 <. left", "pairing/unanswered", "warning"),
     "no answer to a discovery": (">> 1 server/discover {META}\n@12 <. left", "pairing/unanswered", "warning"),
     "no answer to initialize": (f">{ASK}\n@12 <. left", "pairing/unanswered", "warning"),
-    "a client that leaves soon": (f"{BEGUN}\n>> 2 tools/list\n@5 <. left", "pairing/unanswered", "info"),
-    "a client that cancels soon": (">> 2 tools/list {META}\n@5 <. left", "pairing/unanswered", "info"),
+    "a client that leaves soon": (f"{BEGUN}\n>> 2 tools/list\n@5 <. left", "pairing/unanswered", None),
+    "a client that cancels soon": (">> 2 tools/list {META}\n@5 <. left", "pairing/unanswered", None),
     "no answer in a stream": (
         f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n@62 <. left", "pairing/unanswered", "warning",
     ),
     "a stream of 2026 is left, which cancels": (
-        ">> 2 tools/list {META}\n<< 200 events\n@62 <. left", "pairing/unanswered", "info",
+        ">> 2 tools/list {META}\n<< 200 events\n@62 <. left", "pairing/unanswered", None,
     ),
     "a stream ends without the answer": (
         f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<. closed", "lifecycle/server-exit", "error",
@@ -204,7 +204,8 @@ OVER_HTTP = {
 def test_over_http_a_server_that_hangs_or_is_gone_breaks_the_same_rules(name):
     """R-09, R-07: also where it never sent the head of a response."""
     text, rule, severity = OVER_HTTP[name]
-    assert [(it.rule, it.severity, it.blame) for it in findings(text)] == [(rule, severity, "server")]
+    expected = [(rule, severity, "server")] if severity else []  # C-03: what a client leaves open so soon
+    assert [(it.rule, it.severity, it.blame) for it in findings(text)] == expected
 
 
 def legacy(how, t=0):
@@ -234,7 +235,7 @@ def test_the_one_stream_of_a_session_breaks_off_or_is_left(channel):
     for how, t, expected in [
         ("reset", 0, ("lifecycle/server-exit", "error")),
         ("abort", 62 * 10**9, ("pairing/unanswered", "warning")),
-        ("abort", 0, ("pairing/unanswered", "info")),
+        ("abort", 0, None),  # C-03
     ]:
         found = [(it.rule, it.severity) for it in judged(channel(how, t)) if it.blame == "server"]
-        assert found == [expected], how
+        assert found == ([expected] if expected else []), how
