@@ -97,7 +97,7 @@ def test_the_findings():
 
 
 def test_the_tools():
-    shown("tools", ["3"], "definition", capture=SAMPLING)
+    shown("tools", ["3", "down"], "definition", capture=SAMPLING)
 
 
 def test_the_tools_that_clients_refuse():
@@ -108,7 +108,7 @@ def test_the_tools_that_clients_refuse():
 
 def test_the_menu_of_clients():
     """P-01."""
-    shown("clients", ["3", "c", "down"], "openai-api", capture=SAMPLING)
+    shown("clients", ["3", "down", "c", "down"], "openai-api", capture=SAMPLING)
 
 
 def test_the_sequence():
