@@ -32,11 +32,14 @@ def results(start: Start) -> Any:
 
 
 def messages(start: Start) -> list[list]:
-    """What each process of the server received, without what is different each time.
+    """What each process of the server received until it was to end, without what is different each time.
 
     Over HTTP requests that are sent at the same time arrive in any order.
     """
-    received = [[plain(it["message"]) for it in server if "message" in it] for server in start["servers"]]
+    received = []
+    for server in start["servers"]:
+        until = next((at for at, it in enumerate(server) if it["event"].startswith(("signal", "eof"))), len(server))
+        received.append([plain(it["message"]) for it in server[:until] if "message" in it])
     on_stdio = start["way"] in ("bare", "wrap")
     return received if on_stdio else [sorted(its, key=json.dumps) for its in received]
 
@@ -99,14 +102,15 @@ def facts(scenarios: dict[str, dict[str, list[Start]]]) -> dict[str, Any]:
         found |= greeting(bare["call"])
         undone = [one["undone"] for starts in scenarios["call"].values() for one in starts if "undone" in one]
         installs = [one["install"] for one in scenarios["call"]["wrap"] if "install" in one]
-        found["install"] = installs[0] if installs else "by hand: it has no configuration"
+        found["install"] = refused(installs[0]) if installs else "it has no configuration"
         found["uninstall exact"] = all(undone) if undone else None
     if "shutdown" in bare:
-        found["shutdown"] = [f"{name} +{t:.1f}" for name, t in ending(bare["shutdown"]["servers"][0])]
+        steps = ending(bare["shutdown"]["servers"][0])
+        found["shutdown"] = [f"{name} +{t:.1f} s" if name != "cleaned" else "no more" for name, t in steps]
     if "interrupt" in bare:
         found["interrupt"] = interrupted(bare["interrupt"])
     if "noise" in bare:
-        found["line that is not JSON"] = tolerance(bare["noise"])
+        found["line that is not JSON"] = tolerance(bare["noise"], found.get("processes", 1))
     if "crash" in bare:
         found["after a crash"] = recovery(bare["crash"])
     if "initialize-limit" in bare:
@@ -118,16 +122,15 @@ def facts(scenarios: dict[str, dict[str, list[Start]]]) -> dict[str, Any]:
 
 def greeting(start: Start) -> dict[str, Any]:
     for server in start["servers"]:
-        for it in server:
+        for at, it in enumerate(server):
             if it["event"] == "< initialize":
                 params = it["message"]["params"]
-                before = [other["event"][2:] for other in server if "message" in other and other["t"] < it["t"]]
-                probes = [name for name in before if name == "server/discover"]
+                probed = any(before["event"] == "< server/discover" for before in server[:at])
                 return {
                     "revision": params["protocolVersion"],
                     "clientInfo": params["clientInfo"],
                     "capabilities": sorted(params["capabilities"]),
-                    "probe": probes[0] if probes else None,
+                    "probe": "server/discover" if probed else None,
                     "processes": len(start["servers"]),
                 }
     return {}
@@ -143,11 +146,21 @@ def interrupted(start: Start) -> str:
     return told if len(sent) == 1 else f"{told} (ended after {', '.join(sent)})"
 
 
-def tolerance(start: Start) -> str:
+def tolerance(start: Start, usual: int) -> str:
     told = json.dumps(start["results"] or start["output"])
     processes = len(start["servers"])
-    more = f", {processes} processes" if processes > 1 else ""
+    more = f" after {processes} starts" if processes > usual else ""
     return ("ignored" if "echo: hello" in told else "drops the server") + more
+
+
+def refused(text: str) -> str:
+    """Why `mcpspy install` did nothing, in short."""
+    if text == "done":
+        return text
+    if "there is no client" in text:
+        return "`install` does not know it"
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.startswith("  ")]
+    return f"`install` refuses: {'; '.join(lines) or text}"
 
 
 def recovery(start: Start) -> str:
@@ -156,8 +169,10 @@ def recovery(start: Start) -> str:
         return "one call for each start"
     if any("echo: hello" in it for it in start["results"]):
         return "restarts the server"
+    if start["status"]:
+        return f"the client ends with exit status {start['status']}"
     if len(start["results"]) < 2:
-        return "the tools are gone"
+        return "no second call"
     return f"no restart: {start['results'][-1][-80:]}"
 
 
@@ -174,7 +189,10 @@ def patience(start: Start, event: str, bound: int) -> str:
         waited = min(first - asked, bound)
         if waited > bound - 1 or first == stopped:
             return f"more than {waited:.0f} s"
-        return f"{waited:.0f} s" if first in gave_up else f"goes on without it after {waited:.1f} s"
+        if event == "< initialize":
+            return f"{waited:.0f} s" if first in gave_up else f"goes on without it after {waited:.1f} s"
+        cancelled = any(it["event"] == "< notifications/cancelled" for it in server)
+        return f"{waited:.0f} s, then cancels" if cancelled else f"{waited:.0f} s, cancels nothing"
     return "not asked"
 
 
@@ -245,11 +263,15 @@ def greetings(client: dict) -> tuple:
 
 def equality(client: dict) -> tuple:
     ways = {f"{name} {way}": it for name, its in client["outcomes"].items() for way, it in its.items()}
-    differs = [f"{way}: {client['different'].get(way, it)}" for way, it in ways.items() if it != "equal"]
-    exact = {True: "done, exact", False: "done, not exact", None: client["facts"].get("install", "")}
-    return "; ".join([f"{len(ways) - len(differs)} of {len(ways)}", *differs]), exact[
-        client["facts"].get("uninstall exact")
-    ]
+    differs: dict[str, list[str]] = {}
+    for way, it in ways.items():
+        if it != "equal":
+            differs.setdefault(client["different"].get(way, it), []).append(way.removesuffix(" doctor"))
+    equal = len(ways) - sum(map(len, differs.values()))
+    told = "; ".join([f"{equal} of {len(ways)}", *(f"{', '.join(its)}: {reason}" for reason, its in differs.items())])
+    installed = client["facts"].get("install", "")
+    by_hand = f"by hand: {installed}" if installed else ""
+    return told, {True: "done, exact", False: "done, not exact", None: by_hand}[client["facts"].get("uninstall exact")]
 
 
 def shutdowns(client: dict) -> tuple:

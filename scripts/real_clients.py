@@ -376,7 +376,8 @@ class Start:
         offered = [tool.name for turn in turns for tool in turn.tools if "echo" in tool.name or "slow" in tool.name]
         self.facts["offered"] = sorted(set(offered))
         self.facts["results"] = max((turn.results for turn in turns), key=len, default=[])
-        self.facts["turns"] = [round(t - self._begun, 2) for t, _ in model.turns]
+        # A request without tools is for a title or the like, and waits for no server.
+        self.facts["turns"] = [round(t - self._begun, 2) for t, turn in model.turns if turn.tools]
         self.facts["signals"] = [it | {"t": round(it["t"] - self._begun, 2)} for it in self._signals]
         events = [it | {"t": round(it["t"] - self._begun, 2)} for it in self.place.events()]
         pids = list(dict.fromkeys(it["pid"] for it in events))
