@@ -25,10 +25,15 @@ def outcomes(starts: dict[str, list[Start]]) -> dict[str, str]:
     return {way: compared(starts[REFERENCE[way]], starts[way]) for way in starts if way in REFERENCE}
 
 
-def results(start: Start) -> Any:
-    """What the model saw, without durations; of a client without a model what it printed."""
-    told = start["results"] if start["turns"] else start["output"]
-    return start["offered"], json.loads(re.sub(r"\d+\.\d+ ?s", "0 s", json.dumps(told)))
+def results(start: Start) -> tuple[list[str], list[str]]:
+    """The tools that were offered, and what the model saw; of a client without a model what it printed."""
+    told = start["results"] if start["turns"] else [start["output"]]
+    return start["offered"], [lasting(text) for text in told]
+
+
+def lasting(text: str) -> str:
+    """A text without durations, and without the lines of a stack, which tell what was noticed first."""
+    return re.sub(r"\d+\.\d+ ?s", "0 s", re.sub(r"(?m)^ +at .*\n", "", text))
 
 
 def messages(start: Start) -> list[list]:

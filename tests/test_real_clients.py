@@ -74,8 +74,9 @@ def start(**facts):
     return whole | {"servers": [], "signals": []} | facts
 
 
-def test_durations_are_no_difference():
-    one, other = (start(output=f"Wall time: {text} seconds\nhi") for text in ("0.0019", "12.5"))
+def test_durations_and_stacks_are_no_difference():
+    outputs = ("closed\n    at onexit (a.js:1:2)\nWall time: 0.0019 seconds\nhi", "closed\nWall time: 12.5 seconds\nhi")
+    one, other = (start(output=output) for output in outputs)
     assert client_facts.compared([one], [other]) == "equal"
 
 
