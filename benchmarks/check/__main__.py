@@ -15,7 +15,7 @@ from benchmarks.check.sessions import KINDS
 from benchmarks.check.sessions import write as write_sessions
 from benchmarks.check.traffic import write
 from benchmarks.relay.figures import Row, Target
-from benchmarks.relay.report import machine, table
+from benchmarks.relay.report import machine, summary
 
 FEW, MANY, ROUNDS = 100_000, 1_000_000, 5  # frames, frames, rounds
 SESSIONS, SESSION_ROUNDS = 10_000, 3
@@ -36,12 +36,7 @@ def main() -> int:
     facts = machine()  # before we are the load
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows = _of_sessions(options.quick) if options.sessions else _of_frames(options.quick)
-    print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; one core")
-    print(table(rows, judged=not options.quick, markdown=options.markdown))
-    if options.json:
-        figures = {row.what: {"values": row.values, "text": row.figure} for row in rows}
-        with open(options.json, "w") as file:
-            json.dump({"machine": facts, "rows": figures}, file, indent=1)
+    summary(rows, options, facts, "one core")
     return 0
 
 

@@ -74,6 +74,16 @@ def report(
     return 1 if any(row.broken for row in found.rows) else 0
 
 
+def summary(rows: list[Row], options: argparse.Namespace, facts: dict[str, Any], note: str) -> None:
+    """Print rows that were measured without rounds of several variants, `note` behind the heading."""
+    print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; {note}")
+    print(table(rows, judged=not options.quick, markdown=options.markdown))
+    if options.json:
+        figures = {row.what: {"values": row.values, "text": row.figure} for row in rows}
+        with open(options.json, "w") as file:
+            json.dump({"machine": facts, "rows": figures}, file, indent=1)
+
+
 def as_json(settings: Mapping[str, Any], facts: dict[str, Any], found: Result, judged: bool) -> str:
     rows = [
         {

@@ -1,7 +1,6 @@
 """The command line: `python -m benchmarks.validate`, from the root of the repository."""
 
 import argparse
-import json
 import sys
 from statistics import median
 from time import perf_counter
@@ -11,7 +10,7 @@ import orjson
 import referencing
 
 from benchmarks.relay.figures import Row, Target
-from benchmarks.relay.report import machine, table
+from benchmarks.relay.report import machine, summary
 from benchmarks.validate.frames import big_list, of_sessions, tool_result
 from mcpspy.spec import schema
 from mcpspy.spec.definitions import definitions
@@ -33,12 +32,7 @@ def main() -> int:
         *_listed(rounds),
     ]
     facts = machine()
-    print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; {rounds} rounds")
-    print(table(rows, judged=not options.quick, markdown=options.markdown))
-    if options.json:
-        figures = {row.what: {"values": row.values, "text": row.figure} for row in rows}
-        with open(options.json, "w") as file:
-            json.dump({"machine": facts, "rows": figures}, file, indent=1)
+    summary(rows, options, facts, f"{rounds} rounds")
     return 0
 
 

@@ -20,6 +20,7 @@ from mcpspy.wire.lines import PIECE
 from tests.peers import prepare
 from tests.relay.interception import needs_mitmproxy
 from tests.wire.counted import copied_by
+from tests.wire.splitting import bytes_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -66,15 +67,11 @@ def decode(encoding, *chunks):
     return b"".join(parts), decoder.fault
 
 
-def singly(stream):
-    return [stream[i : i + 1] for i in range(len(stream))]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_coded_body_is_decoded_in_any_chunks(name):
     """H-11."""
     encoding, coded = CASES[name]
-    for chunks in ([coded], singly(coded), [coded[:7], b"", coded[7:]]):
+    for chunks in ([coded], bytes_of(coded), [coded[:7], b"", coded[7:]]):
         assert decode(encoding, *chunks) == (TEXT, None)
 
 
@@ -300,7 +297,7 @@ def test_a_body_is_one_frame():
 def test_a_long_body_comes_in_pieces(length):
     """F-04."""
     text = bytes(65 + i % 23 for i in range(length))
-    for triples in (pieces(text), pieces(*singly(text)), pieces(text[:100], text[100:])):
+    for triples in (pieces(text), pieces(*bytes_of(text)), pieces(text[:100], text[100:])):
         assert b"".join(raw for raw, _, _ in triples) == text
         assert [more for _, more, _ in triples] == [True] * (len(triples) - 1) + [False]
         assert all(len(raw) <= PIECE for raw, _, _ in triples)

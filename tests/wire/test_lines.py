@@ -12,17 +12,15 @@ from mcpspy.wire.lines import PIECE, Lines
 from mcpspy.wire.sse import Events
 from mcpspy.wire.websocket import Messages
 from tests.wire.counted import copied_by
+from tests.wire.splitting import bytes_of, decoded_by
 
 
 def split(*chunks):
-    """The triples of a stream that comes in these chunks."""
-    decoder = Lines()
-    triples = [triple for chunk in chunks for triple in decoder.feed(chunk)]
-    return triples + decoder.end()
+    return decoded_by(Lines(), *chunks)
 
 
 def singly(stream):
-    return split(*(stream[i : i + 1] for i in range(len(stream))))
+    return split(*bytes_of(stream))
 
 
 def whole(raw):

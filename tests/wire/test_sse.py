@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 
 from mcpspy.wire.lines import PIECE
 from mcpspy.wire.sse import Event, Events, parse_event
+from tests.wire.splitting import bytes_of, decoded_by
 
 
 def split(*chunks):
-    """The triples of a stream that comes in these chunks."""
-    decoder = Events()
-    triples = [triple for chunk in chunks for triple in decoder.feed(chunk)]
-    return triples + decoder.end()
+    return decoded_by(Events(), *chunks)
 
 
 def singly(stream):
-    return split(*(stream[i : i + 1] for i in range(len(stream))))
+    return split(*bytes_of(stream))
 
 
 def whole(raw):

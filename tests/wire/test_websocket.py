@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.wire.lines import PIECE
 from mcpspy.wire.websocket import BINARY, Messages, encode, parse_head
 from tests.wire.counted import copied_by
+from tests.wire.splitting import bytes_of, decoded_by
 
 OPCODES = {"continuation": 0, None: 1, "binary": 2, "close": 8, "ping": 9, "pong": 10}
 
@@ -28,12 +29,11 @@ def frame(payload, op=None, final=True, mask=b""):
 
 
 def split(*chunks):
-    decoder = Messages()
-    return [message for chunk in chunks for message in decoder.feed(chunk)] + decoder.end()
+    return decoded_by(Messages(), *chunks)
 
 
 def singly(stream):
-    return split(*(stream[i : i + 1] for i in range(len(stream))))
+    return split(*bytes_of(stream))
 
 
 def whole(raw, op=None):
