@@ -262,8 +262,10 @@ def table(heads: tuple[str, ...], clients: list[dict], row: Any) -> str:
 def greetings(client: dict) -> tuple:
     known = client["facts"]
     who = known.get("clientInfo")
+    if not who:
+        return client["package"], f"not installed: {client['refused']}" if "refused" in client else "not run"
     probe = "`server/discover`, then " if known.get("probe") else ""
-    return client["package"], f"{probe}{known['revision']} `{who['name']}` {who['version']}" if who else "not run"
+    return client["package"], f"{probe}{known['revision']} `{who['name']}` {who['version']}"
 
 
 def equality(client: dict) -> tuple:

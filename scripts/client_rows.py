@@ -22,7 +22,7 @@ class Server(NamedTuple):
     url: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Client:
     """One client."""
 
