@@ -263,8 +263,6 @@ class Start:
         if not self.client.known:
             return False
         done = self._mcpspy("install", self.client.known, "--yes")
-        if "unrecognized arguments: --yes" in done.stderr:
-            done = self._mcpspy("install", self.client.known)
         if path.read_bytes() == self._original:
             self.facts["install"] = (done.stderr or done.stdout).strip()
             return False

@@ -60,7 +60,7 @@ TIME_OUTS = (
     # The command line; the IDE extensions wait 20 s (core/context/mcp/MCPConnection.ts, 2026-06-18).
     TimeOuts("continue", ("continue-cli-client",), 60, 60, "https://docs.continue.dev/guides/cli", _RUN, "1.5.47 (cn)"),
     TimeOuts(
-        "copilot", (), 60, None,
+        "copilot", ("copilot-cli",), 60, None,
         "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers", _RUN, "1.0.102",
     ),
     TimeOuts(
