@@ -170,20 +170,20 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
         return
     yield from _of_command(server, named, path, machine)
     try:
-        answer = talk([path, *command[1:]], environ, cwd, _patience(server))
+        answer = talk([path, *command[1:]], environ, cwd, patience(server))
     except OSError as error:
         yield Check(PROBLEM, f"it cannot be started in {cwd}: {error.strerror}", "correct its command, or its cwd")
         return
     yield from of_answer(answer)
-    yield from _of_time(answer, server)
+    yield from of_time(answer, server)
 
 
-def _patience(server: Server) -> float:
+def patience(server: Server) -> float:
     """How long to wait for a first answer: as long as the client does, within reason."""
     return max(PATIENCE, min(server.begin or 0, _LONGEST_WAIT))
 
 
-def _of_time(answer: Answer, server: Server) -> Iterator[Check]:
+def of_time(answer: Answer, server: Server) -> Iterator[Check]:
     """Whether the client waits long enough for a server that has answered."""
     client = server.found.client
     waits = BY_CLIENT.get(client.id)

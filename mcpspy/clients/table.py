@@ -292,7 +292,7 @@ CLIENTS = (
     ),
     Client(
         "opencode",
-        "opencode",
+        "OpenCode",
         (
             *(Place(USER, f"{{xdg}}/opencode/{name}", JSON, ("mcp",)) for name in _OPENCODE),
             Place(USER, {}, JSON, ("mcp",), (("OPENCODE_CONFIG", ""),)),

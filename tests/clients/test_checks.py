@@ -323,7 +323,7 @@ def test_a_server_may_be_slower_than_the_client_is_patient(begin, seconds, level
     """CF-11."""
     cline = Found(BY_ID["cline"], BY_ID["cline"].places[0], "x")
     one = Server(cline, "s", "s", words=["x"], begin=begin)
-    made = list(checks._of_time(Answer("initialize", {}, seconds), one))
+    made = list(checks.of_time(Answer("initialize", {}, seconds), one))
     assert levels(made) == levels_
     for check in made:
         assert check.text == f"Cline gives up after 3 s, and this took {seconds:.1f} s"
@@ -332,7 +332,7 @@ def test_a_server_may_be_slower_than_the_client_is_patient(begin, seconds, level
 
 @pytest.mark.parametrize(("begin", "patience"), [(None, 10), (3, 10), (30, 30), (600, 60)])
 def test_a_server_has_as_much_time_as_its_client_gives(begin, patience):
-    assert checks._patience(Server(CURSOR, "s", "s", begin=begin)) == patience
+    assert checks.patience(Server(CURSOR, "s", "s", begin=begin)) == patience
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import os
-import subprocess
 
 import pytest
 
 from mcpspy.clients.machine import Machine, repository
+from tests import limits
 
 
 def test_in_a_directory_that_is_gone_the_home_stands_in(monkeypatch):
@@ -16,7 +16,7 @@ def test_in_a_directory_that_is_gone_the_home_stands_in(monkeypatch):
 
 
 def git(*words):
-    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], check=True, capture_output=True)
+    limits.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], check=True, capture_output=True)
 
 
 def test_the_git_working_tree_around_a_directory_is_found(tmp_path):

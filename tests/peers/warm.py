@@ -141,6 +141,9 @@ class Child:
         if self.poll() is None:
             signal.pidfd_send_signal(self.handle, number)
 
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
     def kill(self):
         self.send_signal(signal.SIGKILL)
 

@@ -162,7 +162,7 @@ def test_an_exponential_schema_on_a_deep_instance_is_killed():
 def test_a_busy_machine_is_no_fault_of_the_schema(monkeypatch):
     """A-12: a process that had no time to compute says nothing."""
     monkeypatch.setattr(peer_schemas, "SECONDS", 0.05)
-    monkeypatch.setattr(peer_schemas, "_WORKER", "import time; time.sleep(30)")
+    monkeypatch.setattr(peer_schemas, "WORKER", "import time; time.sleep(30)")
     found = judge(TREE, {"of": "busy"})
     assert (found.outcome, "too busy" in found.message) == (Outcome.NOT_JUDGED, True)
 
