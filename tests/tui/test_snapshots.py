@@ -108,7 +108,15 @@ def test_the_tools_that_clients_refuse():
 
 def test_the_menu_of_clients():
     """P-01."""
-    shown("clients", ["3", "down", "c", "down"], "openai-api", capture=SAMPLING)
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("3", "down")
+        await until(pilot, on_screen(pilot, "definition"))  # what lies below a menu is not drawn again
+        await pilot.press("c", "down")
+        await compared(pilot, "clients", "openai-api")
+
+    play(scenario, CAPTURES / f"{SAMPLING}.jsonl", size=SIZE)
 
 
 def test_the_sequence():
