@@ -310,7 +310,7 @@ CLIENTS = (
         env="environment",
         desktop=False,
         expands="{",
-        advice="quit opencode and start it again",
+        advice="quit OpenCode and start it again",
     ),
     Client(
         "mcporter",
