@@ -66,7 +66,7 @@ while True:
         elif first == "-c":
             exec(sys.argv.pop(1), {"__name__": "__main__"})
         else:
-            sys.path[0] = os.path.dirname(first)
+            sys.path.append(os.path.dirname(first))  # at the end: `http` is a folder of tests, too
             runpy.run_path(first, run_name="__main__")
         status = 0
     except SystemExit as end:

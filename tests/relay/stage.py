@@ -20,6 +20,8 @@ from tests.peers import warm
 LIMIT = 20  # seconds that a test here may take
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
+GATED = str(Path(__file__).with_name("gated_proxy.py"))  # as a file: `tests` takes half a second to import
+
 
 def scripted(test):
     """Run a test that is a coroutine."""
@@ -149,7 +151,7 @@ async def stage(
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     capture = tmp_path / "capture.jsonl"
-    program = ["-m", "mcpspy"] if gates is None else ["-m", "tests.relay.gated_proxy", json.dumps(gates)]
+    program = ["-m", "mcpspy"] if gates is None else [GATED, json.dumps(gates)]
     arguments = ["proxy", "--listen", "127.0.0.1:0", *options]
     if "--route" not in options:
         arguments += ["-o", str(capture), (url or "http://127.0.0.1:{port}" + path).format(port=port)]
