@@ -51,6 +51,8 @@ class Progress:
     """Its line number."""
     last: float | None = None
     """The value of the latest report."""
+    t: int | None = None
+    """When that came."""
     ended: int | None = None
     """When it was answered."""
     cancelled: bool = False

@@ -216,7 +216,7 @@ def _learn_progress(message: Message, history: SessionHistory) -> None:
     known = history.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
     value = member(params, "progress")
     if known and type(value) in (int, float) and is_about(message, known.request):
-        known.last = value
+        known.last, known.t = value, message.t
 
 
 def _learn_cancel(message: Message, history: SessionHistory) -> None:

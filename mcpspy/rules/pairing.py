@@ -10,6 +10,7 @@ from itertools import islice, product
 from mcpspy.conversation.history import SessionHistory, other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
+from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
@@ -22,6 +23,8 @@ _FEW = 8  # exchanges without an answer that are looked through
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up
 _PROMPTLY = 10_000_000_000  # the same for what takes no work; some clients wait no longer
 _PROMPT = ("initialize", "server/discover", "ping")
+_PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
+"""Methods that a person answers, or the end of a task: how long that takes is no fault."""
 
 
 @rule(
@@ -251,8 +254,10 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
     "warning",
     """The request was never answered, although the session went on for more than a minute and later requests were, or
     the client waited a minute for nothing else (for `initialize`, `server/discover` and `ping` ten seconds) before it
-    left. A request that was cancelled, or that the client left open sooner, is no finding; one that waited for less
-    when the stream ended is an info. `subscriptions/listen` is answered only at its end.""",
+    left. Progress begins that minute anew. A request that was cancelled, or that the client left open sooner, is no
+    finding; one that waited for less when the stream ended is an info, and so is one that waits for a person or a task,
+    and a `server/discover` whose client went on with `initialize`. `subscriptions/listen` is answered only at its end.
+    """,
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",
@@ -274,6 +279,11 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
 class Unanswered(StatefulCheck):
     """Requests that are left at the end."""
 
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._asks: bool | None = None
+        """At the end: whether the server waits for input that it asked for."""
+
     def end(self, request: Message) -> Iterator[Fault]:
         """What the missing answer means."""
         exchange = request.exchange
@@ -282,21 +292,39 @@ class Unanswered(StatefulCheck):
         if request.sender == "server" and request.revision in STATELESS:
             return  # clients send no answers there; see `lifecycle/wrong-direction`
         left = exchange.left if request.http else request.session.left
-        waited = 0 if left is None else left - request.t
         if request.n in self.history.explained or exchange.lost:  # see `lifecycle/server-exit`
             return
-        blame, method = other(request.sender), exchange.method
+        blame, method, heard = other(request.sender), exchange.method, self._heard(request)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP a client that leaves may cancel
-        if waited >= (_PROMPTLY if method in _PROMPT else _PATIENCE) and not only_cancelled:
-            yield Fault(
-                f"{method} was not answered in {waited / 1e9:.0f} seconds, after which the client left", blame=blame
-            )
+        patience = _PROMPTLY if method in _PROMPT else _PATIENCE
+        if left is not None and left - heard >= patience and not only_cancelled:
+            waited = f"{(left - request.t) / 1e9:.0f} seconds"
+            yield Fault(f"{method} was not answered in {waited}, after which the client left", blame=blame,
+                        severity="info" if self._may_wait(request, method) else None)  # fmt: skip
         elif exchange.cancelled or left is not None:
             return  # a cancelled request needs no answer, and what a client leaves open as it goes is nobody's fault
-        elif request.session.last_answered < request.n or self.history.answered - request.t < _PATIENCE:
+        elif request.session.last_answered < request.n or self.history.answered - heard < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:
-            yield Fault(f"{method} was not answered, later requests were", blame=blame)
+            yield Fault(f"{method} was not answered, later requests were", blame=blame,
+                        severity="info" if self._may_wait(request, method) else None)  # fmt: skip
+
+    def _heard(self, request: Message) -> int:
+        """When a request was sent, or reported on last."""
+        token = member(request.body.value, "params", "_meta", "progressToken")
+        known = self.history.progress.get((request.sender, Id.of(token))) if token is not None else None
+        return known.t if known and known.request == request.n and known.t else request.t
+
+    def _may_wait(self, request: Message, method: str) -> bool:
+        """Whether it need not be a fault that a request has no answer for so long."""
+        if method in _PATIENT:
+            return True
+        if method == "server/discover":  # servers of earlier revisions may stay silent (basic/transports/stdio)
+            return request.session.negotiated is not None
+        if self._asks is None:
+            waiting = request.session.exchanges()
+            self._asks = any(it.request.sender == "server" and it.method in _PATIENT for it in waiting)
+        return self._asks and request.sender == "client" and method not in _PROMPT
 
 
 @rule(

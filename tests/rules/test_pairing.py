@@ -36,6 +36,46 @@ def test_a_request_without_an_answer_is_a_warning_only_where_the_session_went_on
         assert (finding.severity, finding.blame) == (severity, "server")
 
 
+ASKS = """
+    = 2025-06-18
+    > 2 tools/call {"name":"book"}
+    < 1 elicitation/create {"message":"Which floor?","requestedSchema":{"type":"object","properties":{}}}
+"""
+RESULT = """
+    = 2025-11-25
+    > 2 tasks/result {"taskId":"t"}
+"""
+REPORTED = """
+    = 2025-06-18
+    > 2 tools/call {"name":"slow","_meta":{"progressToken":2}}
+    @50 < notifications/progress {"progressToken":2,"progress":1}
+"""
+FELL_BACK = """
+    > 1 server/discover {META}
+    @5 = 2025-06-18
+"""
+LEFT = "@100 . stdin closed\n. exit 0"
+LATER = '@100 > 3 prompts/list\n@101 < 3 = {"prompts":[]}'
+
+
+@pytest.mark.parametrize("end", [LEFT, LATER], ids=["left", "later"])
+@pytest.mark.parametrize("text", [ASKS, RESULT, FELL_BACK], ids=["a person", "a task", "an earlier server"])
+def test_a_request_may_wait_long_for_what_takes_long(text, end):
+    """F-07, R-07: for a person, for the end of a task, and a probe that a server of an earlier revision ignores."""
+    found = [it for it in findings(text + end) if it.rule == "pairing/unanswered"]
+    assert found
+    assert {it.severity for it in found} == {"info"}
+
+
+@pytest.mark.parametrize("end", [LEFT, LATER], ids=["left", "later"])
+def test_a_request_that_is_reported_on_is_not_given_up(end):
+    """F-07: the minute begins anew with each report."""
+    found = [it.severity for it in findings(REPORTED + end) if it.rule == "pairing/unanswered"]
+    assert "warning" not in found
+    silent = (REPORTED + end).replace("@10", "@11")
+    assert [it.severity for it in findings(silent) if it.rule == "pairing/unanswered"] == ["warning"]
+
+
 def test_a_subscription_without_an_answer_is_as_it_should_be():
     assert told('> 1 subscriptions/listen {META "notifications":{}}', "pairing/") == []
 

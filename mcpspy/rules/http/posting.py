@@ -200,7 +200,10 @@ def notification_status(event: Message | HttpUnit, history: SessionHistory) -> I
     on=(Error,),
 )
 def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Errors under another status; of a tool or resource that is not there, -32601 means something else."""
+    """Errors under another status; of a tool or resource that is not there, -32601 means something else.
+
+    A server that does not know `server/discover` speaks no revision that has these statuses.
+    """
     place, exchange = message.http, message.exchange
     if place is None or exchange is None or place.request is None or place.legacy or place.opened.sender != "server":
         return
@@ -209,7 +212,9 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
         return  # the server is of an older revision, which has no such statuses
     expected = _STATUSES.get(code) if type(code) is int else None
     found = status(place.opened.head)
-    if expected and found != expected and place.opened.role == "response" and not (code == -32601 and exchange.name):
+    if code == -32601 and (exchange.name or exchange.method == "server/discover"):
+        return
+    if expected and found != expected and place.opened.role == "response":
         yield Fault(f"the error {code} comes with the status {found} instead of {expected}", "/error/code")
 
 

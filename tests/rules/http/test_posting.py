@@ -162,6 +162,19 @@ def test_that_there_is_no_such_tool_is_no_unknown_method():
     assert of('>> 1 tools/list {META}\n<< 200 1 ! {"code":-32603,"message":"no"}', "http/error-status") == []
 
 
+def test_a_server_that_does_not_know_discovery_need_not_know_the_statuses_of_2026():
+    """R-07: a server of an earlier revision that is probed; five of thirteen real clients probe over HTTP."""
+    text = """
+        >> 1 server/discover {META}
+        << 200 1 ! {"code":-32601,"message":"Method not found"}
+        >> 2 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        << 200 2 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+    """
+    assert of(text, "http/error-status") == []
+    unsupported = text.replace("-32601", "-32022")
+    assert of(unsupported, "http/error-status")
+
+
 def test_a_server_of_2026_that_asks_over_http_is_told_of():
     """The server knows the revision from the request that it answers."""
     text = ">> [mcp-protocol-version:] 1 tools/list {META}\n<< 200 events\n<- 7 roots/list"
