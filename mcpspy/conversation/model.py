@@ -279,8 +279,10 @@ class HttpChannel:
 
     @property
     def mute(self) -> bool:
-        """It is a stream of events that, once it has ended, brings nothing more by any way."""
-        return self.opened.framing == "sse" and not self.failed and not self.resumable
+        """It is a stream of events that, once it has ended, brings nothing more by any way; or an empty body."""
+        if self.failed:
+            return False
+        return not self.resumable if self.opened.framing == "sse" else self.first is None and not self.legacy
 
     @property
     def spoken(self) -> Revision | None:

@@ -21,7 +21,10 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     ),
     "cancel/unknown-request": ("schema/invalid",),
     "compat/schema-dialect": ("compat/schema-type",),
-    "jsonrpc/not-an-object": ("jsonrpc/not-a-number",),
+    "http/not-json": ("http/notification-status",),
+    "jsonrpc/neither-result-nor-error": ("http/notification-status",),
+    "jsonrpc/not-an-object": ("http/notification-status", "jsonrpc/not-a-number"),
+    "jsonrpc/version-missing": ("jsonrpc/neither-result-nor-error",),
     "progress/unknown-token": ("schema/invalid",),
     "tools/arguments": ("schema/invalid",),
 }

@@ -17,6 +17,8 @@ from mcpspy.spec.revisions import ROUNDS
 from mcpspy.wire.jsonrpc import Request, Result
 
 _MRTR = "basic/patterns/mrtr"
+_ASKING = ("tools/call", "prompts/get", "resources/read")
+"""Methods whose answer may ask for input."""
 
 
 @rule(
@@ -191,7 +193,7 @@ def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later
 {"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{}}}}}}
     """,
     on=(Result,),
-    methods=("tools/call", "prompts/get", "resources/read"),
+    methods=_ASKING,
 )
 def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """What is asked of a client that cannot, each capability once a message."""
@@ -210,3 +212,33 @@ def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Faul
             told.add(lacking)
             where = pointer("result", "inputRequests", name)
             yield Fault(f"the client did not declare the capability {lacking}, which {method} needs", where)
+
+
+@rule(
+    "mrtr/nothing-asked",
+    "error",
+    """A result `input_required` has `inputRequests`, `requestState` or both. With neither of them there is nothing that
+    a client could send with the retry.""",
+    fix="Add the questions as `inputRequests`, or a `requestState` if the client should only send the request again.",
+    meanwhile="Treat the result as an error.",
+    blame="server",
+    spec=f"{_MRTR}#server-requirements-basic-workflow",
+    revisions=ROUNDS,
+    fails="""
+        > 1 tools/call {META "name":"book"}
+        < 1 = {"resultType":"input_required"}
+    """,
+    passes="""
+        > 1 tools/call {META "name":"book"}
+        < 1 = {"resultType":"input_required","requestState":"s1"}
+    """,
+    on=(Result,),
+    methods=_ASKING,
+)
+def nothing_asked(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Rounds without a question and without a state."""
+    result = member(message.body.value, "result")
+    if member(result, "resultType") != "input_required":
+        return
+    if member(result, "inputRequests") is None and member(result, "requestState") is None:
+        yield Fault("the result has neither inputRequests nor requestState", "/result")

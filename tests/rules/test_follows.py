@@ -48,6 +48,19 @@ def test_a_missing_version_is_one_finding_and_hides_no_other_fault(version, rest
     assert [(it.pointer, it.message) for it in more if it.rule == "schema/invalid"] == others
 
 
+@pytest.mark.parametrize("body", ["{}", "null", "OK", '{"ok":true}', '{"jsonrpc":"2.0","id":1}'])
+def test_a_notification_that_is_answered_with_something_is_one_finding(body):
+    """R-07: what the body is does not matter, it should not be there."""
+    text = f"= 2025-11-25 http\n>> notifications/roots/list_changed\n<< 200 [content-type: application/json] | {body}"
+    assert [it.rule for it in findings(text)] == ["http/notification-status"]
+
+
+def test_an_object_that_is_no_message_is_one_finding():
+    """R-07: a line of a log, as loggers write it to stdout."""
+    text = '= 2025-11-25\n< | {"level":30,"time":1732000000000,"msg":"listening"}'
+    assert [it.rule for it in findings(text)] == ["jsonrpc/neither-result-nor-error"]
+
+
 def test_what_is_missing_beside_the_version_is_told_by_what_was_found():
     """R-07: the finding quotes the message as it is."""
     (_, told_of) = findings('= 2025-11-25\n> | {"id":6,"method":"tools/call"}')

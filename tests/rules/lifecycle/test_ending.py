@@ -194,6 +194,9 @@ OVER_HTTP = {
     "a stream ends after another answer": (
         f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<- 3 = {{}}\n<. closed", "pairing/orphan-response", "error",
     ),
+    "an empty body": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 [content-type: application/json]", "lifecycle/server-exit", "error",
+    ),
     "a stream breaks off": (
         f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<. broken", "lifecycle/server-exit", "error",
     ),
