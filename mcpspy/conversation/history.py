@@ -134,7 +134,7 @@ class SessionHistory:
     progress_forgotten: bool = False
     """There were so many that some are not known any more."""
     tasks: dict["Id | str", "CreatedTask"] = field(default_factory=dict)
-    """By the id of the request, and by the id of the task: requests that were answered by a task (since 2026-07-28)."""
+    """By the id of the request, and by the id of the task: calls of tools that were answered by a task."""
     listens: dict[Id, "Listen"] = field(default_factory=dict)
     acknowledged: dict[Id, None] = field(default_factory=dict)
     """Acknowledgements of subscriptions that are not recorded yet."""
@@ -209,7 +209,7 @@ class Over:
 
 @dataclass(slots=True)
 class CreatedTask:
-    """A task of the extension of that name, as it was created."""
+    """A task as it was created: of 2025-11-25, or of the extension of that name."""
 
     n: int
     """The line number of the answer."""

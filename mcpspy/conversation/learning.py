@@ -27,7 +27,7 @@ from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, M
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.spec.extensions.extension import declared
-from mcpspy.spec.revisions import HANDSHAKE, STATELESS, Revision
+from mcpspy.spec.revisions import HANDSHAKE, STATELESS, TASKS, Revision
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 
@@ -57,8 +57,7 @@ def learn(event: Judged, history: SessionHistory) -> None:
             answer = _ANSWERS.get(event.exchange.method)
             if answer:
                 answer(event, body.result, history)
-            if member(body.result, "resultType") == "task":
-                _learn_task(event, body, history)
+            _learn_task(event, body, history)
     elif isinstance(body, Invalid):
         if isinstance(body.value, dict) and "id" in body.value:
             keep(history.malformed, (event.sender, Id.of(body.value["id"])), event.n)
@@ -237,8 +236,15 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
 
 
 def _learn_task(message: Message, body: Result, history: SessionHistory) -> None:
-    task = member(body.result, "taskId")
-    if isinstance(task, str) and message.method == "tools/call":
+    if message.sender == "server":
+        history.tasks.pop(body.id, None)  # of an earlier request with this id
+    if message.method != "tools/call":
+        return
+    if message.revision in TASKS:
+        task = member(body.result, "task", "taskId")
+    else:
+        task = member(body.result, "taskId") if member(body.result, "resultType") == "task" else None
+    if isinstance(task, str):
         created = CreatedTask(message.n, message.t, task)
         keep(history.tasks, body.id, created)
         keep(history.tasks, task, created)

@@ -7,7 +7,7 @@ from mcpspy.conversation.history import REMEMBERED, SessionHistory
 from mcpspy.conversation.model import HOLD, Message
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
-from mcpspy.spec.revisions import STATELESS
+from mcpspy.spec.revisions import TASKS, Revision, since
 from mcpspy.wire.jsonrpc import Id, Notification
 
 _CANCEL = "basic/utilities/cancellation"
@@ -170,13 +170,14 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "cancel/task",
     "error",
-    """A task of the extension `io.modelcontextprotocol/tasks` is cancelled by `tasks/cancel` only. Its tool call was
-    answered when the task was created, so `notifications/cancelled` cancels nothing and the task goes on.""",
+    """A task, of 2025-11-25 or of the extension `io.modelcontextprotocol/tasks`, is cancelled by `tasks/cancel` only.
+    Its tool call was answered when the task was created, so `notifications/cancelled` cancels nothing and the task goes
+    on.""",
     fix="Send `tasks/cancel` with the `taskId` of the result.",
     meanwhile="Ignore the notification: the call that it names is answered.",
     blame="client",
     spec="https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation",
-    revisions=STATELESS,
+    revisions=since(Revision.R2025_11_25),
     fails="""
         > 1 tools/call {META with io.modelcontextprotocol/tasks "name":"build","arguments":{}}
         < 1 = {"resultType":"task","taskId":"t-1","status":"working","createdAt":"2026-11-20T10:00:00Z",\
@@ -203,7 +204,8 @@ def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if created and (named or message.t > created.t + HOLD):
         task = excerpt(created.task)
         sentence = f"the task {task} is cancelled by `notifications/cancelled`; expected `tasks/cancel`"
-        yield Fault(sentence, "/params/requestId", (created.n,))
+        page = _CANCEL if message.revision in TASKS else None
+        yield Fault(sentence, "/params/requestId", (created.n,), source=page)
 
 
 def _names_task(requested: Any, history: SessionHistory) -> bool:

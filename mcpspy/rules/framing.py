@@ -17,6 +17,8 @@ _STDIO = "basic/transports#stdio"
 _OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
 _OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends
 _CONTENT_LENGTH = re.compile(rb"(?:^|[}\]])[ \t]*content-length[ \t]*:[ \t]*\d+[ \t]*\r?$", re.IGNORECASE)
+_FRAMED = re.compile(rb"^\s*$|^content-type:|content-length[ \t]*:[ \t]*\d+[ \t]*\r?$|[}\]]\s*$", re.IGNORECASE)
+"""What a line ends with that is a header, the blank line after it, or a message."""
 _HEADER = 100  # bytes at the end of a line that may hold the header
 _LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # bytes of JSON that is spread over lines, and lines
 
@@ -68,8 +70,9 @@ class ContentLength(StatefulCheck):
             yield Fault("messages are framed by Content-Length headers; expected one message a line")
 
     def frames(self, message: Message) -> bool:
-        """Whether the message came on a channel with that framing, so that nothing else is said of its lines."""
-        return message.ch in self._channels
+        """Whether the message came on a channel with that framing, and is a part of it: nothing else is said of it."""
+        raw = message.frame.raw[-_HEADER:]
+        return message.ch in self._channels and (message.frame.cut or _FRAMED.search(raw) is not None)
 
 
 @rule(

@@ -1,5 +1,7 @@
 """Cancellations: what the examples of the rules leave open."""
 
+import json
+
 import pytest
 
 from tests.rules.examples import findings, told
@@ -70,3 +72,37 @@ def test_a_cancelled_request_needs_no_answer():
         @71 < 3 = {}
     """
     assert findings(text) == []
+
+
+TASK = {
+    "taskId": "t-1",
+    "status": "working",
+    "createdAt": "2026-01-01T00:00:00Z",
+    "lastUpdatedAt": "2026-01-01T00:00:00Z",
+    "ttl": None,
+}
+OLDER_TASK = f"""
+    > 1 initialize {{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}
+    < 1 = {{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}},\
+"tasks":{{"requests":{{"tools":{{"call":{{}}}}}}}}}},"serverInfo":{{"name":"s","version":"1"}}}}
+    > notifications/initialized
+    > 2 tools/call {{"name":"build","task":{{}}}}
+    < 2 = {json.dumps({"task": TASK})}
+"""
+
+
+@pytest.mark.parametrize("requested", ["2", '"t-1"'])
+def test_a_task_of_2025_11_25_is_cancelled_by_its_own_request_too(requested):
+    """X-01: basic/utilities/cancellation of 2025-11-25, behavior requirements."""
+    found = findings(f'{OLDER_TASK}@5 > notifications/cancelled {{"requestId":{requested}}}')
+    assert [(it.rule, it.blame) for it in found] == [("cancel/task", "client")]
+    assert "/2025-11-25/basic/utilities/cancellation" in found[0].spec
+
+
+def test_an_id_that_was_used_again_is_that_of_the_later_request():
+    text = f"""{OLDER_TASK}
+        > 2 tools/call {{"name":"quick"}}
+        < 2 = {{"content":[]}}
+        @5 > notifications/cancelled {{"requestId":2}}
+    """
+    assert [it.rule for it in findings(text)] == ["cancel/already-answered"]

@@ -74,7 +74,7 @@ def test_an_array_may_be_spread_too():
         ("null", ["jsonrpc/not-an-object"]),
         ("[]", ["jsonrpc/not-an-object"]),
         ("NaN", ["jsonrpc/not-a-number"]),
-        ("{}", ["jsonrpc/neither-result-nor-error", "jsonrpc/version-missing"]),
+        ("{}", ["jsonrpc/neither-result-nor-error"]),
     ],
 )
 def test_a_line_that_is_no_message_is_called_what_it_is(line, rules):
@@ -123,6 +123,16 @@ def test_content_length_framing_is_named_once_for_all_its_lines(sender):
     lines = ("content-length: 40\\r", "Content-Type: application/json\\r", "\\r", f"{PING}Content-Length:40\\r", "\\r")
     text = "".join(f"{sender} | {line}\n" for line in lines) + f"{sender} |… {PING}"
     assert told(text, "framing/", "jsonrpc/") == ["#1 framing/content-length"]
+
+
+def test_headers_that_a_server_prints_hide_no_other_line():
+    text = """
+        < | Content-Length: 40
+        <
+        = 2025-06-18
+        < | Fetching forecast for Oslo
+    """
+    assert told(text, "framing/") == ["#1 framing/content-length", "#6 framing/not-json"]
 
 
 def test_a_message_about_content_length_is_no_framing():
