@@ -102,7 +102,7 @@ class Refusals:
 
     def _add(self, finding: Finding) -> None:
         _, *names = finding.concerns
-        if names and names[-1]:
+        if names and names[-1] is not None:  # a name may be empty
             known = self.tools.get(names[-1], [])
             self.tools[names[-1]] = [*(it for it in known if it.frame == finding.frame), finding]
         else:

@@ -140,3 +140,13 @@ def test_messages_of_one_batch_are_read_once(tmp_path):
     with closing(OpenCapture(str(capture(tmp_path / "a.jsonl", text)))) as session:
         session.choose(["openai-api"])
         assert len(found(grown(session))) == 1
+
+
+def test_a_tool_without_a_name_is_not_the_whole_list(tmp_path):
+    """P-01: an empty name is a name."""
+    path = capture(str(tmp_path / "a.jsonl"), BEGIN + listed(1, ""))
+    with closing(OpenCapture(path)) as session:
+        session.choose(ALL)
+        refusals = grown(session).refusals
+    assert [it.rule for it in refusals.tools[""]] == ["compat/tool-name"]
+    assert refusals.listing == []
