@@ -118,15 +118,29 @@ def fits(message: Message) -> bool:
     on=_MESSAGES,
 )
 def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Messages that a definition refuses."""
+    """Messages that a definition refuses: what it says first, and what it says of tools whatever their schemas are."""
     for definition, value, pointer in subjects(message, history):
         judged = value if pointer else _with_version(value)
-        if message.revision and not verdict(message.revision, definition, judged):
-            why = explain(message.revision, definition, judged)
-            if why and not (missing_meta(message) and why.pointer in _UP_TO_META):  # `lifecycle/meta-missing` says that
-                found = why.found if why.pointer or judged is value else excerpt(value)
-                yield Fault(f"{definition}: expected {why.expected}, found {found}", pointer + why.pointer)
-                return
+        if message.revision is None or verdict(message.revision, definition, judged):
+            continue
+        told: set[str] = set()
+        for candidate in (judged, *_with_schemas(judged)):
+            why = explain(message.revision, definition, candidate)
+            if why is None or why.pointer in told or (missing_meta(message) and why.pointer in _UP_TO_META):
+                continue  # of what is missing in `_meta` see `lifecycle/meta-missing`
+            told.add(why.pointer)
+            found = why.found if why.pointer or judged is value else excerpt(value)
+            yield Fault(f"{definition}: expected {why.expected}, found {found}", pointer + why.pointer)
+        if told:
+            return
+
+
+def _with_schemas(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A listing of tools as if the schema of each were one: if not, rules of the group `tools` say that."""
+    tools = value.get("tools")
+    if isinstance(tools, list):
+        schema = {"inputSchema": {"type": "object"}}
+        yield value | {"tools": [tool | schema if isinstance(tool, dict) else tool for tool in tools]}
 
 
 def _with_version(value: dict[str, Any]) -> dict[str, Any]:

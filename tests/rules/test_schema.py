@@ -167,3 +167,11 @@ def test_methods_of_nobody_are_expected_where_a_side_has_declared_some(declared)
     """
     assert told(text % (declared, '{"peer/news":{}}'), "schema/unknown") == []
     assert told(text % (declared, "{}"), "schema/unknown") == ["#4 schema/unknown-method"]
+
+
+@pytest.mark.parametrize("schema", ["", ',"inputSchema":null', ',"inputSchema":{"type":"object","required":"x"}'])
+def test_a_bad_schema_of_one_tool_hides_no_fault_of_another(schema):
+    """R-07: what is left out because of a finding about the schema is that fault alone."""
+    tools = f'[{{"name":"a"{schema}}},{{"name":"b","inputSchema":{{"type":"object"}},"description":7}}]'
+    found = findings(f'= 2025-11-25\n> 2 tools/list\n< 2 = {{"tools":{tools}}}')
+    assert [it.pointer for it in found if it.rule == "schema/invalid"] == ["/result/tools/1/description"]
