@@ -208,8 +208,6 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if place is None or exchange is None or place.request is None or place.legacy or place.opened.sender != "server":
         return
     code = member(message.body.value, "error", "code")
-    if code == -32601 and exchange.method == "server/discover":
-        return  # the server is of an older revision, which has no such statuses
     expected = _STATUSES.get(code) if type(code) is int else None
     found = status(place.opened.head)
     if code == -32601 and (exchange.name or exchange.method == "server/discover"):

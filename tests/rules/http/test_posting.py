@@ -300,14 +300,3 @@ def test_heads_of_any_kind_raise_nothing(seed):
         assert found[:1] != list(OPENS)
         for finding in judged(found, chance.choice((None, *Revision))):
             assert finding.message
-
-
-def test_a_server_of_an_older_revision_refuses_a_discovery_with_its_own_status():
-    """Claude Code and others ask for the newest revision first, and go on with `initialize`."""
-    text = """
-        >> 1 server/discover {META}
-        << 200 1 ! {"code":-32601,"message":"Method not found"}
-        >> 2 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
-        << 200 2 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
-    """
-    assert [it.rule for it in findings(text) if it.severity != "info"] == []
