@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpspy.capture.records import End, Frame, Gap, Open, Signal
 from mcpspy.spec.revisions import Revision
-from mcpspy.wire.http_head import status
+from mcpspy.wire.http_head import media_type, status
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
 from mcpspy.wire.subject import subject
 
@@ -279,10 +279,12 @@ class HttpChannel:
 
     @property
     def mute(self) -> bool:
-        """It is a stream of events that, once it has ended, brings nothing more by any way; or an empty body."""
+        """It is an answer that, once it has ended, brings nothing more by any way: a stream of events, or JSON."""
         if self.failed:
             return False
-        return not self.resumable if self.opened.framing == "sse" else self.first is None and not self.legacy
+        if self.opened.framing == "sse":
+            return not self.resumable
+        return not self.legacy and media_type(self.opened.head) == "application/json"
 
     @property
     def spoken(self) -> Revision | None:

@@ -20,9 +20,9 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     "error",
     """The server was gone before the client: its process could not be started, or ended by a signal or another code
     than 0 with requests in flight or before the first request, or ended with the code 0 and requests in flight without
-    ever having answered one; over HTTP it broke off its answer, ended the stream without it, or could not be reached. A
-    request that was cancelled, or whose answer has a finding of its own, does not count. What a server does after its
-    client has closed stdin or sent a signal is no finding.""",
+    ever having answered one; over HTTP it broke off its answer, ended the stream without it, answered with something
+    else, or could not be reached. A request that was cancelled, or whose answer has a finding of its own, does not
+    count. What a server does after its client has closed stdin or sent a signal is no finding.""",
     fix="Read on stderr why it ended. Answer a request that fails with an error, and exit only after stdin is closed.",
     meanwhile="Check command, arguments and environment: `mcpspy doctor` starts the server as the client does.",
     blame="server",

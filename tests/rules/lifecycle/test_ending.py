@@ -197,6 +197,10 @@ OVER_HTTP = {
     "an empty body": (
         f"{BEGUN}\n>> 2 tools/list\n<< 200 [content-type: application/json]", "lifecycle/server-exit", "error",
     ),
+    "a body with something else": (
+        f"{BEGUN}\n>> 2 tools/list\n<< 200 notifications/tools/list_changed", "lifecycle/server-exit", "error",
+    ),
+    "a redirect": (f"{BEGUN}\n>> 2 tools/list\n<< 307 [location: /mcp/]", "pairing/unanswered", "info"),
     "a stream breaks off": (
         f"{BEGUN}\n>> 2 tools/list\n<< 200 events\n<. broken", "lifecycle/server-exit", "error",
     ),
