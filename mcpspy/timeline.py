@@ -27,6 +27,8 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
+_INTRODUCE = ("initialize", "server/discover")  # requests that name the client
+
 
 @dataclass(slots=True)
 class Row:
@@ -193,6 +195,8 @@ class Counts:
     """Requests, answered or not."""
     errors: int = 0
     """Requests answered by an error or by a tool's error, and frames that are no message."""
+    client: str = ""
+    """Name and version of the client, as it introduces itself first."""
 
     def add(self, event: Event) -> None:
         """Count one more event of a conversation."""
@@ -200,6 +204,8 @@ class Counts:
             self.frames += event.part == 0
             if isinstance(event.body, Request):
                 self.exchanges += 1
+                if not self.client and event.method in _INTRODUCE:
+                    self.client = content("request", event.method, event.body.value) or ""
             elif isinstance(event.body, Invalid):
                 self.errors += 1
             elif event.exchange:

@@ -1,12 +1,14 @@
 """The captures of a directory: which there are, which are live, and deleting the others."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Header
 from mcpspy.errors import CaptureError
 from mcpspy.text import plural
 
@@ -31,6 +33,8 @@ class Listed:
     """Seconds since the epoch."""
 
 
+Item = TypeVar("Item", bound=Hashable)
+
 Refused = dict[str, str]
 """Why files cannot be read as captures, by their paths."""
 
@@ -41,6 +45,20 @@ def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     joined = {path for _, paths in found for path in paths[1:]}
     alone = [listed for listed, _ in found if listed.capture.path not in joined]
     return sorted(alone, key=lambda listed: (not listed.live, -listed.started))
+
+
+def client_process(header: Header) -> int | None:
+    """The process that started the relay of a stdio server: its client, or what that starts its servers by."""
+    known = header.transport == "stdio" and header.imported is None and header.ppid and header.ppid > 1
+    return header.ppid if known else None
+
+
+def by_client(items: Iterable[Item], header: Callable[[Item], Header]) -> list[list[Item]]:
+    """Items, each with the header of a capture: those of one client process are together where the first of them is."""
+    groups: dict[Hashable, list[Item]] = {}
+    for item in items:
+        groups.setdefault(client_process(header(item)) or item, []).append(item)
+    return list(groups.values())
 
 
 def omitted(refused: Refused) -> str:

@@ -4,10 +4,11 @@ import argparse
 import os
 import sys
 import time
+from textwrap import indent
 
 import orjson
 
-from mcpspy.capture.listing import Listed, Refused, captures, omitted
+from mcpspy.capture.listing import Listed, Refused, by_client, captures, client_process, omitted
 from mcpspy.capture.location import directory
 from mcpspy.errors import CaptureError
 from mcpspy.text import age_text, plural, printable, size_text
@@ -18,7 +19,7 @@ _COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "List the captures of a directory, live ones first."
+    parser.description = "List the captures of a directory, live ones first, those of one client process together."
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each capture")
 
@@ -32,9 +33,14 @@ def run(options: argparse.Namespace) -> int:
         )
     refused: Refused = {}
     found = captures(folder, refused)
-    for listed in found:
-        counts = count(listed.capture.records()) if listed.size <= _COUNTED else None
-        print(_json(listed, counts) if options.json else _line(listed, counts))
+    for group in by_client(found, lambda listed: listed.capture.header):
+        counted = [(it, count(it.capture.records()) if it.size <= _COUNTED else None) for it in group]
+        together = len(group) > 1 and not options.json
+        if together:
+            print(_heading(counted))
+        for listed, counts in counted:
+            text = _json(listed, counts) if options.json else _line(listed, counts)
+            print(indent(text, "  ") if together else text)
     if not options.json:
         total = sum(listed.size for listed in found)
         summary = f"{plural(len(found), 'capture')}, {size_text(total)}, in {folder}"
@@ -42,6 +48,13 @@ def run(options: argparse.Namespace) -> int:
     if refused:
         print(f"mcpspy: {printable(omitted(refused), 1000)}", file=sys.stderr)
     return 0
+
+
+def _heading(counted: list[tuple[Listed, Counts | None]]) -> str:
+    """What several captures of one client process have above them."""
+    process = client_process(counted[0][0].capture.header)
+    names = [counts.client for _, counts in counted if counts and counts.client]
+    return f"{printable(names[0], 60) if names else 'client'}, process {process}: {plural(len(counted), 'capture')}"
 
 
 def _json(listed: Listed, counts: Counts | None) -> str:
@@ -56,6 +69,8 @@ def _json(listed: Listed, counts: Counts | None) -> str:
         "exchanges": counts.exchanges if counts else None,
         "errors": counts.errors if counts else None,
         "size": listed.size,
+        "client": (counts.client or None) if counts else None,
+        "client_process": client_process(header),
     }
     return orjson.dumps(fields).decode()
 

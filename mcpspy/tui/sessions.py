@@ -14,11 +14,11 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from mcpspy.capture.listing import omitted
+from mcpspy.capture.listing import client_process, omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui.model import commands
-from mcpspy.tui.model.library import COUNTED, Library, ListedCapture, chosen
+from mcpspy.tui.model.library import COUNTED, Library, ListedCapture, brackets, chosen
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.open_sessions import TurnScreen
@@ -52,6 +52,7 @@ class SessionRows(Rows):
         self._selected = ""  # the path of the selected one
         self.entries: list[ListedCapture] = []
         """The captures that are shown."""
+        self._brackets: list[str] = []  # of each: its part of the bracket around those of one client process
         self.words = ""
         """What those have in them that are shown."""
         self.marked: set[str] = set()
@@ -73,7 +74,7 @@ class SessionRows(Rows):
         """Show what there is by now; what is selected stays so, and stays where it is on the screen."""
         if self._made != (self._library.changes, self.words):
             self._made = (self._library.changes, self.words)
-            self.entries = list(chosen(self._library.entries, self.words))
+            self.entries, self._brackets = brackets(chosen(self._library.entries, self.words))
             at = next((at for at, entry in enumerate(self.entries) if entry.path == self._selected), self.cursor)
             if at != self.cursor:
                 self.shift(at - self.cursor)
@@ -95,16 +96,17 @@ class SessionRows(Rows):
         entry = self.entries[place]
         counts, found = entry.counts, entry.found
         known = (entry.path, entry.size, counts.frames, counts.errors, found["error"], found["warning"])
-        return (*known, _age(entry), entry.path in self.marked)
+        return (*known, counts.client, self._brackets[place], _age(entry), entry.path in self.marked)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """Mark, age, name, transport, what is in it and wrong with it; its size and command where there is room."""
+        """Mark, bracket, age, name, transport, what is in it and wrong with it; with room for it, size and command."""
         entry = self.entries[place]
         header, counts, found = entry.header, entry.counts, entry.found
         counted = entry.size <= COUNTED
         wrong = plural(counts.errors, "error") if counts.errors else ""
         cells = [
-            ("* " if entry.path in self.marked else "  ", "sessions--mark"),
+            ("*" if entry.path in self.marked else " ", "sessions--mark"),
+            (self._brackets[place], "sessions--dim"),
             (f"{_age(entry):>10}  ", "sessions--live" if entry.live else "sessions--dim"),
             (set_cell_size(fit(header.name, _NAME), _NAME + 1), ""),
             (f"{printable(header.transport, 5):<5} ", "sessions--dim"),
@@ -117,6 +119,8 @@ class SessionRows(Rows):
             cells.append((f"{size_text(entry.size):>9}  ", "sessions--dim"))
         room = width - sum(cell_len(text) for text, _ in cells)
         command = " ".join(header.argv) or header.url or ""
+        if self._brackets[place].strip():
+            command = f"{counts.client or 'client'} ({client_process(header)}): {command}"
         return [*cells, (fit(command, room), "sessions--dim")]
 
     def action_mark(self) -> None:

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from mcpspy.capture import listing as library
-from mcpspy.capture.listing import captures, delete, omitted
+from mcpspy.capture.listing import by_client, captures, client_process, delete, omitted
 from mcpspy.errors import CaptureError
 from tests.transcript import WALL, begin, capture, finish
 
@@ -33,6 +33,22 @@ def test_each_is_listed_with_size_start_and_whether_it_is_live(tmp_path):
     assert listed.capture.header.name == "weather"
     assert (listed.size, listed.live) == (os.path.getsize(path), False)
     assert listed.started == pytest.approx(WALL / SECOND, abs=1e-5)
+
+
+def test_captures_of_one_client_process_are_together_where_the_first_of_them_is(tmp_path):
+    starts = [
+        ("a", 7, "stdio"),
+        ("b", None, "stdio"),
+        ("c", 8, "stdio"),
+        ("d", 7, "http"),
+        ("e", 7, "stdio"),
+        ("f", 1, "stdio"),
+    ]
+    for n, (name, ppid, transport) in enumerate(starts):
+        capture(tmp_path / f"{name}.jsonl", "", wall=WALL - n * 10**9, ppid=ppid, transport=transport, name=name)
+    groups = by_client(captures(str(tmp_path)), lambda listed: listed.capture.header)
+    assert [[it.capture.header.name for it in group] for group in groups] == [["a", "e"], ["b"], ["c"], ["d"], ["f"]]
+    assert [client_process(group[0].capture.header) for group in groups] == [7, None, 8, None, None]
 
 
 def test_what_is_no_capture_is_passed_over(tmp_path):

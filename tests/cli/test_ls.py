@@ -60,7 +60,8 @@ def test_as_json_there_is_one_object_a_capture(tmp_path, ls):
     status, out, err = ls(tmp_path, "--json")
     assert (status, err) == (0, "")
     fields = json.loads(out)
-    assert list(fields) == ["path", "name", "transport", "started", "live", "frames", "exchanges", "errors", "size"]
+    shared = ["path", "name", "transport", "started", "live", "frames", "exchanges", "errors", "size"]
+    assert list(fields) == [*shared, "client", "client_process"]
     assert fields == {
         "path": path,
         "name": "weather",
@@ -71,7 +72,32 @@ def test_as_json_there_is_one_object_a_capture(tmp_path, ls):
         "exchanges": 2,
         "errors": 2,
         "size": os.path.getsize(path),
+        "client": None,
+        "client_process": None,
     }
+
+
+INITIALIZE = """
+    > {"id":1,"method":"initialize","params":{"clientInfo":{"name":"claude-code","version":"2.1"}}}
+"""
+
+
+def test_the_captures_of_one_client_process_are_together_under_its_name(tmp_path, ls):
+    """A server that is started twice for one connection, beside another client's."""
+    probe = capture(tmp_path / "probe.jsonl", '> {"id":1,"method":"server/discover"}', wall=WALL, ppid=4200)
+    other = capture(tmp_path / "other.jsonl", INITIALIZE, wall=WALL + 10**9, ppid=77)
+    main = capture(tmp_path / "main.jsonl", INITIALIZE + SESSION, wall=WALL + 2 * 10**9, ppid=4200)
+    status, out, err = ls(tmp_path)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "claude-code 2.1, process 4200: 2 captures"
+    assert [line.strip() for line in lines[2::2][:2]] == [main, probe]
+    assert lines[6].strip() == other
+    assert all("process" not in line for line in lines[1:])
+    objects = [json.loads(line) for line in ls(tmp_path, "--json")[1].splitlines()]
+    assert [(it["client"], it["client_process"]) for it in objects] == [
+        ("claude-code 2.1", 4200), (None, 4200), ("claude-code 2.1", 77),
+    ]  # fmt: skip
 
 
 def test_files_that_cannot_be_read_are_named_on_stderr(tmp_path, ls):

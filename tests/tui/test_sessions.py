@@ -402,6 +402,28 @@ def test_wide_characters_leave_the_columns_where_they_are(tmp_path):
     play(scenario, tmp_path)
 
 
+def test_sessions_of_one_client_process_are_joined_and_named(tmp_path):
+    hello = '> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"claude\\u001b[31m","version":"2.1"}}}'
+    for n, (name, text, ppid) in enumerate([("main", hello, 42), ("other", hello, 7), ("probe", "", 42)]):
+        capture(tmp_path / f"{name}.jsonl", text, wall=WALL - n * 10**9, name=name, ppid=ppid, argv=("node", "s.js"))
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await until(pilot, lambda: rows.count() == 3 and all(entry.finished for entry in rows.entries))
+        shown = [words(rows, place) for place in range(3)]
+        assert [(line[0], line[4]) for line in shown[:2]] == [("┌", "main"), ("└", "probe")]
+        assert shown[2][3] == "other"
+        assert " ".join(shown[0]).endswith("claude\\e[31m 2.1 (42): node …")
+        assert " ".join(shown[1]).endswith("client (42): node s.js")
+        assert " ".join(shown[2]).endswith("B node s.js"), shown[2]
+        await pilot.press("down", "down")
+        assert rows.entry().header.name == "other"
+        await pilot.press("slash", *"42", "enter")
+        assert [entry.header.name for entry in rows.entries] == ["main", "probe"]
+
+    play(scenario, tmp_path, size=(120, 20))
+
+
 @contextmanager
 def talking(writers):
     """All of these sessions go on, as their relays would write them; the exchanges of each are counted."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mcpspy.capture.listing import by_client, client_process
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Capture, Records
@@ -154,13 +155,25 @@ class Library:
 
 
 def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
-    """Those that have every word of a text in their name, transport, command, URL or path, whatever the case."""
+    """Those that have every word of a text in their name, transport, command, URL, path or the client's process id."""
     words = text.lower().split()
     return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
 
 
+def brackets(entries: list[ListedCapture]) -> tuple[list[ListedCapture], list[str]]:
+    """Captures, those of one client process together; and for each the part of a bracket around those that are."""
+    groups = by_client(entries, lambda entry: entry.header)
+    signs = [sign for group in groups for sign in _bracket(len(group))]
+    return [entry for group in groups for entry in group], signs
+
+
+def _bracket(size: int) -> list[str]:
+    return [" "] if size == 1 else ["┌", *"│" * (size - 2), "└"]
+
+
 def _entry(path: str, header: Header) -> ListedCapture:
-    words = " ".join((header.name, header.transport, *header.argv, header.url or "", path)).lower()
+    process = str(client_process(header) or "")
+    words = " ".join((header.name, header.transport, *header.argv, header.url or "", path, process)).lower()
     return ListedCapture(path, header, datetime.fromisoformat(header.started).timestamp(), words)
 
 

@@ -8,7 +8,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.timeline import Counts, Row, count, judged
 from mcpspy.tui.model import library
-from mcpspy.tui.model.library import Library
+from mcpspy.tui.model.library import Library, brackets, chosen
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
@@ -114,6 +114,18 @@ def test_live_ones_come_first_then_the_newest(tmp_path):
     finish(writer)
     look(found)
     assert names(found)[-1] == "live.jsonl"
+
+
+def test_a_bracket_joins_what_one_client_process_started(tmp_path, seen):
+    for n, (name, ppid) in enumerate([("a", 42), ("b", 7), ("c", 42), ("d", 9), ("e", 42), ("f", 9)]):
+        capture(tmp_path / f"{name}.jsonl", "", wall=WALL - n * 10**9, name=name, ppid=ppid)
+    entries = list(seen().values())
+    joined, signs = brackets(entries)
+    assert [(entry.header.name, sign) for entry, sign in zip(joined, signs, strict=True)] == [
+        ("a", "┌"), ("c", "│"), ("e", "└"), ("b", " "), ("d", "┌"), ("f", "└"),
+    ]  # fmt: skip
+    assert [entry.header.name for entry in chosen(entries, "42")] == ["a", "c", "e"]
+    assert brackets([]) == ([], [])
 
 
 def test_a_deleted_capture_is_gone(tmp_path):
