@@ -37,6 +37,8 @@ class Client:
     """What stands in the configuration with a server."""
     arguments: tuple[str, ...] = ("{prompt}",)
     environ: dict[str, str] = field(default_factory=dict)
+    untrusted: dict[str, str] = field(default_factory=dict)
+    """The environment in which it does not trust the working directory, if it ever asks for that."""
     beside: dict[str, Any] = field(default_factory=dict)
     """Other files that it needs, as JSON."""
     known: str = ""
@@ -151,6 +153,7 @@ CLIENTS = (
         servers(key="httpUrl", security={"auth": {"selectedType": "gemini-api-key"}}),
         ("-p", "{prompt}", "-y", "-m", MODEL),
         {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        {"GEMINI_CLI_TRUST_WORKSPACE": "false"},
         known="gemini-cli",
         own=("mcp add -s user other /bin/true", "mcp remove -s user other"),
     ),

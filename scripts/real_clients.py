@@ -64,6 +64,7 @@ MISTAKES = (
     Scenario("doctor, missing file", [ECHO], ways=("bare",), mistake="file"),
     Scenario("doctor, trailing comma", [ECHO], ways=("bare",), mistake="comma"),
     Scenario("doctor, port taken", [ECHO], ways=("proxy",), mistake="port"),
+    Scenario("doctor, untrusted folder", [ECHO], ways=("bare",), mistake="trust"),
 )
 LIMITS = (
     Scenario("initialize-limit", [ECHO], ("--slow-initialize", "200"), ("bare",), patience=100),
@@ -224,7 +225,8 @@ class Start:
         model = self._stack.enter_context(serving_model(self.scenario.script))
         programs = [str(Path(self.command[0]).parent), os.environ["PATH"]]
         self._environ |= {"HOME": str(self.place.home), "PATH": ":".join(programs), "TERM": "dumb"}
-        self._environ |= {name: self._filled(value, model) for name, value in self.client.environ.items()}
+        environ = self.client.environ | (self.client.untrusted if self.scenario.mistake == "trust" else {})
+        self._environ |= {name: self._filled(value, model) for name, value in environ.items()}
         path = Path(self._filled(self.client.file, model))
         self._configure(path, model)
         return path, model
