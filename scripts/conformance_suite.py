@@ -61,7 +61,7 @@ class Suite:
     def __init__(self, cache: Path) -> None:
         self._cache = cache
         npm = {"registry": "npm", "bin": "conformance", "name": "conformance", "package": SUITE}
-        program = real_servers.installed(npm, cache)
+        program = real_servers.installed(npm, cache / "suite")
         self._command = [node(cache), str(program)]
         self._folder = program.resolve().parent.parent  # of the package
 
@@ -164,4 +164,4 @@ def node(cache: Path) -> str:
         version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
         if int(version.strip().removeprefix("v").partition(".")[0]) >= 22:
             return found
-    return str(real_servers.installed({"registry": "npm", "bin": "node", "name": "node", "package": NODE}, cache))
+    return str(real_servers.installed({"registry": "npm", "bin": "node", "name": "node", "package": NODE}, cache / "node"))
