@@ -164,4 +164,6 @@ def node(cache: Path) -> str:
         version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
         if int(version.strip().removeprefix("v").partition(".")[0]) >= 22:
             return found
-    return str(real_servers.installed({"registry": "npm", "bin": "node", "name": "node", "package": NODE}, cache / "node"))
+    return str(
+        real_servers.installed({"registry": "npm", "bin": "node", "name": "node", "package": NODE}, cache / "node")
+    )
