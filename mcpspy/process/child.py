@@ -41,6 +41,7 @@ _PR_SET_PDEATHSIG = 1
 _ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # end processes
 _PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
 _FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
+_LOOK = 1.0  # seconds: where we are a part of another program, one of its threads may have taken the signal of an exit
 _SETTLING = 0.25  # seconds that a thread waits for signals to be handled, should the main thread be held up
 
 
@@ -176,9 +177,9 @@ class Child:
         return True
 
     def _next_signal(self, seconds: float | None) -> int:
-        """The next signal sent to this process; 0: none came in time."""
+        """The next signal sent to this process; 0: none came in time, or for so long that a look is due."""
         if sys.platform == "linux":
-            got = _signal.sigtimedwait(self._signals, 1e6 if seconds is None else seconds)
+            got = _signal.sigtimedwait(self._signals, _LOOK if seconds is None else seconds)
             return int(got.si_signo) if got else 0
         _signal.setitimer(_signal.ITIMER_REAL, seconds or 0)
         number = int(_signal.sigwait(self._signals))

@@ -88,10 +88,9 @@ class Link:
         self._stdin, self._stdout, self._stderr = channels
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._gone = threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        for work in (self._write, self._read_aside):
-            threading.Thread(target=work, daemon=True).start()
+        self._readers = [threading.Thread(target=work, daemon=True) for work in (self._read, self._read_aside)]
+        for thread in (*self._readers, threading.Thread(target=self._write, daemon=True)):
+            thread.start()
 
     def send(self, line: bytes) -> None:
         """Have a line sent."""
@@ -109,7 +108,8 @@ class Link:
         """Wait until the server has ended, in the main thread; what it left is heard before that is."""
         code = self._server.wait(interrupted=self._interrupt)
         self._gone.set()
-        self._reader.join(_DRAIN)
+        for reader in self._readers:
+            reader.join(_DRAIN)
         end_group(self._server, KILL)  # what it started and left behind
         self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
         for channel in (self._stdin, self._stdout, self._stderr):

@@ -54,6 +54,26 @@ def test_what_passes_is_recorded_with_the_end(tmp_path):
     assert (header.name, header.transport, header.argv[0]) == ("weather", "stdio", sys.executable)
 
 
+def test_an_exit_that_another_thread_is_told_of_is_noticed(tmp_path, monkeypatch):
+    """In a program that we are a part of, such as pytest, other threads do not block the signal of an exit."""
+    over = threading.Event()
+    threading.Thread(target=over.wait, daemon=True).start()
+    real, looks = os.waitpid, []
+
+    def waitpid(pid, options):
+        if looks:
+            return real(pid, options)
+        looks.append(pid)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # it exits just after the look
+        return 0, 0
+
+    session = start(tmp_path, "import sys; sys.exit(3)")
+    monkeypatch.setattr(os, "waitpid", waitpid)
+    session.wait()
+    over.set()
+    assert heard(session) == Ended("exited with code 3")
+
+
 def test_the_end_of_what_is_said_ends_the_server(tmp_path):
     session = start(tmp_path, "import sys; sys.stdin.read()")
     end(session)
