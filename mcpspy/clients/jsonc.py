@@ -14,9 +14,7 @@ COMMENT, COMMA, MARK = "a comment", "a trailing comma", "a byte order mark"
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
-_EXTRA = re.compile(
-    rf"{_STRING.pattern}|(?P<comment>//[^\r\n]*|/\*[\s\S]*?\*/)|(?P<mark>\ufeff)|(?P<comma>,)(?={_BLANK.pattern}[}}\]])"
-)
+_EXTRA = re.compile(rf"{_STRING.pattern}|(?P<comment>//[^\r\n]*|/\*[\s\S]*?\*/)|(?P<mark>\ufeff)|(?P<comma>,)")
 _KINDS = {"comment": COMMENT, "mark": MARK, "comma": COMMA}
 _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)")
 
@@ -37,17 +35,26 @@ def improper(text: str, refused: Container[str]) -> str:
 
     The text has to be one that `read` takes.
     """
-    extras = [match for match in _EXTRA.finditer(text) if match.lastgroup]
-    for match in extras:
-        if (kind := _KINDS[match.lastgroup or ""]) in refused:
+    for match in _EXTRA.finditer(text):
+        if (kind := _extra(match)) in refused:
             return f"{where(text, match.start())}: {kind}"
-    for match in extras:
-        text = text[: match.start()] + re.sub(r"[^\r\n]", " ", match[0]) + text[match.end() :]
     try:
-        json.loads(text)
+        json.loads(_EXTRA.sub(lambda match: re.sub(r"[^\r\n]", " ", match[0]) if _extra(match) else match[0], text))
     except ValueError as error:  # a control character in a string
         return str(error)
     return ""
+
+
+def _extra(match: re.Match[str]) -> str:
+    """What a match of `_EXTRA` is that JSON proper does not have; empty for a string, and a comma between two values.
+
+    What follows a comma is not for the expression to see: it could take a line of slashes apart in too many ways.
+    """
+    if match.lastgroup == "comma":
+        blank = _BLANK.match(match.string, match.end())
+        assert blank
+        return COMMA if match.string[blank.end()] in "}]" else ""
+    return _KINDS.get(match.lastgroup or "", "")
 
 
 class _Reader:

@@ -91,3 +91,10 @@ def test_what_a_parser_refuses_is_told_with_its_place(text, refused, reason):
     """CF-11."""
     read(text)
     assert improper(text, refused) == reason
+
+
+def test_lines_of_slashes_after_a_comma_are_read_at_once():
+    """CF-11: taken apart in every way, so long a line would take years."""
+    text = '{"a": 1,\n' + "/" * 200 + '\n"b": 2,}'
+    assert improper(text, (MARK,)) == ""
+    assert improper(text, (COMMA,)) == "line 3, column 7: a trailing comma"
