@@ -16,6 +16,7 @@ from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found, present
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.trust import untrusted
+from mcpspy.clients.variables import has_variable
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable
@@ -63,7 +64,8 @@ def _wrote(server: Server, header: Header) -> bool:
     if header.name != server.label or len(header.argv) != len(server.words):
         return False
     words = zip(server.words, Redactor().argv(server.words), header.argv, strict=True)
-    return all("${" in word or clean == recorded for word, clean, recorded in words)
+    client = server.found.client
+    return all(has_variable(word, client) or clean == recorded for word, clean, recorded in words)
 
 
 def _resolves(server: Server) -> bool | None:
@@ -75,7 +77,7 @@ def _resolves(server: Server) -> bool | None:
         command = os.path.join(server.cwd or "", command)
         if not os.path.isabs(command):  # in a directory, or by a `~`, that only the client knows
             return None
-    return None if "${" in command else resolves(command)
+    return None if has_variable(command, server.found.client) else resolves(command)
 
 
 def _json(server: Server, recorded: Sequence[Listed], machine: Machine) -> str:

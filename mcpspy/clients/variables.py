@@ -28,6 +28,12 @@ def unknown(text: str, client: Client, machine: Machine) -> list[str]:
     return [_variable(match) for match in _variables(client).finditer(expanded(text, client, machine))]
 
 
+def has_variable(text: str, client: Client) -> bool:
+    """Whether this client replaces something in `text`, or would if it knew the variable."""
+    begins = "~" in client.expands and text.startswith("~")
+    return begins or _variables(client).search(text) is not None
+
+
 def _variables(client: Client) -> re.Pattern[str]:
     return _DOLLAR if "$" in client.expands else _BRACES if "{" in client.expands else _VARIABLE
 

@@ -49,6 +49,19 @@ def test_a_variable_in_a_command_line_may_have_been_anything(cursor, mcpspy, hom
     assert [json.loads(line)["captures"] for line in mcpspy("status", "--json")[1].splitlines()] == [1]
 
 
+def test_each_client_has_variables_of_its_own(home, mcpspy):
+    """CF-11: what such a client starts is not what stands there, and its name is no command that is not found."""
+    folder, opencode = home / ".mcpspy" / "captures", home / ".config" / "opencode"
+    for one in (folder, home / ".gemini", opencode):
+        one.mkdir(parents=True)
+    (home / ".gemini" / "settings.json").write_text('{"mcpServers": {"a": {"command": "$NODE", "args": ["$HOME/a"]}}}')
+    (opencode / "opencode.json").write_text('{"mcp": {"b": {"command": ["{env:NODE}", "{env:HOME}/b"]}}}')
+    for name in "ab":
+        capture(folder / f"{name}.jsonl", "", name=name, argv=["/usr/bin/node", f"/home/x/{name}"])
+    listed = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]
+    assert [(one["server"], one["captures"], one["resolves"]) for one in listed] == [("a", 1, None), ("b", 1, None)]
+
+
 def test_a_value_that_is_none_in_another_configuration_hides_nothing(cursor, mcpspy, home):
     (home / ".continue").mkdir()
     (home / ".continue" / "config.yaml").write_text("d: 2026-13-45\nmcpServers:\n- name: good\n  command: x\n")
