@@ -3,14 +3,13 @@
 import argparse
 import difflib
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 
 from mcpspy.clients import routes
-from mcpspy.clients.checks import stale
+from mcpspy.clients.checks import in_shell, stale
 from mcpspy.clients.drafts import Draft, installs, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
@@ -104,8 +103,8 @@ def _refuse_unknown(drafts: Sequence[Draft], chosen: Client) -> None:
     if not refused:
         return
     draft, step = refused[0]
-    others = " ".join(shlex.quote(other.server) for action in (WRAP, ROUTE) for _, other in _steps(drafts, action))
-    hint = f"; to wrap the others: mcpspy install {chosen.id} {others}" if others else ""
+    others = [other.server for action in (WRAP, ROUTE) for _, other in _steps(drafts, action)]
+    hint = f"; to wrap the others: mcpspy install {chosen.id} {in_shell(*others)}" if others else ""
     raise Unwrappable(f"{draft.config.path}: {step.server}: {step.detail}; nothing was changed{hint}")
 
 

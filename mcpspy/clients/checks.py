@@ -100,7 +100,7 @@ def of_server(server: Server, machine: Machine, *, named: bool) -> Iterator[Chec
 
 def _held_back(server: Server, named: bool) -> list[Check]:
     """Why nothing of what the configuration says is run, which somebody else may have written."""
-    client, start = server.found.client.name, f"to start it: mcpspy doctor {_shown(server)}"
+    client, start = server.found.client.name, f"to start it: mcpspy doctor {in_shell(server.name)}"
     if os.name == "posix" and os.stat(server.found.path).st_uid != os.geteuid():
         return [Check(NOTE, "the configuration belongs to another user, so it was not started")]
     if server.disabled and not named:
@@ -110,9 +110,10 @@ def _held_back(server: Server, named: bool) -> list[Check]:
     return []
 
 
-def _shown(server: Server) -> str:
-    """The name of a server for a shell, so that a command line of ours does just that, without quotes around it all."""
-    return shlex.quote(server.name)
+def in_shell(*names: str) -> str:
+    """Names of servers as a shell and we read them in a command line of ours; one may begin with a dash."""
+    dashes = ["--"] if any(name.startswith("-") for name in names) else []
+    return shlex.join([*dashes, *names])
 
 
 def _of_remote(server: Server) -> Iterator[Check]:
@@ -149,7 +150,7 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
     if server.launcher:
         yield from _of_launcher(server, environ)
     else:
-        yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {_shown(server)}")
+        yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {in_shell(server.name)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
     if unresolved := {name for text in texts for name in unknown(text, client, machine)}:
         yield from _of_unknown(unresolved, server)
@@ -234,7 +235,7 @@ def _not_found(command: str, cwd: str) -> Check:
 
 
 def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
-    again = f"install it again, after: mcpspy uninstall {server.found.client.id} {_shown(server)}"
+    again = f"install it again, after: mcpspy uninstall {server.found.client.id} {in_shell(server.name)}"
     if reason := stale(server.launcher, environ.get("PATH")):
         yield Check(PROBLEM, f"it is wrapped by {server.launcher[0]}, which {reason}", again)
         return

@@ -97,6 +97,14 @@ def test_an_entry_that_nobody_knows_is_refused_and_nothing_is_written(cursor, mc
     assert cursor.read_text() == text
 
 
+def test_a_command_that_is_shown_for_a_server_whose_name_looks_like_an_option_can_be_typed(cursor, mcpspy):
+    """CF-02, CF-11."""
+    cursor.write_text('{"mcpServers": {"--help": {"command": "/gone"}, "bad": {}, "a b": {"command": "/gone"}}}')
+    assert mcpspy("install", "cursor", "--yes")[2].endswith(": mcpspy install cursor -- --help 'a b'\n")
+    assert "advice: mcpspy install cursor -- --help\n" in mcpspy("doctor", "cursor")[1]
+    assert mcpspy("install", "cursor", "--yes", "--", "--help", "a b")[0] == 0
+
+
 def test_a_file_in_the_form_of_another_client_is_refused(cursor, mcpspy):
     """CF-10."""
     cursor.write_text('{"servers": {"s": {"command": "x"}}}')
