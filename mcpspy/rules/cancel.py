@@ -77,8 +77,8 @@ class RepeatedCancel(StatefulCheck):
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
-        self._first: dict[int, tuple[int, int]] = {}
-        """By the line number of a request: line number and part of its first cancellation."""
+        self._first: dict[tuple[int, Id], tuple[int, int]] = {}
+        """By the line number of a request and its id, for a batch has several: line and part of its first one."""
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Compare with the first one."""
@@ -87,11 +87,11 @@ class RepeatedCancel(StatefulCheck):
             return
         first = self._first.setdefault(request, (message.n, message.part))
         if first != (message.n, message.part):
-            yield Fault(f"request #{request} is cancelled again", "/params/requestId", (request, first[0]))
+            yield Fault(f"request #{request[0]} is cancelled again", "/params/requestId", (request[0], first[0]))
         if len(self._first) > REMEMBERED:
             del self._first[next(iter(self._first))]
 
-    def is_first(self, request: int, message: Message) -> bool:
+    def is_first(self, request: tuple[int, Id], message: Message) -> bool:
         """Whether the request was not cancelled before the message."""
         return self._first.get(request) == (message.n, message.part)
 
@@ -123,22 +123,22 @@ def already_answered(message: Message, history: SessionHistory) -> Iterator[Faul
     request = _cancelled(message)
     if message.cancels or request is None or not history.of(RepeatedCancel).is_first(request, message):
         return
-    number = Id.of(member(message.body.value, "params", "requestId"))
+    n, number = request
     if number in history.tasks and message.sender == "client":
         return
     answered = message.session.completed[message.sender, number]
-    yield Fault(
-        f"request #{request} was answered by #{answered[1]} before it was cancelled", "/params/requestId", answered
-    )
+    yield Fault(f"request #{n} was answered by #{answered[1]} before it was cancelled", "/params/requestId", answered)
 
 
-def _cancelled(message: Message) -> int | None:
-    """The line number of the request that a cancellation names: one in flight, or one that was answered."""
+def _cancelled(message: Message) -> tuple[int, Id] | None:
+    """The line number and the id of the request that a cancellation names: one in flight, or one that was answered."""
     if message.cancels:
-        return message.cancels.request.n
+        return message.cancels.request.n, message.cancels.key[1]
     requested = member(message.body.value, "params", "requestId")
-    answered = message.session.completed.get((message.sender, Id.of(requested))) if requested is not None else None
-    return answered[0] if answered else None
+    if requested is None:
+        return None
+    answered = message.session.completed.get((message.sender, number := Id.of(requested)))
+    return (answered[0], number) if answered else None
 
 
 @rule(

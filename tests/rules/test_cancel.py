@@ -106,3 +106,17 @@ def test_an_id_that_was_used_again_is_that_of_the_later_request():
         @5 > notifications/cancelled {{"requestId":2}}
     """
     assert [it.rule for it in findings(text)] == ["cancel/already-answered"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ("", []),
+        ('< 1 = {"content":[]}\n< 2 = {"content":[]}\n', ["#7 cancel/already-answered", "#8 cancel/already-answered"]),
+    ],
+)
+def test_each_request_of_a_batch_has_a_cancellation_of_its_own(answers, found):
+    """C-03."""
+    calls = ",".join(f'{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"a"}}}}' for n in (1, 2))
+    cancelled = "".join(f'> notifications/cancelled {{"requestId":{n}}}\n' for n in (1, 2))
+    assert told(f"= 2025-03-26\n> | [{calls}]\n{answers}{cancelled}", "cancel/") == found
