@@ -78,6 +78,10 @@ def run(options: argparse.Namespace) -> int:
         option += f" {to_dial(host)}:{port + 1}, which is then written into the client's file"
     listener = bound(host, port, option)
     own, port = listener.getsockname()[:2]
+    if options.clients and not arrives_at("127.0.0.1", own):
+        raise UsageError(
+            f"the routes that 'install' makes lead to 127.0.0.1: with --from use --listen 127.0.0.1:{port}"
+        )
     _refuse_to_relay_to_ourselves(addresses, own, port)
     for chosen in options.clients:
         _move(client(chosen), port)

@@ -195,6 +195,21 @@ def test_the_routes_that_install_made_are_served(tmp_path):
     assert config.read_text() == before
 
 
+def test_a_clients_file_is_not_led_to_an_address_where_nobody_listens(tmp_path):
+    """CF-11: only the port in it can be moved."""
+    (tmp_path / ".mcpspy").mkdir()
+    config = tmp_path / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text(before := '{"mcpServers": {"r": {"url": "http://127.0.0.1:6278/r/mcp"}}}')
+    routes = {"r": {"origin": "https://remote.example", "paths": {"cursor": [str(config)]}}}
+    (tmp_path / ".mcpspy" / "routes.json").write_text(json.dumps(routes))
+    home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
+    done = proxy("--from", "cursor", "--listen", "127.0.0.2:0", cwd=tmp_path, env=home)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "lead to 127.0.0.1: with --from use --listen 127.0.0.1:" in done.stderr
+    assert config.read_text() == before
+
+
 def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeypatch, capsys):
     """Also a client that reads a file whose routes were made for another."""
     for path, name in ((".cursor/mcp.json", "a"), ("work/.mcp.json", "b")):
