@@ -1,7 +1,7 @@
 """The captures of a directory: which there are, which are live, and deleting the others."""
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -18,6 +18,7 @@ except ImportError:  # Windows: a file that is open there cannot be deleted anyw
     fcntl = None  # type: ignore[assignment]
 
 
+_APART = 86_400  # seconds
 _NAMED = 3  # files that are named in a sentence
 
 
@@ -33,7 +34,7 @@ class Listed:
     """Seconds since the epoch."""
 
 
-Item = TypeVar("Item", bound=Hashable)
+Item = TypeVar("Item")
 
 Refused = dict[str, str]
 """Why files cannot be read as captures, by their paths."""
@@ -54,11 +55,22 @@ def client_process(header: Header) -> int | None:
 
 
 def by_client(items: Iterable[Item], header: Callable[[Item], Header]) -> list[list[Item]]:
-    """Items, each with the header of a capture: those of one client process are together where the first of them is."""
-    groups: dict[Hashable, list[Item]] = {}
+    """Items, each with the header of a capture: those of one client process are together where the first of them is.
+
+    A process has its number no longer than it lives, so captures that began days apart are not joined by it.
+    """
+    groups: list[list[Item]] = []
+    known: dict[int, tuple[list[Item], float]] = {}
     for item in items:
-        groups.setdefault(client_process(header(item)) or item, []).append(item)
-    return list(groups.values())
+        process, started = client_process(header(item)), datetime.fromisoformat(header(item).started).timestamp()
+        group, before = known.get(process or 0, ([], started))
+        if process is None or abs(started - before) > _APART:
+            group = []
+        if not group:
+            groups.append(group)
+        group.append(item)
+        known[process or 0] = group, started
+    return groups
 
 
 def omitted(refused: Refused) -> str:

@@ -51,6 +51,18 @@ def test_captures_of_one_client_process_are_together_where_the_first_of_them_is(
     assert [client_process(group[0].capture.header) for group in groups] == [7, None, 8, None, None]
 
 
+def test_captures_that_began_days_apart_are_not_of_one_process_for_its_number(tmp_path):
+    for name, hours in (("a", 0), ("b", 20), ("c", 40), ("d", 65)):
+        capture(tmp_path / f"{name}.jsonl", "", wall=WALL - hours * 3600 * 10**9, ppid=7, name=name)
+    path = capture(tmp_path / "e.jsonl", "", wall=WALL - 66 * 3600 * 10**9, ppid=7, name="e")
+    with open(path, "r+b") as file:  # a foreign one, which does not say in what time zone
+        header, rest = file.read().split(b"Z", 1)
+        file.seek(0)
+        file.write(header + b'"' + rest[1:] + b"\n")
+    groups = by_client(captures(str(tmp_path)), lambda listed: listed.capture.header)
+    assert [[it.capture.header.name for it in group] for group in groups] == [["a", "b", "c"], ["d", "e"]]
+
+
 def test_what_is_no_capture_is_passed_over(tmp_path):
     capture(tmp_path / "a.jsonl", "")
     (tmp_path / "empty.jsonl").touch()
