@@ -80,10 +80,10 @@ class Witness:
 
 def _testify(questions: int, answers: int) -> None:
     """Answer until nobody can ask: for `sequence, number` the answer is `sequence, 1 if it was pending`."""
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())  # first: some would stop or end it
     low, high = sorted((questions, answers))
     for first, end in ((0, low), (low + 1, high), (high + 1, MOST_DESCRIPTORS)):
         os.closerange(first, end)
-    _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     while question := os.read(questions, 2):
         sequence, number = question
         if _SECOND_LOOK and number not in _signal.sigpending():

@@ -88,6 +88,8 @@ def test_it_holds_nothing_but_its_two_pipes(asker):
 
 
 def test_it_survives_what_the_group_is_sent(asker):
+    os.kill(asker.pid, signal.SIGTERM)
+    assert asker.next() == "SIGTERM process"  # so it has begun
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGUSR1, signal.SIGALRM):
         os.kill(asker.witness, number)
     os.killpg(asker.pid, signal.SIGTERM)
