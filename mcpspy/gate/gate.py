@@ -37,6 +37,12 @@ if TYPE_CHECKING:
         def decide(self, frame: bytes, facts: Facts, t: int) -> "Verdict":
             """The verdict on a frame that came at `t`."""
 
+    class FrameHolder(Protocol):
+        """Who holds frames: one direction of a relay."""
+
+        def release(self, held: int, how: str, message: bytes | None = None) -> object:
+            """Let the frame with that number go, as of `FrameOrder.release`."""
+
 
 LIMIT = 1 << 20
 """Bytes of the longest frame that is decided on."""
@@ -49,10 +55,17 @@ class Gate:
         """`report` gets one sentence for each gate that fails."""
         self.numbers = count(1)
         """The numbers of held frames, unique in a capture."""
-        self._gates = gates
+        self.holders: dict[int, FrameHolder] = {}
+        """Who holds the frame with that number; kept by the relay."""
+        self._given = tuple(gates)
+        self._gates = self._given
         self._report = report
         self._reported: set[GateEntry] = set()
         self._in_flight = InFlight()
+
+    def set_live(self, gates: "Sequence[GateEntry]") -> None:
+        """Have these in force before those that it was made with, and none that were set before."""
+        self._gates = (*gates, *self._given)
 
     def facts(self, sender: str, framing: str, session: "Hashable" = None) -> Facts:
         """What `decide` needs to know besides the frame; one object for each channel."""

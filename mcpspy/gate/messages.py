@@ -71,6 +71,14 @@ def decode(frame: bytes) -> "Any":
     return value
 
 
+def skip(text: str, at: int) -> int:
+    """Where the JSON value ends that begins at `at`. Raises ValueError where there is none."""
+    try:
+        return _scan(text, at)[1]
+    except StopIteration:
+        raise ValueError("not JSON") from None
+
+
 class Digits(str):
     """A JSON number as it was written."""
 

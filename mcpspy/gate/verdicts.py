@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from mcpspy.gate.messages import Key
 
-    AtOnce: TypeAlias = "Pass | Send | Drop | Reply | CloseStream"
+    AtOnce: TypeAlias = "Pass | Send | Drop | Reply | CloseStream | Refuse | Exit"
     """What needs no wait."""
     Verdict: TypeAlias = "AtOnce | Hold"
 
@@ -67,17 +67,39 @@ class CloseStream:
         self.by = by
 
 
+class Refuse:
+    """Forward nothing, and answer the HTTP request that the frame came in with a status and no message."""
+
+    __slots__ = ("by", "status")
+
+    def __init__(self, status: int, by: str) -> None:
+        self.status = status
+        self.by = by
+
+
+class Exit:
+    """Forward nothing, and kill the server; the relay ends with this exit status."""
+
+    __slots__ = ("by", "code")
+
+    def __init__(self, code: int, by: str) -> None:
+        self.code = code
+        self.by = by
+
+
 class Hold:
     """Wait until the time `until`, unless somebody releases the frame earlier; then do as `then` says."""
 
-    __slots__ = ("by", "how", "then", "until")
+    __slots__ = ("by", "how", "reorder", "then", "until")
 
-    def __init__(self, until: int, by: str, how: str, then: "AtOnce") -> None:
+    def __init__(self, until: int, by: str, how: str, then: "AtOnce", *, reorder: bool = False) -> None:
         self.until = until
         self.by = by
         self.how = how
         """What its release is called when the time has come: `expired` or `delayed`."""
         self.then = then
+        self.reorder = reorder
+        """Whether frames behind it go before it."""
 
 
 PASS = Pass()

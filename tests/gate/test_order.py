@@ -77,7 +77,7 @@ def test_a_ping_that_a_gate_holds_waits(order):
 def test_a_released_frame_goes_in_its_turn(order):
     feed(order, b"a", held(50))
     feed(order, b"b", held(50))
-    assert order.release(2, "edited", Send((b"B",), "gate g")) == []
+    assert order.release(2, "edited", b"B") == []
     found = order.release(1, "continued")
     assert gone(found) == [(b"a", 1, "continued", Pass), (b"b", 2, "edited", Send)]
     assert order.release(1, "continued") == [], "it has gone"
@@ -121,7 +121,7 @@ def test_at_the_end_all_goes_in_its_order_and_nothing_is_held_any_more(order):
     feed(order, b"a", held(50))
     feed(order, b"b", held(99, Reply(b"{}", "gate g")))
     feed(order, b"c", held(99))
-    order.release(3, "dropped", Drop("gate g"))
+    order.release(3, "dropped")
     assert gone(order.end("closed")) == [
         (b"a", 1, "closed", Pass),
         (b"b", 2, "closed", Reply),
@@ -172,3 +172,22 @@ def test_the_order_is_kept_whatever_the_verdicts_and_nothing_is_lost(steps):
     assert [read(frame.raw, "lines")[0].id[1] for frame in went] == [str(number) for number in range(fed)]
     numbers = [frame.held for frame in went if frame.held]
     assert numbers == sorted(set(numbers))
+
+
+def test_a_frame_that_is_held_with_reorder_lets_those_behind_it_go(order):
+    first, second = Hold(50, "gate g", "delayed", PASS, reorder=True), Hold(30, "gate h", "delayed", PASS)
+    assert feed(order, b"a", first) == []
+    assert feed(order, b"b") == [b"b"]
+    assert feed(order, b"c", second) == []
+    assert feed(order, b"d") == [], "the second hold lets nothing pass"
+    assert order.until == 30
+    assert gone(order.expire(30)) == [(b"c", 2, "delayed", Pass), (b"d", 3, "delayed", Pass)]
+    assert order.until == 50
+    assert gone(order.expire(50)) == [(b"a", 1, "delayed", Pass)]
+
+
+def test_frames_held_with_reorder_go_when_each_is_due_and_in_order_at_the_end(order):
+    for raw, until in ((b"a", 50), (b"b", 30), (b"c", 90), (b"d", 80)):
+        feed(order, raw, Hold(until, "gate g", "delayed", PASS, reorder=True))
+    assert [frame.raw for frame in order.expire(50)] == [b"a", b"b"]
+    assert [frame.raw for frame in order.end("closed")] == [b"c", b"d"]

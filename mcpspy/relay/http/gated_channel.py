@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.verdicts import PASS, CloseStream, Hold, Pass, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import Piece
 
 if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
-    from mcpspy.gate.verdicts import AtOnce, Verdict
+    from mcpspy.gate.verdicts import Verdict
 
 
 AT_ONCE = 64
@@ -134,16 +134,16 @@ class GatedChannel:
         """Let all go that waits: the sender has ended."""
         await self._forward(self._own(self._order.end("closed")), self._recording.clock.now())
 
-    async def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> None:
-        """Let the held frame with that number go, with another verdict if one is given."""
-        await self._forward(self._own(self._order.release(held, how, verdict)), self._recording.clock.now())
+    async def release(self, held: int, how: str, message: bytes | None = None) -> None:
+        """Let the held frame with that number go, as of `FrameOrder.release`."""
+        await self._forward(self._own(self._order.release(held, how, message)), self._recording.clock.now())
 
     async def cancel(self, key: "Key") -> str:
         """Drop the request of that id if it is held, and no other in its frame; returns who held it, else nothing."""
         frame = self._order.find(key)
         if frame is None or frame.held is None or len(frame.ids) != 1:
             return ""
-        await self.release(frame.held, "cancelled", Drop(frame.by))
+        await self.release(frame.held, "cancelled")
         return frame.by
 
     def abandon(self) -> None:

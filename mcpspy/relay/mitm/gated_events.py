@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.encoders import encoder
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
@@ -84,7 +84,7 @@ class GatedEvents:
         if isinstance(verdict, Hold):
             self._say(f"{verdict.by} cannot hold or delay events of a stream; they pass at once")
             verdict = verdict.then
-        if isinstance(verdict, Reply):
+        if isinstance(verdict, Reply | Refuse | Exit):
             self._say(f"{verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
             return PASS
         return verdict

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from mcpspy.gate.facts import Facts
     from mcpspy.gate.gate import Gate
-    from mcpspy.gate.verdicts import AtOnce
     from mcpspy.process.child import Child
     from mcpspy.recording.stream import Channel
 
@@ -64,7 +63,7 @@ class GatedPump(Pump):
         self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
         self._owed = 0  # bytes of these
         self._counting = allocate_lock()  # guards both, and is never held for long
-        self._released: list[tuple[int, str, AtOnce | None]] = []  # what `release` was told
+        self._released: list[tuple[int, str, bytes | None]] = []  # what `release` was told
         self._how = ""  # why nothing more is forwarded
         self._hurry = self._done = False
         self._wake, self._room = allocate_lock(), allocate_lock()  # taken, until there is something to look at
@@ -98,9 +97,9 @@ class GatedPump(Pump):
         """Begin to keep the time of what is held. Raises RuntimeError where no thread can be had."""
         start_new_thread(self._keep_time, ())
 
-    def release(self, held: int, how: str, verdict: "AtOnce | None" = None) -> None:
-        """Let the held frame with that number go, with another verdict if one is given; returns at once."""
-        self._released.append((held, how, verdict))
+    def release(self, held: int, how: str, message: bytes | None = None) -> None:
+        """Let the held frame with that number go, as of `FrameOrder.release`; returns at once."""
+        self._released.append((held, how, message))
         _signal(self._wake)
 
     def hasten(self) -> None:

@@ -10,7 +10,7 @@ from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.messages import read
 from mcpspy.gate.order import BYTES, FRAMES
-from mcpspy.gate.verdicts import Drop, Reply, Send
+from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
@@ -56,15 +56,15 @@ class Stream:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "how", "sent"),
-    [(None, "continued", A), (Drop("me"), "dropped", b""), (Send((b"x\n",), "me"), "edited", b"x\n\n")],
+    ("message", "how", "sent"),
+    [(None, "continued", A), (None, "dropped", b""), (b"[\n]", "edited", b"data: [ ]\n\n")],
 )
 @scripted
-async def test_a_held_event_is_released_by_its_number(tmp_path, verdict, how, sent):
+async def test_a_held_event_is_released_by_its_number(tmp_path, message, how, sent):
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(A + B)
     assert stream.out == []
-    await stream.gated_channel.release(1, how, verdict)
+    await stream.gated_channel.release(1, how, message)
     assert b"".join(stream.out) == sent + B
     stream.gated_channel.abandon()
     first, second = stream.records(Release)

@@ -19,7 +19,6 @@ from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.order import BYTES, FRAMES, GatedFrame
-from mcpspy.gate.verdicts import Drop, Send
 from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
 from mcpspy.relay.stdio.gated import GatedPump
@@ -380,16 +379,16 @@ def test_a_held_frame_is_released_by_somebody_else(pair):
     edited, dropped, last = (CALL.replace(b"1", b"%d" % n) for n in (11, 12, 13))
     send(relay.client[0], CALL, edited, dropped, last)
     until(lambda: len(relay.held()) == 4)
-    relay.there.release(3, "dropped", Drop("gate viewer"))
-    relay.there.release(2, "edited", Send((b"other",), "gate viewer"))
+    relay.there.release(3, "dropped")
+    relay.there.release(2, "edited", b"other")
     relay.there.release(1, "continued")
     assert line(relay.server[1]) == CALL
     assert line(relay.server[1]) == b"other"
     assert relay.finish() == (last + b"\n", b"")
     assert [(it.held, it.how, it.sent, it.dropped, it.by) for it in relay.records(Release)] == [
         (1, "continued", None, False, None),
-        (2, "edited", b"other", False, "gate viewer"),
-        (3, "dropped", None, True, "gate viewer"),
+        (2, "edited", b"other", False, "gate g"),
+        (3, "dropped", None, True, "gate g"),
         (4, "closed", None, False, None),
     ]
 

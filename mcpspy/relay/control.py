@@ -1,0 +1,85 @@
+"""What viewers want of a running relay: gates and orders out of its live directory, put into force.
+
+The relay calls `look` before it forwards something, and while it holds something every now and then; most calls
+compare two numbers and return. Imported on the `wrap` path only when a live directory is there.
+"""
+
+from mcpspy.gate.compiled import DeclaredGate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcpspy.capture.live import LiveFolder
+    from mcpspy.gate.gate import Gate
+
+INTERVAL, HOLDING = 100_000_000, 10_000_000
+"""Nanoseconds between two looks: usually, and while frames are held."""
+
+
+class Control:
+    """One relay's gate, under the control of those who may write to its live directory.
+
+    `report` gets a sentence for what is wrong, `record` the gates that are in force now; `send` gets a request of a
+    viewer's own and the session that it is for, or None.
+    """
+
+    def __init__(
+        self,
+        folder: "LiveFolder",
+        gate: "Gate",
+        report: "Callable[[str], None]",
+        record: "Callable[[list[dict[str, Any]]], None]",
+        send: "Callable[[bytes, str | None], None]",
+    ) -> None:
+        self._folder = folder
+        self._gate = gate
+        self._report = report
+        self._record = record
+        self._send = send
+        self._entries: list[tuple[dict[str, Any], DeclaredGate]] = []
+        self._next = 0
+
+    def look(self, t: int) -> None:
+        """Do what viewers want, if it is time to look; `t` is now. Never raises."""
+        if t < self._next:
+            return
+        self._next = t + (HOLDING if self._gate.holders else INTERVAL)
+        try:
+            if self._folder.changed():
+                self._read()
+        except Exception as error:
+            self._report(f"a live gate failed ({type(error).__name__}: {error}); traffic goes on")
+
+    def _read(self) -> None:
+        gates, orders, faults = self._folder.read()
+        for fault in faults:
+            self._report(fault)
+        if gates != [compiled for compiled, _ in self._entries]:
+            self._set(gates)
+        for order in orders:
+            self._carry_out(order)
+
+    def _set(self, gates: "list[dict[str, Any]]") -> None:
+        """Have these gates in force; one that was in force already goes on counting its matches."""
+        before, self._entries = self._entries, []
+        for compiled in gates:
+            known = [entry for entry in before if entry[0] == compiled]
+            try:
+                self._entries.append(known[0] if known else (compiled, DeclaredGate(compiled)))
+            except ValueError as error:
+                self._report(f"{error}; a viewer has set it, and it is not in force")
+        self._gate.set_live([gate for _, gate in self._entries])
+        self._record([compiled for compiled, _ in self._entries])
+
+    def _carry_out(self, order: "dict[str, Any]") -> None:
+        held, frame = order.get("release"), order.get("frame")
+        message = frame.encode("utf-8", "replace") if isinstance(frame, str) else None
+        if isinstance(held, int):
+            holder = self._gate.holders.get(held)
+            if holder:
+                holder.release(held, str(order.get("how")), message)
+        elif isinstance(order.get("send"), str):
+            session = order.get("session")
+            self._send(order["send"].encode("utf-8", "replace"), session if isinstance(session, str) else None)

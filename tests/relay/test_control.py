@@ -1,0 +1,113 @@
+"""A relay under the control of viewers: gates come into force and go, orders are carried out."""
+
+import pytest
+
+from mcpspy.capture.live import LiveFolder, LiveViewer
+from mcpspy.gate.gate import Gate
+from mcpspy.gate.verdicts import PASS, Drop
+from mcpspy.relay.control import HOLDING, INTERVAL, Control
+
+DROP = {"name": "d", "when": {"method": "a"}, "action": {"drop": True}}
+FRAME = b'{"method":"a"}'
+
+
+class Relay:
+    """The relay's side, with what it was told."""
+
+    def __init__(self, capture):
+        self.reports, self.recorded, self.sent, self.released = [], [], [], []
+        self.gate = Gate([], self.reports.append)
+        self.viewer = LiveViewer(capture, "ab")
+        folder = LiveFolder(self.viewer.path)
+        self.control = Control(folder, self.gate, self.reports.append, self.recorded.append, self.send)
+        self.t = 0
+
+    def send(self, frame, session):
+        self.sent.append((frame, session))
+
+    def release(self, held, how, message=None):
+        self.released.append((held, how, message))
+
+    def look(self):
+        self.t += INTERVAL
+        self.control.look(self.t)
+
+    def decide(self):
+        return self.gate.decide(FRAME, self.gate.facts("client", "lines"), self.t)
+
+
+@pytest.fixture
+def relay(tmp_path):
+    relay = Relay(str(tmp_path / "capture.jsonl"))
+    yield relay
+    relay.viewer.close()
+
+
+def test_gates_come_into_force_and_go(relay):
+    assert relay.decide() is PASS
+    relay.viewer.set_gates([DROP])
+    relay.look()
+    assert isinstance(relay.decide(), Drop)
+    relay.viewer.set_gates([])
+    relay.look()
+    assert relay.decide() is PASS
+    assert relay.recorded == [[DROP], []]
+    assert relay.reports == []
+
+
+def test_a_gate_that_stays_goes_on_counting(relay):
+    once = DROP | {"times": 1}
+    relay.viewer.set_gates([once])
+    relay.look()
+    assert isinstance(relay.decide(), Drop)
+    relay.viewer.set_gates([once, DROP | {"name": "other", "when": {"method": "b"}}])
+    relay.look()
+    assert relay.decide() is PASS
+
+
+def test_it_looks_every_100_ms_and_every_10_ms_while_something_is_held(relay):
+    relay.look()
+    relay.viewer.set_gates([DROP])
+    relay.control.look(relay.t + INTERVAL - 1)
+    assert relay.decide() is PASS
+    relay.control.look(relay.t + INTERVAL)
+    assert isinstance(relay.decide(), Drop)
+    relay.gate.holders[1] = relay
+    relay.t += 2 * INTERVAL
+    relay.control.look(relay.t)
+    relay.viewer.release(1, "continued")
+    relay.control.look(relay.t + HOLDING - 1)
+    assert relay.released == []
+    relay.control.look(relay.t + HOLDING)
+    assert relay.released == [(1, "continued", None)]
+
+
+def test_orders_go_to_those_who_hold_the_frame_and_to_the_server(relay):
+    relay.gate.holders[3] = relay
+    relay.viewer.release(3, "edited", '{"é":1}')
+    relay.viewer.release(4, "dropped")
+    relay.viewer.send('{"id":"mcpspy-1"}', "s")
+    relay.viewer.send("{}")
+    relay.look()
+    assert relay.released == [(3, "edited", '{"é":1}'.encode())]
+    assert relay.sent == [(b'{"id":"mcpspy-1"}', "s"), (b"{}", None)]
+
+
+def test_what_is_no_gate_is_named_and_the_others_are_in_force(relay):
+    relay.viewer.set_gates([{"name": "x", "when": {"colour": "red"}, "action": {"drop": True}}, DROP])
+    relay.look()
+    assert isinstance(relay.decide(), Drop)
+    assert relay.recorded == [[DROP]]
+    assert len(relay.reports) == 1
+    assert "colour" in relay.reports[0]
+
+
+def test_a_bug_is_reported_and_traffic_goes_on(relay):
+    def fails(held, how, message):
+        raise ZeroDivisionError
+
+    relay.release = fails
+    relay.gate.holders[1] = relay
+    relay.viewer.release(1, "continued")
+    relay.look()
+    assert relay.reports == ["a live gate failed (ZeroDivisionError: ); traffic goes on"]
