@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Signal
+from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record, Signal
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
 from mcpspy.conversation.content import content
 from mcpspy.conversation.conversation import Conversation
@@ -236,6 +236,8 @@ def row_of(event: Event) -> Row:
         row.text = f"{event.lost} lost: {event.why}"
     elif isinstance(event, Signal):
         row.text = _signal_text(event)
+    elif isinstance(event, Gates):
+        row.text = _gates_text(event)
     elif isinstance(event, End):
         row.text = _end_text(event)
     else:
@@ -290,6 +292,11 @@ def _signal_text(signal: Signal) -> str:
     if signal.to == "group":
         return f"{name} to the process group" + (", forwarded to the server" if signal.forwarded else "")
     return f"{name} to mcpspy, {'' if signal.forwarded else 'not '}forwarded to the server"
+
+
+def _gates_text(gates: Gates) -> str:
+    names = ", ".join(str(gate.get("name", "?")) for gate in gates.gates) or "none in force"
+    return f"{names} (set by {'the gate file' if gates.by == 'file' else 'a viewer'})"
 
 
 def _end_text(end: End) -> str:

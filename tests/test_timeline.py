@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Header, Open, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Header, Open, Signal
+from mcpspy.report.lines import line
 from mcpspy.timeline import Counts, Timeline, count, final_rows, rows, rows_alone, to_json, wall_time
 from tests.transcript import OPENS, records
 
@@ -494,3 +495,17 @@ def test_every_row_is_one_line_of_strict_json(frames):
 def test_every_time_that_a_clock_can_show_is_printed(t):
     (row,) = rows([Gap(2, t, 1, "x")])
     assert strict(to_json(row, HEADER))["t"] == pytest.approx(t / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("gates", "by", "text"),
+    [
+        (({"name": "slow search"}, {"name": "flaky"}), "file", "slow search, flaky (set by the gate file)"),
+        ((), "viewer", "none in force (set by a viewer)"),
+        (({},), "viewer", "? (set by a viewer)"),
+    ],
+)
+def test_the_gates_in_force_are_a_row_of_their_own(gates, by, text):
+    (row,) = rows([Gates(1, 5, gates, by)])
+    assert (row.kind, row.sender, row.t, row.text) == ("gates", "mcpspy", 5, text)
+    assert f"· gates: {text}" in line(row)

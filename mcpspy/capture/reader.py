@@ -164,8 +164,9 @@ def parse_header(line: bytes) -> Header:
         rest: dict[str, Any] = {key: fields.get(key) for key in ("url", "cwd", "pid", "ppid")}
         imported = _imported(fields["imported"]) if "imported" in fields else None
         before = fields.get("continues")
-        continues = str(before["id"]) if before else None
-        return Header(started=started, argv=argv, env=env, imported=imported, continues=continues, **text, **rest)
+        rest["continues"] = str(before["id"]) if before else None
+        rest["control"] = fields.get("control") is True
+        return Header(started=started, argv=argv, env=env, imported=imported, **text, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotACapture("does not begin with a capture's header") from None
 

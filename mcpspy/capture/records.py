@@ -54,6 +54,8 @@ class Header:
     """None: a relay of ours has recorded it."""
     continues: str | None = None
     """The id of the capture that goes on in this file, which it left for its size or because it was lost."""
+    control: bool = False
+    """A viewer can set gates on the session while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,18 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates that are in force from here on."""
+
+    n: int
+    t: int
+    gates: tuple[dict[str, Any], ...]
+    """Each as the relay has it: its name, what it matches, and its action (`mcpspy.gate.compiled`)."""
+    by: str
+    """Who set them: `file` or `viewer`."""
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The relay ended in order."""
 
@@ -190,4 +204,4 @@ class End:
     """Why the server could not be started."""
 
 
-Record = Open | Frame | Release | Close | Gap | Signal | End
+Record = Open | Frame | Release | Gates | Close | Gap | Signal | End

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Omitted, Open, Record, Release, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Omitted, Open, Record, Release, Signal
 
 LARGEST = 8 << 20
 """Bytes of the largest frame that is joined and decoded: 16 MiB would take 0.8 s and 160 MB."""
@@ -159,7 +159,7 @@ class Scan:
                 record = self._join(record.ch, cut=record.cut)
         elif isinstance(record, Gap | End):
             yield from self._cut_open_frames()
-        elif not isinstance(record, Signal | Release) and record.ch in self._pieces:
+        elif not isinstance(record, Signal | Release | Gates) and record.ch in self._pieces:
             yield self._join(record.ch, cut=True)
         yield record
 
@@ -284,6 +284,13 @@ def _signal(n: int, t: int, fields: dict[str, Any]) -> Signal:
     return Signal(n, t, number, to, forwarded)
 
 
+def _gates(n: int, t: int, fields: dict[str, Any]) -> Gates:
+    gates, by = fields["gates"], fields["by"]
+    if type(gates) is not list or any(type(gate) is not dict for gate in gates) or type(by) is not str:
+        raise TypeError
+    return Gates(n, t, tuple(gates), by)
+
+
 def _end(n: int, t: int, fields: dict[str, Any]) -> End:
     status = fields.get("exit") or {}
     return End(n, t, status.get("code"), status.get("signal"), fields.get("why"))
@@ -291,5 +298,14 @@ def _end(n: int, t: int, fields: dict[str, Any]) -> End:
 
 _KINDS = cast(
     "dict[str, Callable[[int, int, dict[str, Any]], Record]]",
-    {"frame": _frame, "release": _release, "open": _open, "close": _close, "gap": _gap, "signal": _signal, "end": _end},
+    {
+        "frame": _frame,
+        "release": _release,
+        "gates": _gates,
+        "open": _open,
+        "close": _close,
+        "gap": _gap,
+        "signal": _signal,
+        "end": _end,
+    },
 )

@@ -44,6 +44,8 @@ class Writer:
         self, fd: int, path: str, header: dict[str, object], say: "Callable[[str], None]", limit: int | None = None
     ) -> None:
         self.path = path
+        self.live_path = os.path.join(os.path.dirname(path), f".{header['id']}.live")
+        """The directory in which a viewer leaves gates for the session; the same in all files of the capture."""
         self._fd = fd
         self._say = say
         self._fields = header
@@ -111,6 +113,10 @@ class Writer:
     def release(self, t: int, held: int, how: str, rest: "dict[str, object] | None" = None) -> None:
         """A frame that was recorded with this number goes; `rest` as of a frame: sent, by."""
         self._append(t, {"kind": "release", "t": t, "held": held, "how": how} | (rest or {}))
+
+    def gates(self, t: int, gates: "list[dict[str, object]]", by: str) -> None:
+        """These gates are in force from now on, each in its compiled form, set by a `file` or a `viewer`."""
+        self._append(t, {"kind": "gates", "t": t, "gates": gates, "by": by})
 
     def close(self, ch: int, t: int, how: str, rest: "dict[str, object] | None" = None) -> None:
         """A channel ends; `rest` is what only some have: code, reason."""

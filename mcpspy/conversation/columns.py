@@ -17,7 +17,10 @@ from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
-KINDS = ("", *"request notification result error invalid undecoded stderr http event gap signal end batch".split())
+KINDS = (
+    "",
+    *"request notification result error invalid undecoded stderr http event gap signal gates end batch".split(),
+)
 STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded")
 _SENDERS = ("client", "server", "mcpspy")
 _REVISIONS = (None, *Revision)
@@ -246,7 +249,7 @@ class Columns:
 
 
 def kind_of(event: Event) -> str:
-    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal or end."""
+    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end."""
     if isinstance(event, Message):
         return type(event.body).__name__.lower()
     if isinstance(event, HttpUnit):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.capture.records import End, Frame, Gap, Open, Signal
+from mcpspy.capture.records import End, Frame, Gap, Gates, Open, Signal
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.http_head import media_type, status
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
@@ -350,5 +350,5 @@ class ServerExit:
 
 Judged = Message | HttpUnit | ServerExit
 """What rules look at."""
-Event = Message | HttpUnit | Frame | Gap | Signal | End
-"""What comes out of a conversation: messages, what HTTP has besides, lines of stderr, gaps, signals and the end."""
+Event = Message | HttpUnit | Frame | Gap | Signal | Gates | End
+"""What comes out of a conversation: messages, what HTTP has besides, lines of stderr, gaps, signals, gates, the end."""

@@ -18,7 +18,7 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
-_KINDS = tuple("request notification result error invalid undecoded stderr http event gap signal end".split())
+_KINDS = tuple("request notification result error invalid undecoded stderr http event gap signal gates end".split())
 _SENDERS = ("client", "server", "mcpspy")
 _STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled")
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

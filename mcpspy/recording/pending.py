@@ -85,6 +85,13 @@ class Pending:
         elif self._sink:
             self._sink.release(t, held, how, rest)
 
+    def gates(self, t: int, gates: list[dict[str, Any]], by: str) -> None:
+        """The gates that are in force from now on."""
+        if self._kept is not None:
+            self._keep(len(str(gates)), Pending.gates, t, gates, by)
+        elif self._sink:
+            self._sink.gates(t, gates, by)
+
     def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
         """A channel ends."""
         if self._kept is not None:

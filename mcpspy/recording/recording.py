@@ -41,6 +41,9 @@ if TYPE_CHECKING:
         def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
             """What became of a held frame."""
 
+        def gates(self, t: int, gates: list[dict[str, Any]], by: str) -> None:
+            """The gates that are in force from now on."""
+
         def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
             """A channel ends."""
 
@@ -80,6 +83,9 @@ class Recording:
         self.sink = sink
         self.lock = allocate_lock()
         self.report = report
+        self.live_path: str | None = None
+        """The directory in which a viewer leaves gates for this session: `.<id>.live` beside the capture's first file;
+        None where no capture could be begun."""
         self._channels = 0
         self._redactor: Redactor | None = None
 
@@ -97,6 +103,7 @@ class Recording:
         url: str | None = None,
         imported: "Mapping[str, object] | None" = None,
         limit: int | None = None,
+        control: bool = False,
     ) -> None:
         """Create the capture and write its header; where that fails, it is reported and nothing is recorded.
 
@@ -105,13 +112,15 @@ class Recording:
         `variables` are the names of the server's environment variables.
         `output` is the file to write, `folder` the directory to create one in, `environ` names the default directory.
         `imported` describes the foreign file that the records come from: then no process is recorded. `limit` is the
-        size in bytes from which a new file is begun (A-04).
+        size in bytes from which a new file is begun (A-04). `control` says that a viewer can set gates (`live_path`).
         """
         try:
             header = self._header(transport, name, argv, cwd, variables, url, imported)
+            if control:
+                header["control"] = True
             from mcpspy.capture.writer import create
 
-            self.sink = create(
+            writer = self.sink = create(
                 header,
                 output=output,
                 folder=folder,
@@ -120,6 +129,7 @@ class Recording:
                 say=self.report,
                 limit=limit,
             )
+            self.live_path = writer.live_path if writer else None
         except Exception as error:
             self.fail(error)
 
@@ -149,6 +159,10 @@ class Recording:
     def release(self, t: int, held: int, how: str, rest: "dict[str, Any]") -> None:
         """Record what became of a held frame; `rest` is what the record has besides: sent (bytes, or None), by."""
         self.record(lambda writer: writer.release(t, held, how, written(rest)))
+
+    def gates(self, t: int, gates: "list[dict[str, Any]]", by: str) -> None:
+        """Record the gates that are in force from `t` on, compiled; `by` is `file` or `viewer`, who set them."""
+        self.record(lambda writer: writer.gates(t, gates, by))
 
     def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
         """Record a signal that the relay received at `t`, sent to its `process` alone or to the `group`."""

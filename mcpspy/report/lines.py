@@ -15,7 +15,7 @@ def line(row: Row) -> str:
     """A row as one line: number, seconds, direction, what it is, how it went."""
     start = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} "
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
-    if row.kind in ("stderr", "http", "event", "gap", "signal", "end"):
+    if row.kind in ("stderr", "http", "event", "gap", "signal", "gates", "end"):
         return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip()
     if row.kind == "undecoded":
         return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}"

@@ -18,7 +18,9 @@ SEVERITIES = {"error": "31", "warning": "33", "info": GREY}
 """Colours by the severity of a finding."""
 STATUSES = {"error": "31", "tool-error": "31"}
 """Colours of rows by how an exchange ended; they come before those of kinds."""
-KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(("stderr", "http", "event", "signal", "end", "undecoded"), GREY)
+KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(
+    ("stderr", "http", "event", "signal", "gates", "end", "undecoded"), GREY
+)
 """Colours of rows by their kind."""
 
 

@@ -18,7 +18,7 @@ from mcpspy.capture.scan import DAMAGED
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows
-from tests.capture.test_reader import CLOSE, END, FRAME, GAP, OPEN, SIGNAL, decode, file, line, piece
+from tests.capture.test_reader import CLOSE, END, FRAME, GAP, GATES, OPEN, SIGNAL, decode, file, line, piece
 from tests.timelines import CAPTURES
 from tests.transcript import abandon, begin, capture, finish, record
 
@@ -146,6 +146,7 @@ CASES = {
     "a gap that calls itself damage, after damage": [TORN, GAP | {"why": DAMAGED}],
     "a signal among pieces": [piece(1, "ab"), SIGNAL, piece(2, "cd", more=False), SIGNAL],
     "damage, a signal and a gap": [TORN, SIGNAL, GAP],
+    "gates among pieces": [GATES, piece(1, "ab"), GATES, piece(2, "cd", more=False), GATES],
     "gaps in a row": [GAP, GAP | {"why": DAMAGED}, GAP],
     "an end without its reason after a frame": [FRAME, {"kind": "end", "t": 9}],
     "lines of another writer": [

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture, Records, parse_header
-from mcpspy.capture.records import Close, End, Frame, Gap, Header, Imported, Open, Release, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Header, Imported, Open, Release, Signal
 from mcpspy.capture.scan import raw_of
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 from tests.transcript import abandon, begin, capture, descriptor, finish
@@ -32,6 +32,12 @@ FRAME = {"kind": "frame", "ch": 1, "t": 5, "raw": "{}"}
 CLOSE = {"kind": "close", "ch": 1, "t": 9, "how": "eof"}
 GAP = {"kind": "gap", "t": 9, "lost": 12, "why": "no space left on device"}
 SIGNAL = {"kind": "signal", "t": 9, "signal": 15, "to": "group", "forwarded": False}
+GATES = {
+    "kind": "gates",
+    "t": 9,
+    "gates": [{"name": "slow", "when": {"method": "tools/call"}, "delay": 5}],
+    "by": "file",
+}
 END = {"kind": "end", "t": 9, "exit": {"code": 0}}
 
 
@@ -621,3 +627,21 @@ def test_a_signal_is_read(to):
 def test_a_signal_that_does_not_parse_is_damage(fields):
     """C-02."""
     assert [type(found) for found in both(file(SIGNAL | fields))] == [Gap]
+
+
+def test_the_gates_in_force_are_read():
+    assert both(file(GATES)) == [Gates(2, 9, tuple(GATES["gates"]), "file")]
+    assert both(file(GATES | {"gates": [], "by": "viewer"})) == [Gates(2, 9, (), "viewer")]
+    pieces = both(file(piece(1, "ab"), GATES, piece(2, "cd", more=False)))
+    assert [type(record) for record in pieces] == [Gates, Frame]
+
+
+@pytest.mark.parametrize("fields", [{"gates": {}}, {"gates": ["slow"]}, {"gates": None}, {"by": None}, {"by": 1}])
+def test_gates_that_do_not_parse_are_damage(fields):
+    assert [type(found) for found in both(file(GATES | fields))] == [Gap]
+
+
+@pytest.mark.parametrize(("control", "expected"), [(True, True), (False, False), ("yes", False), (None, False)])
+def test_the_header_tells_whether_a_viewer_can_set_gates(control, expected):
+    assert parse_header(line(HEADER | {"control": control})).control is expected
+    assert parse_header(line(HEADER)).control is False

@@ -5,7 +5,7 @@ import pytest
 
 from mcpspy.capture import records as record
 from mcpspy.capture.format import FORMAT
-from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Open, Record, Release, Signal
 
 
 def test_the_format_number_is_an_integer_of_its_own():
@@ -14,7 +14,7 @@ def test_the_format_number_is_an_integer_of_its_own():
 
 
 def test_every_record_has_a_line_number_and_a_time():
-    assert set(get_args(Record)) == {Open, Frame, Release, Close, Gap, Signal, End}
+    assert set(get_args(Record)) == {Open, Frame, Release, Gates, Close, Gap, Signal, End}
     for kind in get_args(Record):
         assert {"n", "t"} <= {field.name for field in fields(kind)}
 

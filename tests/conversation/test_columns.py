@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import End, Frame, Gap, Signal
+from mcpspy.capture.records import End, Frame, Gap, Gates, Signal
 from mcpspy.conversation import recent
 from mcpspy.conversation.columns import Columns, kind_of, sender_of
 from mcpspy.conversation.conversation import Conversation
@@ -96,6 +96,7 @@ def test_what_a_forgotten_session_has_asked_is_unanswered_at_the_end(monkeypatch
         (Frame(1, 3, 0, b"x"), "stderr", "server"),
         (Gap(1, 0, 1, "full"), "gap", "mcpspy"),
         (Signal(1, 0, 15, "self", forwarded=True), "signal", "mcpspy"),
+        (Gates(1, 0, (), "file"), "gates", "mcpspy"),
         (End(1, 0, 0), "end", "mcpspy"),
     ],
 )

@@ -105,3 +105,16 @@ def test_kept_releases_are_bounded_too():
     for number in range(LIMIT // 64 + 1):
         pending.release(1, number, "expired", {})
     assert pending.discarded
+
+
+def test_gates_wait_for_the_sign_too():
+    begun = Begun()
+    recording = Recording([].append, sink=Pending(begun, ""))
+    recording.record(lambda sink: sink.open(1, 0, "client", "request", "body"))
+    recording.gates(1, [{"name": "slow"}], "file")
+    recording.record(lambda sink: sink.frame(1, 3, CALL, False, False))
+    recording.gates(4, [], "viewer")
+    assert [call for call in begun.recorder.calls if call[0] == "gates"] == [
+        ("gates", 1, [{"name": "slow"}], "file"),
+        ("gates", 4, [], "viewer"),
+    ]

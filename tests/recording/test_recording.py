@@ -5,6 +5,7 @@ import json
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Gates
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.recording.stream import Channel
 
@@ -97,3 +98,41 @@ def test_a_signal_is_recorded(tmp_path, reports):
     recording.end(6)
     (signal, _) = Capture(str(tmp_path / "a")).records()
     assert (signal.t, signal.signal, signal.to, signal.forwarded) == (5, 15, "group", False)
+
+
+def test_the_gates_in_force_are_recorded(tmp_path, reports):
+    recording = Recording(reports.append)
+    recording.begin("stdio", "a", output=str(tmp_path / "a"))
+    recording.gates(5, [{"name": "slow", "when": {}, "delay": 1}], "file")
+    recording.end(6)
+    first, _ = Capture(str(tmp_path / "a")).records()
+    assert first == Gates(2, 5, ({"name": "slow", "when": {}, "delay": 1},), "file")
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_header_says_where_control_is_possible(tmp_path, reports, control):
+    recording = Recording(reports.append)
+    recording.begin("stdio", "a", output=str(tmp_path / "a"), control=control)
+    recording.end(6)
+    assert Capture(str(tmp_path / "a")).header.control is control
+    assert (b'"control"' in (tmp_path / "a").read_bytes()) is control
+
+
+def test_the_live_directory_stays_the_same_in_a_capture_that_goes_on_in_other_files(tmp_path, reports):
+    recording = Recording(reports.append)
+    assert recording.live_path is None
+    recording.begin("stdio", "a", output=str(tmp_path / "a"), limit=1000, control=True)
+    channel = Channel(recording, 0, "client", "stdin")
+    for number in range(20):
+        channel.feed(b"x" * 200 + b"\n", number)
+    capture = Capture(str(tmp_path / "a"))
+    assert len(capture.paths) > 1
+    assert recording.live_path == str(tmp_path / f".{capture.header.id}.live")
+    assert all(Capture(path).header.control for path in capture.paths)
+    recording.end(30)
+
+
+def test_no_capture_has_no_live_directory(tmp_path, reports):
+    recording = Recording(reports.append)
+    recording.begin("stdio", "a", output=str(tmp_path / "nowhere" / "a"), control=True)
+    assert recording.live_path is None

@@ -14,7 +14,8 @@ _NARROW, _SIZED, _BARRED = 60, 70, 100  # columns from which there is a time, a 
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
 _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
-            "http": "timeline--dim", "event": "timeline--dim", "signal": "timeline--dim"}  # fmt: skip
+            "http": "timeline--dim", "event": "timeline--dim", "signal": "timeline--dim",
+            "gates": "timeline--gap"}  # fmt: skip
 _BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
 _SHORTEST = 100_000  # nanoseconds of a latency that has no bar
 _NAME = 12  # columns of the name of a session in a merge
