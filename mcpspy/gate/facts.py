@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Facts:
     """One direction of one session; decodes a frame once for all who ask."""
 
-    __slots__ = ("_frame", "_in_flight", "_read", "escaped", "framing", "lower", "requester", "sender", "session")
+    __slots__ = ("_in_flight", "_read", "escaped", "frame", "framing", "lower", "requester", "sender", "session")
 
     def __init__(self, sender: str, framing: str, session: "Hashable", in_flight: "InFlight") -> None:
         self.sender = sender
@@ -28,18 +28,19 @@ class Facts:
         """The frame in lower case: words are looked for in it whatever their case."""
         self.escaped = False
         """Whether ASCII letters may stand in the frame as escapes, so that no word can be looked for."""
-        self._frame = b""
+        self.frame = b""
+        """The frame itself."""
         self._read: tuple[Envelope, ...] | None = None
 
     def begin(self, frame: bytes) -> None:
         """Turn to another frame."""
-        self._frame, self._read = frame, None
+        self.frame, self._read = frame, None
         self.lower = frame.lower()
         self.escaped = _ESCAPE in frame
 
     def end(self) -> None:
         """Keep nothing of the frame."""
-        self._frame = self.lower = b""
+        self.frame = self.lower = b""
         self._read = None
 
     @property
@@ -51,7 +52,7 @@ class Facts:
     def messages(self) -> tuple[Envelope, ...]:
         """The messages of the frame."""
         if self._read is None:
-            self._read = read(self._frame, self.framing)
+            self._read = read(self.frame, self.framing)
         return self._read
 
     @property
@@ -59,7 +60,7 @@ class Facts:
         """Whether the frame may hold a response to a request that is kept."""
         if not self._in_flight.any(self.session, self.requester):
             return False
-        return self.escaped or b'"result"' in self._frame or b'"error"' in self._frame
+        return self.escaped or b'"result"' in self.frame or b'"error"' in self.frame
 
     def about(self, message: Envelope) -> tuple[str | None, str | None]:
         """Method and name of a message; those of a response are its request's."""

@@ -44,19 +44,24 @@ class Envelope:
 def read(frame: bytes, framing: str) -> tuple[Envelope, ...]:
     """The messages of a frame: one, those of a batch, or none where it holds no JSON-RPC. Never raises.
 
-    `framing` is that of the channel: `sse` for an event block, else the frame is the message.
+    `framing` is that of the channel.
     """
-    if framing == "sse":
-        from mcpspy.wire.sse import parse_event
-
-        frame = parse_event(frame).data or b""
     try:
-        value = decode(frame)
+        value = decode(message_of(frame, framing))
     except (ValueError, RecursionError):
         return ()
     values = value if type(value) is list else [value]
     found = (_envelope(element) for element in values if type(element) is dict)
     return tuple(envelope for envelope in found if envelope)
+
+
+def message_of(frame: bytes, framing: str) -> bytes:
+    """The text of the message: of an event block (`framing` is sse) its data, else the frame."""
+    if framing != "sse":
+        return frame
+    from mcpspy.wire.sse import parse_event
+
+    return parse_event(frame).data or b""
 
 
 def decode(frame: bytes) -> "Any":

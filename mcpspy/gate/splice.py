@@ -56,14 +56,14 @@ def patched(text: str, operations: "Iterable[dict[str, Any]]") -> str:
 
 def edited(frame: bytes, framing: str, operations: "Iterable[dict[str, Any]]") -> bytes:
     """A frame whose message is changed by a JSON Patch. Raises ValueError where that cannot be applied."""
-    return changed(frame, framing, lambda text: patched(text, operations))
+    return changed(frame, framing, lambda message: _encoded(patched(_decoded(message), operations)))
 
 
-def changed(frame: bytes, framing: str, change: "Callable[[str], str]") -> bytes:
-    """A frame with the text of its message changed; that of an event has a space between its lines."""
+def changed(frame: bytes, framing: str, change: "Callable[[bytes], bytes]") -> bytes:
+    """A frame with its message changed; that of an event has a space between its lines."""
     if framing != "sse":
-        return _encoded(change(_decoded(frame)))
-    return _with_data(frame, lambda data: _encoded(change(_decoded(data.replace(b"\n", b" ")))))
+        return change(frame)
+    return _with_data(frame, lambda data: change(data.replace(b"\n", b" ")))
 
 
 def with_message(frame: bytes, framing: str, message: bytes) -> bytes:
@@ -102,7 +102,7 @@ def _with_data(block: bytes, change: "Callable[[bytes], bytes]") -> bytes:
     if data is None:
         raise ValueError("the event has no data")
     out, put = [], False
-    for line in _lines(block):
+    for line in block.splitlines(keepends=True):
         if line.removeprefix(b"\xef\xbb\xbf").startswith((b"data:", b"data\n", b"data\r")):
             if not put:
                 before = line[: line.index(b"data")]
@@ -112,11 +112,6 @@ def _with_data(block: bytes, change: "Callable[[bytes], bytes]") -> bytes:
         else:
             out.append(line)
     return b"".join(out)
-
-
-def _lines(block: bytes) -> "Iterator[bytes]":
-    """The lines of an event block with their terminators: CR LF, LF or CR."""
-    return iter(block.splitlines(keepends=True))
 
 
 def _root(text: str) -> int:

@@ -1,15 +1,11 @@
-import fnmatch
 import json
-import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mcpspy.gate.compiled import DeclaredGate, matches
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.in_flight import InFlight
-from mcpspy.gate.messages import json_of, read
+from mcpspy.gate.messages import read
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Reply, Send
 
 CALL = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search_docs"}}'
@@ -30,77 +26,6 @@ def decide(gate, frame, sender="client", table=None, t=100):
 
 def acts(when, frame, sender="client", table=None):
     return decide(gate(when=when), frame, sender, table) is not PASS
-
-
-@pytest.mark.parametrize(
-    ("when", "chosen"),
-    [
-        ({}, "call note result error text"),
-        ({"from": "client"}, "call note text"),
-        ({"from": "server"}, "result error"),
-        ({"kind": "request"}, "call"),
-        ({"kind": "notification"}, "note"),
-        ({"kind": "result"}, "result"),
-        ({"kind": "error"}, "error"),
-        ({"kind": "response"}, "result error"),
-        ({"method": "tools/call"}, "call result error"),
-        ({"method": "tools/*", "kind": "request"}, "call"),
-        ({"method": "*"}, "call note result error"),
-        ({"method": "Tools/call"}, ""),
-        ({"method": "tools"}, ""),
-        ({"name": "search*"}, "call result error"),
-        ({"name": "search*", "kind": "error"}, "error"),
-        ({"name": "search?docs", "from": "client"}, "call"),
-        ({"name": "docs"}, ""),
-        ({"id": ["number", "3"]}, "call result error"),
-        ({"id": ["string", "3"]}, ""),
-        ({"id": ["number", "3"], "kind": "result"}, "result"),
-    ],
-)
-def test_a_gate_names_the_frames_for_which_all_terms_hold(when, chosen):
-    table = InFlight()
-    table.note(None, "client", read(CALL, "lines")[0])
-    frames = {"call": CALL, "note": NOTE, "result": RESULT, "error": ERROR, "text": b"\xff no JSON"}
-    senders = {"result": "server", "error": "server"}
-    found = [it for it, frame in frames.items() if acts(when, frame, senders.get(it, "client"), table)]
-    assert found == chosen.split()
-
-
-def test_a_response_to_a_request_that_is_not_in_the_table_has_neither_method_nor_name():
-    assert not acts({"method": "*"}, RESULT, "server")
-    assert acts({"kind": "result"}, RESULT, "server")
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        CALL.replace(b"/", b"\\/"),
-        CALL.replace(b"tools", b"\\u0074\\u006f\\u006f\\u006cs"),
-        CALL.replace(b"search_docs", b"\\u0073earch_docs"),
-        CALL.replace(b"search_docs", b"SEARCH_docs"),
-        b"[" + NOTE + b"," + CALL + b"]",
-    ],
-)
-def test_the_search_for_words_hides_no_frame_that_matches(frame):
-    """Escapes, another case, batches."""
-    assert acts({"method": "tools/call", "name": "search*"}, frame)
-
-
-def test_a_frame_without_the_words_is_not_decoded():
-    facts = Facts("client", "lines", None, InFlight())
-    facts.begin(NOTE)
-    assert gate(when={"method": "tools/call"}).decide(NOTE, facts, 0) is PASS
-    assert not facts.decoded
-
-
-@given(st.text("ab*?/", max_size=6), st.text("ab/", max_size=8))
-def test_globs_are_those_of_fnmatch(glob, text):
-    assert matches(glob, text) == bool(re.match(fnmatch.translate(glob), text))
-
-
-def test_globs_ignore_case_without_capitals():
-    assert matches("search*", "Search_Docs")
-    assert not matches("Search*", "search_docs")
 
 
 @pytest.mark.parametrize(
@@ -173,10 +98,13 @@ CHOSEN = {11, 13, 15}
     ("change", "fault"),
     [
         ({"when": {"header": "x"}}, "header"),
-        ({"action": {"garble": "bom"}}, "garble"),
+        ({"action": {"scramble": "bom"}}, "scramble"),
         ({"action": {}}, "one action"),
         ({"action": {"drop": True, "close": True}}, "one action"),
-        ({"afetr": 1}, "gate g has an unknown key afetr; allowed: name, when, action, after, times, chance, seed"),
+        (
+            {"afetr": 1},
+            "gate g has an unknown key afetr; allowed: name, when, action, after, times, chance",
+        ),
     ],
 )
 def test_what_it_does_not_know_is_refused(change, fault):
@@ -198,7 +126,7 @@ VALUES = [
     ("when.from", "sever", "client or server"),
     ("when.kind", "reqest", "request, notification, result, error or response"),
     ("when.method", "", "a text that is not empty"),
-    ("when.name", ["a"], "a text that is not empty"),
+    ("when.name", [""], "a text that is not empty"),
     ("when.id", ["number", 7], "the type and the text of an id"),
     ("when.id", ["number", "seven"], "the type and the text of an id"),
     ("when.id", ["null", "nil"], "the type and the text of an id"),
@@ -249,12 +177,6 @@ def test_a_gate_without_name_or_action_is_refused():
         DeclaredGate({"action": {"drop": True}})
     with pytest.raises(ValueError, match="action is null; it must be an object"):
         DeclaredGate({"name": "g"})
-
-
-@pytest.mark.parametrize("id_", [["number", "7"], ["number", "1.0e5"], ["string", ""], ["null", "null"]])
-def test_every_id_of_a_message_is_allowed(id_):
-    frame = b'{"id":%s,"method":"a"}' % json_of(tuple(id_))
-    assert acts({"id": id_}, frame)
 
 
 def test_an_answer_of_several_lines_is_sent_in_one():

@@ -159,4 +159,4 @@ def test_another_message_takes_the_place_in_one_line_where_the_framing_wants_it(
 
 
 def test_a_text_of_an_event_can_be_changed_as_a_whole():
-    assert changed(b"data: a\ndata: b\n", "sse", str.upper) == b"data: A B\n"
+    assert changed(b"data: a\ndata: b\n", "sse", bytes.upper) == b"data: A B\n"

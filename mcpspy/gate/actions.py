@@ -1,0 +1,137 @@
+"""What a gate does with the frames that it names.
+
+    drop          true                   forward nothing
+    repeat        2                      forward it so many times in all
+    answer        JSON text              an object with `result` or `error`: sent back, and the peer sees no request
+    answer-from   {"file", "miss"}       the same with what was recorded there; the relay is given who finds it
+    send          a text, or several     forward these instead
+    edit          a JSON Patch           RFC 6902, on the message of the frame
+    cut           100                    forward the first so many bytes of the message
+    garble        not-json, invalid-utf8 or bom: without its last byte, with a byte that is no UTF-8, with a byte order
+                                         mark before it
+    close         true                   end the stream
+    status        503                    answer the HTTP request with this status
+    exit          1                      kill the server
+    hold          nanoseconds            wait for a person, at most so long
+    throttle      bytes per second       let frames wait as if they had come over a line that slow
+    delay         nanoseconds            wait so long; alone, or with one of the others
+
+Which of them a relay can carry out is the relay's: `status` needs HTTP, `exit` a server that the relay has started.
+"""
+
+from mcpspy.gate.check import TRUE, check, is_answer, is_patch, is_sent, one_of, whole
+from mcpspy.gate.messages import json_of
+from mcpspy.gate.splice import changed, edited
+from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Refuse, Reply, Send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcpspy.gate.check import Allowed
+    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.verdicts import AtOnce, Verdict
+
+_SECOND = 1_000_000_000
+
+
+class GateAction:
+    """The action of one gate; `answerer` is who finds the answers of `answer-from`."""
+
+    def __init__(
+        self,
+        by: str,
+        action: "dict[str, Any]",
+        answerer: "Callable[[bytes], bytes | None] | None",
+        *,
+        reorder: bool,
+    ) -> None:
+        """Raises ValueError, which names the gate `by`, for what is no action."""
+        check(by, "action.", action, _ACTIONS)
+        names = [name for name in action if name != "delay"] or list(action)
+        if len(names) != 1:
+            raise ValueError(f"{by} needs one action, and delay at most beside it")
+        self._by = by
+        self._name = names[0]
+        self._value = action[self._name]
+        self._delay = action.get("delay", 0)
+        self._reorder = reorder
+        self._answerer = answerer
+        self._free = 0  # when a throttled line has taken all that came before
+
+    def verdict(self, frame: bytes, facts: "Facts", t: int) -> "Verdict":
+        """What happens to a frame that came at `t`. Raises ValueError where the action does not suit it."""
+        if self._name == "hold":
+            return self._hold(t + self._value + self._delay, "expired", PASS)
+        if self._name == "throttle":
+            self._free = max(t + self._delay, self._free) + len(frame) * _SECOND // self._value
+            return self._hold(self._free, "delayed", PASS)
+        verdict = self._at_once(frame, facts)
+        return self._hold(t + self._delay, "delayed", verdict) if self._delay else verdict
+
+    def _hold(self, until: int, how: str, then: "AtOnce") -> Hold:
+        return Hold(until, self._by, how, then, reorder=self._reorder)
+
+    def _at_once(self, frame: bytes, facts: "Facts") -> "AtOnce":
+        name, value, by = self._name, self._value, self._by
+        if name == "drop":
+            return Drop(by)
+        if name == "repeat":
+            return Send((frame,) * value, by)
+        if name == "send":
+            return Send(tuple(text.encode() for text in ([value] if isinstance(value, str) else value)), by)
+        if name == "edit":
+            return Send((edited(frame, facts.framing, value),), by)
+        if name in ("cut", "garble"):
+            change = _GARBLED[value] if name == "garble" else lambda message: message[:value]
+            return Send((changed(frame, facts.framing, change),), by)
+        if name in ("answer", "answer-from"):
+            return self._answered(frame, facts)
+        if name == "status":
+            return Refuse(value, by)
+        if name == "exit":
+            return Exit(value, by)
+        return CloseStream(by) if name == "close" else PASS
+
+    def _answered(self, frame: bytes, facts: "Facts") -> "AtOnce":
+        ids = [message.id if message.kind == "request" else None for message in facts.messages]
+        if len(ids) != 1 or ids[0] is None:
+            raise ValueError("only a single request can be answered")
+        if self._name == "answer":
+            members = self._value.translate(_ONE_LINE).strip()[1:].encode()
+            return Reply(b'{"jsonrpc":"2.0","id":' + json_of(ids[0]) + b"," + members, self._by)
+        if self._answerer is None:
+            raise ValueError("nobody has been given who finds the answers")
+        answer = self._answerer(frame)
+        return PASS if answer is None else Reply(answer, self._by)
+
+
+_ONE_LINE = {ord("\n"): " ", ord("\r"): " "}  # JSON strings contain neither
+_GARBLED: "dict[str, Callable[[bytes], bytes]]" = {
+    "not-json": lambda message: message.rstrip()[:-1],
+    "invalid-utf8": lambda message: message.rstrip()[:-1] + b"\xff" + message.rstrip()[-1:],
+    "bom": lambda message: b"\xef\xbb\xbf" + message,
+}
+
+
+def _is_recording(value: "Any") -> bool:
+    return type(value) is dict and value.get("miss") in ("forward", "nearest") and type(value.get("file")) is str
+
+
+_ACTIONS: "dict[str, Allowed]" = {
+    "drop": TRUE,
+    "repeat": whole(1),
+    "answer": (is_answer, "the JSON text of an object with result or error, without id and jsonrpc"),
+    "answer-from": (_is_recording, "an object with file and miss (forward or nearest)"),
+    "send": (is_sent, "a text, or several"),
+    "edit": (is_patch, "the operations of a JSON Patch (RFC 6902)"),
+    "cut": whole(0),
+    "garble": one_of("not-json", "invalid-utf8", "bom"),
+    "close": TRUE,
+    "status": whole(400, 599),
+    "exit": whole(0, 255),
+    "hold": whole(0),
+    "throttle": whole(1),
+    "delay": whole(0),
+}

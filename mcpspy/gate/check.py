@@ -1,0 +1,118 @@
+"""What a compiled gate may hold: tables from a key to what is allowed there, and the error for what is not."""
+
+from mcpspy.gate.messages import Digits, decode, key_of
+from mcpspy.json_values import excerpt, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Allowed = tuple[Callable[[Any], bool], str]
+    """Whether a value is allowed, and what is, in words."""
+
+
+def check(by: str, where: str, values: "dict[str, Any]", allowed: "dict[str, Allowed]") -> None:
+    """Raises ValueError for the first key that is not allowed, or has a value that is not."""
+    for key, value in values.items():
+        if key not in allowed:
+            raise ValueError(f"{by} has an unknown key {where}{key}; allowed: {', '.join(allowed)}")
+        suits, words = allowed[key]
+        if not suits(value):
+            raise ValueError(f"{by}: {where}{key} is {_shown(value)}; it must be {words}")
+
+
+def one_of(*allowed: str) -> "Allowed":
+    """One of some words."""
+    return (lambda value: value in allowed), ", ".join(allowed[:-1]) + " or " + allowed[-1]
+
+
+def whole(least: int, most: int | None = None) -> "Allowed":
+    """A whole number between two bounds."""
+    words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+    return (lambda value: type(value) is int and value >= least and (most is None or value <= most)), words
+
+
+def one_or_more(allowed: "Allowed", kind: type = str) -> "Allowed":
+    """A value, or a list of such values; with `kind` list the value is a list itself."""
+    suits, words = allowed
+
+    def test(value: "Any") -> bool:
+        several = type(value) in (list, tuple) and len(value) > 0
+        if kind is list:
+            several = several and type(value[0]) in (list, tuple)
+        return all(map(suits, value)) if several else suits(value)
+
+    return test, f"{words}; or a list of these"
+
+
+def is_text(value: "Any") -> bool:
+    """Whether it is a text that can be sent: one without half a surrogate pair."""
+    return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def is_sent(value: "Any") -> bool:
+    """Whether it is a text that can be sent, or several."""
+    return is_text(value) or (type(value) in (list, tuple) and len(value) > 0 and all(map(is_text, value)))
+
+
+def is_id(value: "Any") -> bool:
+    """Whether it is the type and the text of an id, or of a glob for ids."""
+    if type(value) not in (list, tuple) or len(value) != 2 or any(type(part) is not str for part in value):
+        return False
+    if value[0] in ("string", "glob"):
+        return True
+    return is_text(value[1]) and key_of(_decoded(value[1])) == tuple(value)
+
+
+def is_answer(value: "Any") -> bool:
+    """Whether it is the JSON text of a response without its envelope."""
+    if not is_text(value) or not value.strip(" \t\r\n").startswith("{"):
+        return False
+    found = _decoded(value)
+    if type(found) is not dict or ("result" in found) == ("error" in found) or "id" in found or "jsonrpc" in found:
+        return False
+    return not any(type(inner) is Digits and inner.lstrip("-").isalpha() for _, inner in walk(found))  # such as NaN
+
+
+def is_patch(value: "Any") -> bool:
+    """Whether it is a JSON Patch (RFC 6902, 4)."""
+    return type(value) in (list, tuple) and len(value) > 0 and all(map(_is_operation, value))
+
+
+def _is_operation(value: "Any") -> bool:
+    if type(value) is not dict or type(value.get("op")) is not str or value["op"] not in _MEMBER_OF:
+        return False
+    member = _MEMBER_OF[str(value["op"])]
+    pointers: list[Any] = [value.get("path"), *([value.get("from")] if member == "from" else [])]
+    return all(is_text(it) and str(it)[:1] in ("", "/") for it in pointers) and member in (None, *value)
+
+
+def _shown(value: "Any") -> str:
+    """A value as JSON, or an excerpt of it where it is long."""
+    from json import dumps  # only where something is wrong
+
+    text = dumps(value)
+    return text if len(text) <= 60 else excerpt(value)
+
+
+def _decoded(text: str) -> "Any":
+    """The value of a JSON text; False where it is none."""
+    try:
+        return decode(text.encode())
+    except (ValueError, RecursionError):
+        return False
+
+
+_MEMBER_OF: "dict[str, str | None]" = {
+    "add": "value",
+    "replace": "value",
+    "test": "value",
+    "remove": None,
+    "move": "from",
+    "copy": "from",
+}
+"""What an operation needs besides its path."""
+GLOB: "Allowed" = (lambda value: type(value) is str and value != ""), "a text that is not empty"
+OBJECT: "Allowed" = (lambda value: type(value) is dict), "an object"
+TRUE: "Allowed" = (lambda value: value is True), "true"

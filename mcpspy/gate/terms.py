@@ -1,0 +1,302 @@
+"""Which frames a gate names: the terms of its `when`, compiled.
+
+All members of `when` have to hold; `{}` holds for every frame.
+
+    from, kind      one of the words, or a list of several: client, server; request, notification, result, error,
+                    response for the last two
+    method, name    a glob, {"is": text} for a text that is meant literally, or a list of these
+    id              ["number", "3"], ["string", "a"], ["null", "null"], ["glob", "abc*"], or a list of these
+    text            a text that the frame holds, or a list of which it holds one; without capitals it ignores case
+    size            [least, most] bytes of the frame, both included, null for no limit; or a list of these
+    all, any, not   a list of such objects that all hold, or of which one does; one that does not
+
+A response has the method and the name of its request. In a batch it is enough that one message fits. A frame without
+any message has no kind, method, name or id.
+
+A frame is decoded only where its bytes do not tell that it cannot fit: a word of each glob has to stand in it.
+"""
+
+from mcpspy.gate.check import GLOB, check, is_id, is_text, one_of, one_or_more
+from mcpspy.gate.messages import decode, message_of
+from mcpspy.json_values import walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from mcpspy.gate.check import Allowed
+    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.messages import Envelope
+
+    Test: TypeAlias = Callable[[Envelope | None, Facts], bool]
+    """Whether a message fits, or a frame that has none."""
+    Possible: TypeAlias = Callable[[Facts], bool]
+    """Whether a frame may fit, by its bytes alone."""
+
+_RESPONSES = ("result", "error")
+_OF_MESSAGES = ("kind", "method", "name", "id")
+_ABOUT = ("method", "name")
+
+
+class When:
+    """A compiled `when`."""
+
+    def __init__(self, by: str, when: "dict[str, Any]") -> None:
+        """Raises ValueError, which names the gate `by`, for a term that it does not know or that has no meaning."""
+        self._test, self._possible = _node(by, "when.", when)
+        self._named = _words(when)
+        self._decodes = any(_has(when, key) for key in _OF_MESSAGES)
+        self.follows = any(_has(when, key) for key in _ABOUT) and _may_be_response(when)
+        """Whether a response may fit by the method or name of its request."""
+
+    def wants(self, facts: "Facts") -> bool:
+        """Whether the frame holds the words of its method and name: then its response may fit."""
+        return facts.escaped or self._named(facts)
+
+    def fits(self, facts: "Facts") -> bool:
+        """Whether the gate names the frame that the facts are of."""
+        if not self._decodes:
+            return self._test(None, facts)
+        if not (facts.escaped or self._possible(facts) or (self.follows and facts.may_answer)):
+            return False
+        return any(self._test(message, facts) for message in facts.messages or (None,))
+
+
+def _node(by: str, where: str, when: "dict[str, Any]") -> "tuple[Test, Possible]":
+    """Whether a message fits, and whether a frame may."""
+    check(by, where, when, _TERMS)
+    tests: list[Test] = []
+    possible: list[Possible] = []
+    for key, value in when.items():
+        if key in ("all", "any"):
+            parts = [_node(by, f"{where}{key}.{number}.", part) for number, part in enumerate(value)]
+            inner, may = _joined([test for test, _ in parts], key), _joined_possible([it for _, it in parts], key)
+        elif key == "not":
+            part, _ = _node(by, f"{where}not.", value)
+            inner, may = _negated(part), _always
+        else:
+            inner = _LEAVES[key](_listed(key, value))
+            may = _words({key: value})
+        tests.append(inner)
+        possible.append(may)
+    return _joined(tests, "all"), _joined_possible(possible, "all")
+
+
+def _joined(tests: "list[Test]", key: str) -> "Test":
+    if len(tests) == 1:
+        return tests[0]
+    how = all if key == "all" else any
+    return lambda message, facts: how(test(message, facts) for test in tests)
+
+
+def _joined_possible(tests: "list[Possible]", key: str) -> "Possible":
+    tests = [test for test in tests if test is not _always] if key == "all" else tests
+    if not tests:
+        return _always
+    how = all if key == "all" else any
+    return tests[0] if len(tests) == 1 else lambda facts: how(test(facts) for test in tests)
+
+
+def _negated(test: "Test") -> "Test":
+    return lambda message, facts: not test(message, facts)
+
+
+def _always(_: "Facts") -> bool:
+    return True
+
+
+def _words(when: "dict[str, Any]") -> "Possible":
+    """Whether a frame has a word of each glob for methods and names that must fit."""
+    parts: list[Possible] = []
+    for key, value in when.items():
+        if key in _ABOUT:
+            words = [_word(glob) for glob in _listed(key, value)]
+            if all(words):
+                parts.append(_holds_one(words))
+        elif key in ("all", "any"):
+            parts.append(_joined_possible([_words(part) for part in value], key))
+    return _joined_possible(parts, "all")
+
+
+def _holds_one(words: "Sequence[bytes]") -> "Possible":
+    if len(words) == 1:
+        word = words[0]
+        return lambda facts: word in facts.lower
+    return lambda facts: any(word in facts.lower for word in words)
+
+
+def _has(when: "dict[str, Any]", key: str) -> bool:
+    """Whether a term stands anywhere in it."""
+    inner = [*when.get("all", ()), *when.get("any", ()), *([when["not"]] if "not" in when else [])]
+    return key in when or any(_has(part, key) for part in inner)
+
+
+def _may_be_response(when: "dict[str, Any]") -> bool:
+    """Whether its own kinds allow a response."""
+    kinds = _listed("kind", when["kind"]) if "kind" in when else _RESPONSES
+    return any(kind in ("response", *_RESPONSES) for kind in kinds) and all(map(_may_be_response, when.get("all", ())))
+
+
+def _listed(key: str, value: "Any") -> "Sequence[Any]":
+    """The values of a term, of which one has to hold."""
+    single = type(value) not in (list, tuple)
+    if key in ("id", "size"):
+        single = type(value[0]) not in (list, tuple)
+    return (value,) if single else value
+
+
+def _senders(values: "Sequence[str]") -> "Test":
+    return lambda _, facts: facts.sender in values
+
+
+def _kinds(values: "Sequence[str]") -> "Test":
+    chosen = {kind for value in values for kind in (_RESPONSES if value == "response" else (value,))}
+    return lambda message, _: message is not None and message.kind in chosen
+
+
+def _method(values: "Sequence[Any]") -> "Test":
+    return _about(0, values)
+
+
+def _name(values: "Sequence[Any]") -> "Test":
+    return _about(1, values)
+
+
+def _about(place: int, values: "Sequence[Any]") -> "Test":
+    globs = [value for value in values if type(value) is str]
+    literals = [value["is"] for value in values if type(value) is not str]
+
+    def test(message: "Envelope | None", facts: "Facts") -> bool:
+        text = facts.about(message)[place] if message else None
+        if text is None:
+            return False
+        return any(matches(glob, text) for glob in globs) or any(_is(literal, text) for literal in literals)
+
+    return test
+
+
+def _is(literal: str, text: str) -> bool:
+    return text == literal or (text.lower() == literal and not any(letter.isupper() for letter in literal))
+
+
+def _ids(values: "Sequence[Sequence[str]]") -> "Test":
+    keys = {tuple(value) for value in values if value[0] != "glob"}
+    globs = [value[1] for value in values if value[0] == "glob"]
+
+    def test(message: "Envelope | None", _: "Facts") -> bool:
+        if message is None or message.id is None:
+            return False
+        kind, text = message.id
+        return message.id in keys or (kind == "string" and any(matches(glob, text) for glob in globs))
+
+    return test
+
+
+def _texts(values: "Sequence[str]") -> "Test":
+    return lambda _, facts: any(_holds(text, facts) for text in values)
+
+
+def _holds(text: str, facts: "Facts") -> bool:
+    """Whether a frame holds a text, as it came or with the escapes of its strings undone."""
+    ignores_case = not any(letter.isupper() for letter in text)
+    frame = facts.frame.decode("utf-8", "replace")
+    if text in (frame.lower() if ignores_case else frame):
+        return True
+    if "\\" not in frame:
+        return False
+    try:
+        value = decode(message_of(facts.frame, facts.framing))
+    except (ValueError, RecursionError):
+        return False
+    found = (part for path, inner in walk(value) for part in (inner, path[-1] if path else "") if type(part) is str)
+    return any(text in (part.lower() if ignores_case else part) for part in found)
+
+
+def _sizes(values: "Sequence[Sequence[int | None]]") -> "Test":
+    def test(_: "Envelope | None", facts: "Facts") -> bool:
+        size = len(facts.frame)
+        return any((least or 0) <= size and (most is None or size <= most) for least, most in values)
+
+    return test
+
+
+def _is_name(value: "Any") -> bool:
+    if type(value) is dict:
+        return list(value) == ["is"] and is_text(value["is"]) and value["is"] != ""
+    return type(value) is str and value != ""
+
+
+def _is_size(value: "Any") -> bool:
+    return (
+        type(value) in (list, tuple)
+        and len(value) == 2
+        and all(bound is None or (type(bound) is int and bound >= 0) for bound in value)
+    )
+
+
+def _are_objects(value: "Any") -> bool:
+    return type(value) in (list, tuple) and all(type(part) is dict for part in value)
+
+
+_TERMS: "dict[str, Allowed]" = {
+    "from": one_or_more(one_of("client", "server")),
+    "kind": one_or_more(one_of("request", "notification", "result", "error", "response")),
+    "method": one_or_more((_is_name, f"{GLOB[1]}, or an object with `is`")),
+    "name": one_or_more((_is_name, f"{GLOB[1]}, or an object with `is`")),
+    "id": one_or_more((is_id, 'the type and the text of an id, such as ["number", "7"] or ["string", "a"]'), list),
+    "text": one_or_more((lambda value: is_text(value) and value != "", GLOB[1])),
+    "size": one_or_more((_is_size, "two numbers of bytes, such as [0, 1000]"), list),
+    "all": (_are_objects, "a list of objects"),
+    "any": (_are_objects, "a list of objects"),
+    "not": ((lambda value: type(value) is dict), "an object"),
+}
+_LEAVES: "dict[str, Callable[[Sequence[Any]], Test]]" = {
+    "from": _senders,
+    "kind": _kinds,
+    "method": _method,
+    "name": _name,
+    "id": _ids,
+    "text": _texts,
+    "size": _sizes,
+}
+
+
+def matches(glob: str, text: str) -> bool:
+    """Whether the whole text fits the glob: `*` is any text, `?` any character; without capitals case is ignored."""
+    if not any(letter.isupper() for letter in glob):
+        text = text.lower()
+    first, *middle = glob.split("*")
+    if not middle:
+        return len(text) == len(first) and _fits(first, text, 0)
+    last = middle.pop()
+    end = len(text) - len(last)
+    if end < len(first) or not _fits(first, text, 0) or not _fits(last, text, end):
+        return False
+    start = len(first)
+    for part in middle:
+        found = _find(part, text[:end], start)
+        if found < 0:
+            return False
+        start = found + len(part)
+    return True
+
+
+def _fits(part: str, text: str, start: int) -> bool:
+    if "?" not in part:
+        return text.startswith(part, start)
+    pairs = zip(part, text[start : start + len(part)], strict=False)
+    return start + len(part) <= len(text) and all(wanted in ("?", letter) for wanted, letter in pairs)
+
+
+def _find(part: str, text: str, start: int) -> int:
+    if "?" not in part:
+        return text.find(part, start)
+    return next((at for at in range(start, len(text) - len(part) + 1) if _fits(part, text, at)), -1)
+
+
+def _word(glob: "str | dict[str, str]") -> bytes:
+    """The longest run of a glob that stands in a frame as it is: peers may escape a slash or a letter beyond ASCII."""
+    text = glob if type(glob) is str else glob["is"]  # type: ignore[index]
+    runs = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.:") else " " for letter in text)
+    return max(runs.split() or [""], key=len).lower().encode()
