@@ -86,16 +86,30 @@ def _node(by: str, where: str, when: "dict[str, Any]") -> "tuple[Test, Possible]
 def _joined(tests: "list[Test]", key: str) -> "Test":
     if len(tests) == 1:
         return tests[0]
-    how = all if key == "all" else any
-    return lambda message, facts: how(test(message, facts) for test in tests)
+    stop = key == "any"  # a plain loop: this is asked of each frame
+
+    def test(message: "Envelope | None", facts: "Facts") -> bool:
+        for part in tests:
+            if part(message, facts) is stop:
+                return stop
+        return not stop
+
+    return test
 
 
 def _joined_possible(tests: "list[Possible]", key: str) -> "Possible":
     tests = [test for test in tests if test is not _always] if key == "all" else tests
-    if not tests:
-        return _always
-    how = all if key == "all" else any
-    return tests[0] if len(tests) == 1 else lambda facts: how(test(facts) for test in tests)
+    if len(tests) <= 1:
+        return tests[0] if tests else _always
+    stop = key == "any"
+
+    def possible(facts: "Facts") -> bool:
+        for part in tests:
+            if part(facts) is stop:
+                return stop
+        return not stop
+
+    return possible
 
 
 def _negated(test: "Test") -> "Test":
