@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 
 from benchmarks.relay import latency
 from benchmarks.relay.figures import Result
+from benchmarks.relay.gated import gated
 from benchmarks.relay.memory import memory
 from benchmarks.relay.plan import QUICK, WRAP, Plan, Scale, build
 from benchmarks.relay.processes import Broken
@@ -30,6 +31,7 @@ SETS: dict[str, Callable[[Plan], Result]] = {
     "stream": streaming,
     "startup": startup,
     "memory": memory,
+    "gate": gated,
 }
 ROOM = 2_000_000_000
 """Bytes of disk that the greatest run leaves behind until it is verified, with a margin."""

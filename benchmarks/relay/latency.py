@@ -13,7 +13,7 @@ FULL_READ = 65536  # newline included: the most that one read takes
 
 
 def small(plan: Plan) -> Result:
-    p50, p99 = _measure(plan, _pings(plan, prose(SMALL)))
+    p50, p99 = measure(plan, script_of_pings(plan, prose(SMALL)))
     rows = [_over_tee("200 B", p50), _times("200 B", p50, p99)]
     if RELAY in p50:
         rows[:0] = [
@@ -24,7 +24,7 @@ def small(plan: Plan) -> Result:
 
 
 def big(plan: Plan) -> Result:
-    p50, p99 = _measure(plan, _pings(plan, prose(FULL_READ)))
+    p50, p99 = measure(plan, script_of_pings(plan, prose(FULL_READ)))
     rows = [_times("64 KiB", p50, p99)]
     if RELAY in p50:
         rows.insert(0, _over_relay("64 KiB", p50, Target(6, aim=4)))
@@ -36,7 +36,7 @@ def extremes(plan: Plan) -> Result:
     rows: list[Row] = []
     raw: dict[str, Rounds] = {}
     for what, body in (("64 KiB, plain text", plain(FULL_READ)), ("64 KiB, dense JSON", dense(FULL_READ))):
-        p50, p99 = _measure(plan, _pings(plan, body))
+        p50, p99 = measure(plan, script_of_pings(plan, body))
         if RELAY in p50:
             rows.append(_over_relay(what, p50, None))
         rows.append(_times(what, p50, p99))
@@ -45,12 +45,12 @@ def extremes(plan: Plan) -> Result:
 
 
 def free(plan: Plan) -> Result:
-    p50, p99 = _measure(plan, _pings(plan, prose(SMALL)), pin=False)
+    p50, p99 = measure(plan, script_of_pings(plan, prose(SMALL)), pin=False)
     return _result("free", [_times("200 B, free-running", p50, p99)], p50, p99)
 
 
 def paced(plan: Plan) -> Result:
-    p50, p99 = _measure(plan, _pings(plan, prose(SMALL)), paced=True)
+    p50, p99 = measure(plan, script_of_pings(plan, prose(SMALL)), paced=True)
     rows = [_times("200 B, paced", p50, p99)]
     if RELAY in p50:
         rows.insert(0, _over_relay("200 B, paced", p50, None))
@@ -61,8 +61,8 @@ def behind_big(plan: Plan) -> Result:
     def script() -> Iterator[Step]:
         return mixed(plan.scale.big_frames)
 
-    p50, p99 = _measure(plan, script)
-    free_p50, free_p99 = _measure(plan, script, pin=False)
+    p50, p99 = measure(plan, script)
+    free_p50, free_p99 = measure(plan, script, pin=False)
     what = "200 B behind 8 MB"
     milliseconds = [value / 1e3 for value in p99[WRAP]]
     flag = "with" if plan.check else "without"
@@ -75,18 +75,23 @@ def behind_big(plan: Plan) -> Result:
     return Result(rows, pinned_result.raw | _result("mixed, free", [], free_p50, free_p99).raw)
 
 
-def _pings(plan: Plan, body: bytes) -> Callable[[], Iterator[Step]]:
+def script_of_pings(plan: Plan, body: bytes) -> Callable[[], Iterator[Step]]:
     return lambda: pings(body, plan.scale.samples, plan.scale.warmups)
 
 
-def _measure(
-    plan: Plan, script: Callable[[], Iterator[Step]], pin: bool = True, paced: bool = False
+def measure(
+    plan: Plan,
+    script: Callable[[], Iterator[Step]],
+    pin: bool = True,
+    paced: bool = False,
+    variants: list[str] | None = None,
 ) -> tuple[Rounds, Rounds]:
     """Return the p50s and p99s in µs of every variant and round, the variants taking turns."""
-    p50: Rounds = {variant: [] for variant in plan.variants()}
-    p99: Rounds = {variant: [] for variant in plan.variants()}
+    variants = variants or plan.variants()
+    p50: Rounds = {variant: [] for variant in variants}
+    p99: Rounds = {variant: [] for variant in variants}
     for _ in range(plan.scale.rounds):
-        for variant in plan.variants():
+        for variant in variants:
             with pinned(pin):
                 taken = round_trips(plan, variant, script, paced)
             p50[variant].append(percentile(taken, 0.5))

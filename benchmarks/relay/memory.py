@@ -14,20 +14,31 @@ from benchmarks.relay.traffic import HANDSHAKE, exchange, ping, prose
 
 
 def memory(plan: Plan) -> Result:
-    first = HANDSHAKE[0][0]
-    with running(plan.stages(WRAP, ["cat"]), plan.environ, plan.scale.seconds) as peer:
-        exchange(peer, first, first)
-        idle = _resident(peer.pids[0], "VmRSS")
-        passed = _both_ways(peer, plan.scale.long_frame)
-        peak = _resident(peer.pids[0], "VmHWM")
-    _verify(plan, first, passed)
-    os.remove(plan.capture)
+    idle, peak = _passing(plan, WRAP, plan.scale.long_frame, 1)
     size = plan.scale.long_frame // 1_000_000
     rows = [
         Row(f"memory: peak while {size} MB pass each way", [peak], Target(25, unit="MB")),
         Row("memory: idle", [], text=f"{idle:.2f} MB"),
     ]
     return Result(rows, {"memory: MB": {"idle": [idle], "peak": [peak]}})
+
+
+def peak_of(plan: Plan, variant: str, size: int, count: int) -> float:
+    """Return the peak in MB of a variant while `count` lines of `size` bytes pass each way."""
+    return _passing(plan, variant, size, count)[1]
+
+
+def _passing(plan: Plan, variant: str, size: int, count: int) -> tuple[float, float]:
+    """Return MB of a variant around `cat`: idle, and the peak once the lines have passed."""
+    first = HANDSHAKE[0][0]
+    with running(plan.stages(variant, ["cat"]), plan.environ, plan.scale.seconds) as peer:
+        exchange(peer, first, first)
+        idle = _resident(peer.pids[0], "VmRSS")
+        passed = [_both_ways(peer, size) for _ in range(count)]
+        peak = _resident(peer.pids[0], "VmHWM")
+    _verify(plan, first, passed)
+    os.remove(plan.capture)
+    return idle, peak
 
 
 def _resident(pid: int, field: str) -> float:
@@ -72,8 +83,8 @@ def _both_ways(peer: Peer, size: int) -> str:
     return sent.hexdigest()
 
 
-def _verify(plan: Plan, first: bytes, passed: str) -> None:
-    """Prove that the capture holds, on both channels, the short line and then the long one."""
+def _verify(plan: Plan, first: bytes, passed: list[str]) -> None:
+    """Prove that the capture holds, on both channels, the short line and then the long ones."""
     frames: dict[int, list[str]] = {1: [], 2: []}
     digests = {ch: hashlib.sha256() for ch in frames}
     for ch, raw, more in pieces(plan.capture):
@@ -82,6 +93,6 @@ def _verify(plan: Plan, first: bytes, passed: str) -> None:
             digests[ch].update(b"\n")
             frames[ch].append(digests[ch].hexdigest())
             digests[ch] = hashlib.sha256()
-    expected = [hashlib.sha256(first).hexdigest(), passed]
+    expected = [hashlib.sha256(first).hexdigest(), *passed]
     if frames != {1: expected, 2: expected}:
         raise Broken("the capture does not hold the long line as it passed")

@@ -6,7 +6,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-BARE, RELAY, TEE, WRAP = "bare", "C relay", "tee", "wrap"
+BARE, RELAY, TEE, WRAP, GATED = "bare", "C relay", "tee", "wrap", "wrap with a gate"
+GATE = """\
+[[gate]]
+name = "matches nothing"
+when = 'method:ping name:nothing*'
+drop = true
+"""
 
 SOURCES = os.path.dirname(os.path.abspath(__file__))
 
@@ -85,7 +91,17 @@ class Plan:
         if variant == TEE:
             copies = [os.path.join(self.folder, f"tee.{way}") for way in ("in", "out")]
             return [["tee", copies[0]], child, ["tee", copies[1]]]
-        return [self.wrap(self.mcpspy, child)]
+        wrap = self.wrap(self.mcpspy, child)
+        if variant == GATED:
+            wrap[2:2] = ["--gate", self.gate()]
+        return [wrap]
+
+    def gate(self) -> str:
+        """Return the path of a gate file whose gate matches nothing."""
+        path = os.path.join(self.folder, "gate.toml")
+        with open(path, "w") as file:
+            file.write(GATE)
+        return path
 
     def wrap(self, script: str, child: list[str]) -> list[str]:
         """Return the command line of mcpspy around `child`."""
