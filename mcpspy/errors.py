@@ -2,6 +2,7 @@
 
     McpspyError             what the user or we did wrong: one line on stderr, exit code 2
     ├── UsageError          the command line cannot be understood
+    │   └── GateError       a gate, or a file of gates, cannot be understood
     ├── FilterError         a filter cannot be understood
     ├── SpawnError          the server's command cannot be started
     ├── ConfigError         a client's configuration cannot be read or changed
@@ -22,6 +23,20 @@ class McpspyError(Exception):
 
 class UsageError(McpspyError):
     """The command line cannot be understood."""
+
+
+class GateError(UsageError):
+    """A gate, or a file of gates, cannot be understood; `line` and `column` are where, from 1.
+
+    Both are 0 for a file that cannot be read. The text begins with the place, as that of a compiler does.
+    """
+
+    def __init__(self, what: str, line: int = 1, column: int = 1, file: str = "") -> None:
+        place = f"{file}:{line}:{column}" if file and line else file or f"column {column}"
+        super().__init__(f"{place}: {what}")
+        self.what = what
+        self.line = line
+        self.column = column
 
 
 class FilterError(McpspyError):

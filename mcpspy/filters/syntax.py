@@ -100,7 +100,8 @@ class _Parser:
         values, meanings = zip(*found, strict=True)
         tests = [test for test, _ in meanings]
         test = tests[0] if len(tests) == 1 else lambda row: any(test(row) for test in tests)
-        return Term(key or "text", values, test, tuple(trace for _, traces in meanings for trace in traces))
+        traces = tuple(trace for _, traces in meanings for trace in traces)
+        return Term(key or "text", values, test, traces, start + 1)
 
     def _value(self, key: str) -> tuple[Value, Meaning]:
         start = self._at

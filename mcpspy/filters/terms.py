@@ -109,15 +109,17 @@ def _comparison(value: Value) -> tuple[str, str]:
 
 
 def _id(value: Value, _: datetime) -> Meaning:
+    wanted = id_of(value)
+    return ((lambda row: row.id == wanted) if wanted else _string_id(value)), _ANY
+
+
+def id_of(value: Value) -> Id | None:
+    """The one id that a value of the key `id` stands for; None where it is a glob for strings."""
     if value.quoted:
-        wanted = Id("string", value.text)
-    elif value.text == "null":
-        wanted = Id("null", "null")
-    elif _NUMBER.fullmatch(value.text):
-        wanted = Id("number", value.text)
-    else:
-        return _string_id(value), _ANY
-    return (lambda row: row.id == wanted), _ANY
+        return Id("string", value.text)
+    if value.text == "null":
+        return Id("null", "null")
+    return Id("number", value.text) if _NUMBER.fullmatch(value.text) else None
 
 
 def _string_id(value: Value) -> Test:
@@ -132,22 +134,38 @@ def _amounts(get: Callable[[Row], int | None], read_amount: Callable[[str, datet
     """A key whose value is a number: one, as far as it is written, or a comparison, or a range with both its ends."""
 
     def read(value: Value, started: datetime) -> Meaning:
-        low, dots, high = value.text.partition("..")
-        if dots:
-            least, most = read_amount(low, started)[0], read_amount(high, started)[0]
-            return _within(get, least, most), _ANY
-        sign, text = _comparison(value)
-        amount, step = read_amount(text, started)
-        if not sign:
-            return _within(get, amount, amount + step - 1), _ANY
-        compare = _COMPARISONS[sign]
-        return (lambda row: (found := get(row)) is not None and compare(found, amount)), _ANY
+        least, most = _bounds(value, lambda text: read_amount(text, started))
+
+        def test(row: Row) -> bool:
+            found = get(row)
+            return found is not None and (least is None or least <= found) and (most is None or found <= most)
+
+        return test, _ANY
 
     return read
 
 
-def _within(get: Callable[[Row], int | None], least: int, most: int) -> Test:
-    return lambda row: (found := get(row)) is not None and least <= found <= most
+def _bounds(value: Value, read_amount: Callable[[str], tuple[int, int]]) -> tuple[int | None, int | None]:
+    """The least and the most that a value allows; None where there is no such bound."""
+    low, dots, high = value.text.partition("..")
+    if dots:
+        return read_amount(low)[0], read_amount(high)[0]
+    sign, text = _comparison(value)
+    amount, step = read_amount(text)
+    if not sign:
+        return amount, amount + step - 1
+    if sign.startswith(">"):
+        return amount + (sign == ">"), None
+    return None, amount - (sign == "<")
+
+
+def sizes(value: Value) -> tuple[int | None, int | None]:
+    """The least and the most bytes that a value of the key `size` allows; None where there is no such bound."""
+    return _bounds(value, _size)
+
+
+def _size(text: str) -> tuple[int, int]:
+    return _quantity(text, _SIZES)
 
 
 def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
@@ -202,7 +220,7 @@ KEYS: dict[str, Reading] = {
     "rule": _rule,
     "severity": _severity,
     "latency": _amounts(lambda row: row.latency, lambda text, _: _quantity(text, _TIMES)),
-    "size": _amounts(lambda row: row.size, lambda text, _: _quantity(text, _SIZES)),
+    "size": _amounts(lambda row: row.size, lambda text, _: _size(text)),
     "time": _amounts(lambda row: row.t, _moment),
     "text": _text,
 }

@@ -37,6 +37,8 @@ class Term:
     values: tuple[Value, ...]
     test: Test = field(compare=False, repr=False)
     traces: tuple[Trace, ...] = field(compare=False, repr=False)
+    column: int = field(default=1, compare=False, repr=False)
+    """Where it begins in the filter, from 1."""
 
     def ask(self, answer: Answer) -> bool | None:
         """What is answered of it."""
