@@ -468,6 +468,18 @@ def test_the_wrap_path_imports_only_what_is_light(tmp_path):
     assert ours <= {"cli", "errors", "relay", "capture", "secrets", "recording", "wire", "process"}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to end with a process")
+def test_the_wrap_path_stays_light_with_a_gate(tmp_path):
+    """Another process compiles the file."""
+    file = tmp_path / "gates.toml"
+    file.write_text("[[gate]]\nwhen = 'name:a*'\ndelay = '1s'\n")
+    found = imported(str(tmp_path), "wrap", "--gate", str(file), "--", "true")
+    assert "mcpspy.gate.compiled" in found
+    assert not {name.split(".")[0] for name in found} & set(HEAVY.split())
+    ours = {name.split(".")[1] for name in found if name.startswith("mcpspy.")}
+    assert not ours & {"filters", "gate_files", "replay", "conversation", "timeline"}
+
+
 def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
     script = (
         f"import sys; sys.path.insert(0, {os.path.dirname(ROOT)!r}); sys.argv = ['mcpspy', 'ls']\n"

@@ -6,6 +6,7 @@ import sys
 from types import ModuleType
 from urllib.parse import urlsplit
 
+from mcpspy.cli.gates import add_control, add_gate, compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import listening_place, to_dial
@@ -45,6 +46,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-capture", dest="limit", metavar="SIZE", help="continue in a new file at this size, such as 500MB"
     )
+    add_gate(parser)
+    add_control(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
     hosts = Hosts(allowed)
     limit = capture_limit(options.limit)
+    gates = compiled(options.gate, "mitm")
+    answerers = recorded_answers(gates)
     if target and not hosts.named(target[0], port=target[1]):
         raise UsageError(
             f"nothing would be recorded: --mode {options.mode} leads to {to_dial(target[0])}:{target[1]}, which --allow"
@@ -82,7 +87,10 @@ def run(options: argparse.Namespace) -> int:
             say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
         say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
-    asyncio.run(mitm.run(settings, authority, begin, ready, say))
+    relaying = mitm.run(
+        settings, authority, begin, ready, say, gates=gates, answerers=answerers, control=options.control
+    )
+    asyncio.run(relaying)
     return 0
 
 

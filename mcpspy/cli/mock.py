@@ -2,9 +2,12 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.gates import add_gate, compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.replay.compare.values import excerpt
 from mcpspy.replay.match.strategies import STRATEGIES
@@ -26,16 +29,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{strategy.name}", action="append_const", dest="strategies", const=strategy, help=strategy.help
         )
+    add_gate(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the client goes, or over HTTP until a signal comes; returns 1 if it said what was not recorded."""
+    gates = compiled(options.gate, "http" if options.listen else "stdio")
+    if gates and not options.listen:
+        from mcpspy.cli.gated_mock import relay_stdio
+
+        return relay_stdio(_command(options), gates, recorded_answers(gates))
     scripts = [load(path, say) for path in options.captures]
 
     def make() -> Mock:
         return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=options.strategies)
 
-    mocks = _serve_web(make, options.listen) if options.listen else [_serve_stdio(make())]
+    mocks = _serve_web(make, options.listen, gates) if options.listen else [_serve_stdio(make())]
     for mock in mocks:
         for miss in mock.misses:
             say(str(miss))
@@ -51,10 +60,20 @@ def _serve_stdio(mock: Mock) -> Mock:
     return mock
 
 
-def _serve_web(make: Callable[[], Mock], where: str) -> Sequence[Mock]:
+def _command(options: argparse.Namespace) -> list[str]:
+    """The same mock on stdio, without gates."""
+    strategies = [f"--{strategy.name}" for strategy in options.strategies[1:]]
+    return [sys.executable, "-m", "mcpspy", "mock", "--pace", options.pace, *strategies, "--", *options.captures]
+
+
+def _serve_web(make: Callable[[], Mock], where: str, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
     from mcpspy.replay.mock.http import serve_web  # aiohttp takes a fifth of a second
 
-    return serve_web(make, where, say)
+    if not gates:
+        return serve_web(make, where, say)
+    from mcpspy.cli.gated_mock import relay_in_front
+
+    return serve_web(make, "127.0.0.1:0", say, relay_in_front(where, gates, recorded_answers(gates)))
 
 
 def _told(wrong: Wrong) -> str:

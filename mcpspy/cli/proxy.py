@@ -5,6 +5,7 @@ import asyncio
 import socket
 
 from mcpspy.capture.location import printable_name
+from mcpspy.cli.gates import add_control, add_gate, compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import moves, write
@@ -61,6 +62,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replace the server's URL in its OAuth metadata by this proxy's; helps some logins",
     )
+    add_gate(parser)
+    add_control(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,6 +75,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output and options.folder:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = capture_limit(options.limit)
+    gates = compiled(options.gate, "http")
+    answerers = recorded_answers(gates)
     upstreams = [Upstream(address, ca=options.ca, insecure=options.insecure) for address in addresses.values()]
     option = "--listen"
     if options.clients:
@@ -89,7 +94,15 @@ def run(options: argparse.Namespace) -> int:
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
         served.append(HttpRoute(address, upstream, _recording(options, name, address, limit)))
     served.sort(key=lambda route: not route.address.prefix)
-    relay = Relay(served, Guard(host, options.allow_host), say, options.rewrite_oauth)
+    relay = Relay(
+        served,
+        Guard(host, options.allow_host),
+        say,
+        options.rewrite_oauth,
+        gates=gates,
+        answerers=answerers,
+        control=options.control,
+    )
     if not is_loopback(host):
         say(f"listening on {host}: whoever reaches this machine can use these servers through it")
     urls = {

@@ -16,7 +16,8 @@ else:
 
 HELP = """\
 usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR]
-                   [--max-capture SIZE] [--check] -- COMMAND [ARG...]
+                   [--max-capture SIZE] [--check] [--gate FILE] [--no-control]
+                   -- COMMAND [ARG...]
 
 Run COMMAND as an MCP server on stdio, forward every byte unchanged, and record
 the traffic.
@@ -34,20 +35,31 @@ options:
   --max-capture SIZE  continue in a new file at this size, such as 500MB
   --check             print protocol errors to stderr as they happen, one line
                       for each
+  --gate FILE         hold, change or drop the frames that FILE names (TOML,
+                      docs/gate.md)
+  --no-control        do not let viewers hold or change frames of this session
 
 The exit status is the server's own; 127: COMMAND was not found, 126: it cannot
 be executed.
 """
 
-_OPTIONS = {"--name": "name", "-o": "output", "--output": "output", "--capture-dir": "folder", "--max-capture": "limit"}
+_OPTIONS = {
+    "--name": "name",
+    "-o": "output",
+    "--output": "output",
+    "--capture-dir": "folder",
+    "--max-capture": "limit",
+    "--gate": "gate",
+}
+_FLAGS = ("--check", "--no-control")
 
 
 def wrap(arguments: list[str]) -> int:
     """Run the command; `arguments` are the words after `wrap`."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C in these first milliseconds: no traceback
-    options: dict[str, str | None] = {"name": None, "output": None, "folder": None, "limit": None}
-    check = False
+    options: dict[str, str | None] = dict.fromkeys(_OPTIONS.values())
+    flags = set()
     words = iter(arguments)
     for word in words:
         if word == "--":
@@ -55,8 +67,8 @@ def wrap(arguments: list[str]) -> int:
         if word in ("-h", "--help"):
             os.write(1, HELP.encode())
             return 0
-        if word == "--check":
-            check = True
+        if word in _FLAGS:
+            flags.add(word)
             continue
         option, equals, value = word.partition("=")
         if option not in _OPTIONS:
@@ -70,7 +82,15 @@ def wrap(arguments: list[str]) -> int:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
-    limit = _limit(options.pop("limit"))
+    limit = _limit(options["limit"])
+    gates, answerers = None, None
+    if options["gate"]:
+        from mcpspy.cli.gates import compiled_apart, recorded_answers
+
+        gates = compiled_apart(options["gate"])
+        if gates is None:
+            return 2
+        answerers = recorded_answers(gates)
     environ = environment()
     try:
         server = spawn(argv, environ)
@@ -81,7 +101,20 @@ def wrap(arguments: list[str]) -> int:
 
     # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
     name, output, folder = options["name"], options["output"], options["folder"]
-    os._exit(run(server, argv, environ, name=name, output=output, folder=folder, limit=limit, check=check))
+    status = run(
+        server,
+        argv,
+        environ,
+        name=name,
+        output=output,
+        folder=folder,
+        limit=limit,
+        check="--check" in flags,
+        gates=gates,
+        answerers=answerers,
+        control="--no-control" not in flags,
+    )
+    os._exit(status)
 
 
 def _limit(text: str | None) -> int | None:
@@ -97,5 +130,5 @@ def _unknown(word: str) -> str:
         return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
     from difflib import get_close_matches
 
-    near = get_close_matches(word.partition("=")[0], [*_OPTIONS, "--check"], n=1)
+    near = get_close_matches(word.partition("=")[0], [*_OPTIONS, *_FLAGS], n=1)
     return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")

@@ -1,4 +1,4 @@
-"""A home of its own for the commands that look for the configurations of clients."""
+"""A home of its own for the commands that look for the configurations of clients, and gate files."""
 
 import sys
 
@@ -48,3 +48,15 @@ def mcpspy(home, monkeypatch, capsys):
         return cli.main(), *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def gates(tmp_path):
+    """Writes a gate file; returns its path."""
+
+    def write(text):
+        path = tmp_path / "gates.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write

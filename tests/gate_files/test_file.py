@@ -149,8 +149,8 @@ MISTAKES = [
     ('when = "\\tfrom:client \\" x"\ndrop = true', "2:23: when: a quote is not closed"),
     ('when = """\nfrom:client\nkind:stderr"""\ndrop = true', ("4:1: when: kind:stderr never passes a gate; kind is"
      " request, notification, result or error")),
-    ("when = 'text:a from:mcpspy'\ndrop = true", "2:16: when: from:mcpspy never passes a gate; from is client or"
-     " server"),
+    ("when = 'text:a from:mcpspy'\ndrop = true", ("2:16: when: from:mcpspy never passes a gate; from is client or"
+     " server")),
 ]  # fmt: skip
 
 

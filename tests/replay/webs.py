@@ -49,10 +49,15 @@ class Served:
         return self.code, self.stderr
 
 
-@contextmanager
 def served(*captures, options=()):
     """Serve captures over HTTP."""
-    argv = [sys.executable, "-m", "mcpspy", "mock", *map(str, captures), "--listen", "127.0.0.1:0", *options]
+    return listening("mock", *captures, *options)
+
+
+@contextmanager
+def listening(*arguments):
+    """A command that listens on a free port and prints its URL."""
+    argv = [sys.executable, "-m", "mcpspy", *map(str, arguments), "--listen", "127.0.0.1:0"]
     process = limits.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     there = Served(process, process.stdout.readline().strip())
     try:

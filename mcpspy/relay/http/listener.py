@@ -11,10 +11,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from mcpspy.relay.declared import declared
 from mcpspy.relay.http.forward import ForwardedRequest
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
@@ -22,6 +23,7 @@ from mcpspy.relay.http.route import HttpRoute
 
 if TYPE_CHECKING:
     from mcpspy.gate.gate import Gate
+    from mcpspy.relay.declared import Answerers
 
 
 @dataclass(slots=True)
@@ -34,9 +36,18 @@ class Relay:
     rewrite_oauth: bool = False
     gate: "Gate | None" = None
     """What decides on frames; it begins with the next head."""
+    gates: list[dict[str, Any]] | None = None
+    """The same as compiled gates."""
+    answerers: "Answerers | None" = None
+    control: bool = True
+    """Whether viewers may set gates."""
     ending: bool = False
     """Whether exchanges that are cancelled now end because we do."""
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        if self.gates:
+            self.gate = declared(self.gates, self.answerers or {}, self.say)
 
     def server(self) -> web.Server:
         """The protocol factory to listen with."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import mitmproxy.proxy.server  # type: ignore[import-not-found]
 from mitmproxy import certs
@@ -22,10 +23,14 @@ from mcpspy.errors import UsageError
 from mcpspy.gate.gate import Gate
 from mcpspy.process.signals import on_ending_signal
 from mcpspy.recording.recording import Clock, Recording
+from mcpspy.relay.declared import declared
 from mcpspy.relay.mitm import layers
 from mcpspy.relay.mitm.addon import Interceptor, MitmSettings
 from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
 from mcpspy.secrets.redactor import shown
+
+if TYPE_CHECKING:
+    from mcpspy.relay.declared import Answerers
 
 MODES = ("regular", "upstream", "reverse", "socks5", "local")
 _FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
@@ -73,12 +78,17 @@ async def run(
     ready: Callable[[int | None], None],
     say: Callable[[str], None],
     gate: Gate | None = None,
+    gates: list[dict[str, Any]] | None = None,
+    answerers: "Answerers | None" = None,
+    control: bool = True,  # noqa: ARG001 (for the live directory)
 ) -> None:
     """Relay until a signal comes.
 
-    `ready` gets the port that was taken, None in a mode without one. `gate` decides on JSON bodies, events and
-    messages of WebSockets. Raises UsageError where it cannot start.
+    `ready` gets the port that was taken, None in a mode without one. `gate`, or compiled `gates` with their
+    `answerers`, decide on JSON bodies, events and messages of WebSockets. Raises UsageError where it cannot start.
     """
+    if gates:
+        gate = declared(gates, answerers or {}, say)
     make(authority)
     with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
         trusted = os.path.join(folder, "trusted.pem")

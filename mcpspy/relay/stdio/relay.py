@@ -26,9 +26,11 @@ else:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
+    from typing import Any
 
     from mcpspy.gate.gate import Gate
     from mcpspy.recording.recording import Recording
+    from mcpspy.relay.declared import Answerers
     from mcpspy.relay.stdio.companion import Companion
     from mcpspy.relay.stdio.gated import GatedPump
 
@@ -47,15 +49,24 @@ def run(
     limit: int | None = None,
     check: bool,
     gate: "Gate | None" = None,
+    gates: "list[dict[str, Any]] | None" = None,
+    answerers: "Answerers | None" = None,
+    control: bool = True,  # noqa: ARG001 (for the live directory)
+    record: bool = True,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
     The capture's `name`, file, folder and size limit in bytes are the user's choice, or None; with `check` a companion
-    checks it meanwhile; a `gate` decides on each frame of stdin and stdout. Returns the exit status for this process; a
+    checks it meanwhile; a `gate`, or compiled `gates` with their `answerers`, decide on each frame of stdin and stdout.
+    Without `record` there is no capture. Returns the exit status for this process; a
     death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     gated: tuple[GatedPump, ...] = ()
+    if gates:
+        from mcpspy.relay.declared import declared
+
+        gate = declared(gates, answerers or {}, say_aside)
     if gate:
         from mcpspy.relay.stdio.gated import gated_pumps
 
@@ -70,7 +81,8 @@ def run(
 
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
-    recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
+    if record:
+        recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)

@@ -16,7 +16,8 @@ import logging
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from aiohttp import web
@@ -233,20 +234,32 @@ class WebMock:
         return response
 
 
-def serve_web(make: Callable[[], Mock], where: str, say: Callable[[str], None]) -> Sequence[Mock]:
+Front = Callable[[str], AbstractAsyncContextManager[str]]
+"""What stands before a mock: from the mock's URL to the URL for clients."""
+
+
+@asynccontextmanager
+async def nothing_before(url: str) -> AsyncIterator[str]:
+    """Clients dial the mock itself."""
+    yield url
+
+
+def serve_web(
+    make: Callable[[], Mock], where: str, say: Callable[[str], None], front: Front = nothing_before
+) -> Sequence[Mock]:
     """Listen at `HOST:PORT`, print the URL, and serve until a signal comes; returns the mocks of all clients.
 
     Raises UsageError if that is no address, or cannot be had.
     """
     host, port = listening_place(where, 6279)
     served = WebMock(make, Guard(host, ()), say)
-    asyncio.run(_listen(served, bound(host, port), to_dial(host)))
+    asyncio.run(_listen(served, bound(host, port), to_dial(host), front))
     for mock in served.mocks:
         mock.end()
     return served.mocks
 
 
-async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
+async def _listen(served: WebMock, listener: socket.socket, host: str, front: Front) -> None:
     stop = asyncio.Event()
     on_ending_signal(asyncio.get_running_loop(), stop.set)
     silent = logging.getLogger(__name__)
@@ -255,8 +268,9 @@ async def _listen(served: WebMock, listener: socket.socket, host: str) -> None:
     await runner.setup()
     try:
         await web.SockSite(runner, listener, shutdown_timeout=0).start()
-        print(f"http://{host}:{listener.getsockname()[1]}/mcp", flush=True)
-        await stop.wait()
+        async with front(f"http://{host}:{listener.getsockname()[1]}/mcp") as url:
+            print(url, flush=True)
+            await stop.wait()
     finally:
         await runner.cleanup()
 

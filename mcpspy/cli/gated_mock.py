@@ -1,0 +1,74 @@
+"""`mcpspy mock --gate`: the relay of `wrap` or `proxy` in front of a mock, which records nothing.
+
+So a gate does to a mock exactly what it does to a real server, and neither the mock nor its output knows of gates.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mcpspy.cli.output import say
+from mcpspy.process.ports import bound, listening_place, to_dial
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.http.heads import Address
+from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.listener import Relay
+from mcpspy.relay.http.route import HttpRoute
+from mcpspy.relay.http.upstream import Upstream
+from mcpspy.relay.stdio.relay import run
+from mcpspy.replay.mock.http import Front
+
+if sys.platform == "win32":
+    from mcpspy.process.child_windows import environment, spawn
+else:
+    from mcpspy.process.child import environment, spawn
+
+if TYPE_CHECKING:
+    from mcpspy.relay.declared import Answerers
+
+
+def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Answerers") -> NoReturn:
+    """Relay between this process's client and the mock that a command starts; ends with the status of the mock."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the mock's end by Ctrl-C is ours
+    environ = environment()
+    status = run(
+        spawn(command, environ),
+        command,
+        environ,
+        name=None,
+        output=None,
+        folder=None,
+        check=False,
+        gates=gates,
+        answerers=answerers,
+        control=False,
+        record=False,
+    )
+    os._exit(status)  # a pump may still be blocked in a read
+
+
+def relay_in_front(where: str, gates: list[dict[str, Any]], answerers: "Answerers") -> Front:
+    """What listens at `HOST:PORT` in place of a mock, and relays to it. Raises UsageError where it cannot listen."""
+    host, port = listening_place(where, 6279)
+    listener = bound(host, port)
+
+    @asynccontextmanager
+    async def front(url: str) -> AsyncIterator[str]:
+        address = Address(url)
+        route = HttpRoute(address, Upstream(address), Recording(say))
+        relay = Relay([route], Guard(host, ()), say, gates=gates, answerers=answerers, control=False)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: None)  # noqa: ARG005 (connections that break)
+        server = await loop.create_server(relay.server(), sock=listener, backlog=1024)
+        try:
+            yield f"http://{to_dial(host)}:{listener.getsockname()[1]}{address.target}"
+        finally:
+            server.close()
+            await relay.end()
+
+    return front

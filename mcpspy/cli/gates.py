@@ -1,0 +1,117 @@
+"""What commands share that take a gate file: the options, the compiled gates, and what answers from recordings.
+
+On the `wrap` path where it has a gate: nothing heavy here.
+"""
+
+import os
+import sys
+
+from mcpspy.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+    from typing import Any
+
+    from mcpspy.relay.declared import Answerers
+
+_PROGRAM = """\
+import sys
+sys.path.insert(0, sys.argv.pop())
+from mcpspy.gate_files.__main__ import main
+sys.exit(main())
+"""
+_ROOT = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
+
+
+def add_gate(parser: "argparse.ArgumentParser") -> None:
+    """Declare `--gate`."""
+    parser.add_argument(
+        "--gate", metavar="FILE", help="hold, change or drop the frames that FILE names (TOML, docs/gate.md)"
+    )
+
+
+def add_control(parser: "argparse.ArgumentParser") -> None:
+    """Declare `--no-control`."""
+    parser.add_argument(
+        "--no-control",
+        dest="control",
+        action="store_false",
+        help="do not let viewers hold or change frames of these sessions",
+    )
+
+
+def compiled(path: str | None, transport: str) -> "list[dict[str, Any]] | None":
+    """The gates of a file, compiled here; None without a file. Raises GateError."""
+    if path is None:
+        return None
+    from mcpspy.gate_files.file import compile_file
+
+    return compile_file(path, transport)
+
+
+def compiled_apart(path: str) -> "list[dict[str, Any]] | None":
+    """The gates of a file for stdio, compiled by another process; None where it has told the user of a mistake.
+
+    So this process, which a client waits for and which lives as long as its session, imports no compiler.
+    """
+    argv = [sys.executable, "-P", "-c", _PROGRAM, "--transport", "stdio", "--", path, _ROOT]
+    try:
+        status, text = _output_of(argv)
+    except OSError as error:
+        raise UsageError(f"cannot compile the gates of {path}: {error.strerror or error}") from None
+    return _json(text) if status == 0 else None
+
+
+def _output_of(argv: list[str]) -> tuple[int, str]:
+    """The exit status of a program and what it writes to stdout; its stderr is ours."""
+    if sys.platform == "win32":
+        import subprocess
+
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+        return done.returncode, done.stdout.decode()
+    reader, writer = os.pipe()
+    try:
+        actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, writer, 1)]
+        pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    with open(reader, encoding="utf-8") as output:
+        text = output.read()
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text
+    except ChildProcessError:  # whoever started us ignores SIGCHLD, so the kernel keeps no status
+        return (0 if text else 2), text
+
+
+class _JsonOptions:
+    """The settings of the standard library's scanner: those of `json.loads`."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: "dict[str, str]" = {}  # noqa: RUF012 (the scanner written in C has its own)
+
+
+def _json(text: str) -> "Any":
+    from _json import make_scanner  # `json` imports `re`: 5 ms
+
+    return make_scanner(_JsonOptions)(text, 0)[0]  # type: ignore[arg-type]
+
+
+def recorded_answers(gates: "Iterable[dict[str, Any]] | None") -> "Answerers":
+    """What answers from recordings, for each gate that does. Raises CaptureError."""
+    found = {gate["name"]: gate["action"]["answer-from"] for gate in gates or () if "answer-from" in gate["action"]}
+    if not found:
+        return {}
+    from mcpspy.cli.output import say
+    from mcpspy.replay.mock.answers import answers  # a quarter of a second
+
+    return {name: answers(recording["file"], recording["miss"], say) for name, recording in found.items()}
