@@ -28,7 +28,7 @@ else:
     from mcpspy.process.child import environment, spawn
 
 if TYPE_CHECKING:
-    from mcpspy.relay.declared import Answerers
+    from mcpspy.gate.compiled import Answerers
 
 
 def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Answerers") -> NoReturn:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from mcpspy.relay.declared import Answerers
+    from mcpspy.gate.compiled import Answerers
 
 _PROGRAM = """\
 import sys

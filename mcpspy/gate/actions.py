@@ -81,11 +81,9 @@ class GateAction:
             return Send((frame,) * value, by)
         if name == "send":
             return Send(tuple(text.encode() for text in ([value] if isinstance(value, str) else value)), by)
-        if name == "edit":
-            return Send((edited(frame, facts.framing, value),), by)
-        if name in ("cut", "garble"):
-            change = _GARBLED[value] if name == "garble" else lambda message: message[:value]
-            return Send((changed(frame, facts.framing, change),), by)
+        if name in ("edit", "cut", "garble"):
+            other = self._changed(frame, facts)
+            return Send((other,), by) if other != frame else PASS
         if name in ("answer", "answer-from"):
             return self._answered(frame, facts)
         if name == "status":
@@ -93,6 +91,13 @@ class GateAction:
         if name == "exit":
             return Exit(value, by)
         return CloseStream(by) if name == "close" else PASS
+
+    def _changed(self, frame: bytes, facts: "Facts") -> bytes:
+        """The frame with its message edited or damaged."""
+        if self._name == "edit":
+            return edited(frame, facts.framing, self._value)
+        change = _GARBLED[self._value] if self._name == "garble" else lambda message: message[: self._value]
+        return changed(frame, facts.framing, change)
 
     def _answered(self, frame: bytes, facts: "Facts") -> "AtOnce":
         ids = [message.id if message.kind == "request" else None for message in facts.messages]

@@ -8,14 +8,12 @@ from mcpspy.gate.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    Answerers = Mapping[str, Callable[[bytes], bytes | None]]
-    """By the name of a gate: what answers a request from a recording, or lets it pass."""
+    from mcpspy.gate.compiled import Answerers
 
 
 def declared(gates: "Sequence[dict[str, Any]]", answerers: "Answerers", say: "Callable[[str], None]") -> Gate:
     """The gate that consists of compiled ones; `say` gets a sentence for each that fails."""
-    make: Callable[..., DeclaredGate] = DeclaredGate
-    return Gate([make(gate, answerers) if answerers else make(gate) for gate in gates], say)
+    return Gate([DeclaredGate(gate, answerers) for gate in gates], say)

@@ -22,8 +22,8 @@ from mcpspy.relay.http.http1 import Http1Server
 from mcpspy.relay.http.route import HttpRoute
 
 if TYPE_CHECKING:
+    from mcpspy.gate.compiled import Answerers
     from mcpspy.gate.gate import Gate
-    from mcpspy.relay.declared import Answerers
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
 from mcpspy.secrets.redactor import shown
 
 if TYPE_CHECKING:
-    from mcpspy.relay.declared import Answerers
+    from mcpspy.gate.compiled import Answerers
 
 MODES = ("regular", "upstream", "reverse", "socks5", "local")
 _FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)

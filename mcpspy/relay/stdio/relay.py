@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from _thread import LockType
     from typing import Any
 
+    from mcpspy.gate.compiled import Answerers
     from mcpspy.gate.gate import Gate
     from mcpspy.recording.recording import Recording
-    from mcpspy.relay.declared import Answerers
     from mcpspy.relay.stdio.companion import Companion
     from mcpspy.relay.stdio.gated import GatedPump
 

@@ -1,0 +1,211 @@
+"""A client and a server for gates, over every transport: what each of them sends is scripted, what it gets is kept.
+
+The client calls a tool and then `sync`; whatever has come by the answer to `sync` is what came of the call. The server
+answers a call with RESULT, whatever it was called with; over streams a progress notification comes before it.
+"""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import aiohttp
+from aiohttp import web
+
+CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"%b","arguments":{"n":1.10}}}'
+SYNC = b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"sync"}}'
+RESULT = b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"sunny"}],"n":1.10}}'
+SYNCED = b'{"jsonrpc":"2.0","id":8,"result":{}}'
+PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}'
+LIMIT = 20
+"""Seconds that a call may take."""
+STDIO_SERVER = """
+import json, sys
+for line in sys.stdin.buffer:
+    line = line.rstrip(b"\\n")
+    if line == SYNC:
+        sys.stdout.buffer.write(SYNCED + b"\\n")
+    else:
+        sys.stderr.write(line.decode("utf-8", "surrogateescape") + "\\n"); sys.stderr.flush()
+        try:
+            answers = json.loads(line)["id"] == 7
+        except (ValueError, KeyError):
+            answers = False
+        sys.stdout.buffer.write(PROGRESS + b"\\n" + RESULT + b"\\n" if answers else b"")
+    sys.stdout.buffer.flush()
+"""
+
+
+def stdio_server():
+    """The source of the server on stdin and stdout; it writes what it gets to stderr."""
+    given = {"SYNC": SYNC, "SYNCED": SYNCED, "PROGRESS": PROGRESS, "RESULT": RESULT}
+    return "".join(f"{name} = {value!r}\n" for name, value in given.items()) + STDIO_SERVER
+
+
+def answers(message):
+    """What the server sends because of a message, the last of it the answer."""
+    if message == SYNC:
+        return [SYNCED]
+    try:
+        return [PROGRESS, RESULT] if json.loads(message)["id"] == 7 else []
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+class Upstream:
+    """The server over HTTP: `/json`, `/sse` (answers as events), `/legacy` and `/messages` (HTTP+SSE), `/ws`."""
+
+    def __init__(self):
+        self.got = []
+        self.streams = {}
+
+    async def post(self, request):
+        message = await request.read()
+        if message != SYNC:
+            self.got.append(message)
+        parts = answers(message)
+        if not parts:
+            return web.Response(status=202)
+        if request.path == "/json":
+            return web.Response(body=parts[-1], content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for part in parts:
+            await response.write(b"event: message\ndata: " + part + b"\n\n")
+        return response
+
+    async def stream(self, request):
+        session = str(len(self.streams))
+        response = self.streams[session] = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b"event: endpoint\ndata: /messages?session_id=" + session.encode() + b"\n\n")
+        await asyncio.Event().wait()
+
+    async def message(self, request):
+        message = await request.read()
+        if message != SYNC:
+            self.got.append(message)
+        for part in answers(message):
+            await self.streams[request.query["session_id"]].write(b"event: message\ndata: " + part + b"\n\n")
+        return web.Response(status=202)
+
+    async def socket(self, request):
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for message in socket:
+            raw = message.data.encode() if isinstance(message.data, str) else message.data
+            if raw != SYNC:
+                self.got.append(raw)
+            for part in answers(raw):
+                await socket.send_str(part.decode())
+        return socket
+
+
+@asynccontextmanager
+async def upstream():
+    """A running server over HTTP, and its port."""
+    there = Upstream()
+    app = web.Application()
+    app.add_routes([web.post("/json", there.post), web.post("/sse", there.post), web.get("/ws", there.socket)])
+    app.add_routes([web.get("/legacy", there.stream), web.post("/messages", there.message)])
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield there, site._server.sockets[0].getsockname()[1]
+    finally:
+        await runner.cleanup()
+
+
+class Came:
+    """What a client got of one call."""
+
+    def __init__(self):
+        self.frames = []
+        self.status = None
+        """Of the HTTP response to the call."""
+        self.closed = False
+        """The stream ended before the answer to `sync`."""
+
+
+def events(raw):
+    """The data of the events in a stream."""
+    blocks = raw.replace(b"\r\n", b"\n").split(b"\n\n")
+    lines = [[line for line in block.split(b"\n") if line.startswith(b"data:")] for block in blocks]
+    return [b"\n".join(line[5:].removeprefix(b" ") for line in found) for found in lines if found]
+
+
+async def post(session, url, message):
+    """POST one message; what came of it."""
+    came = Came()
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    try:
+        async with session.post(url, data=message, headers=headers) as response:
+            came.status = response.status
+            raw = await response.read()
+            is_stream = response.content_type == "text/event-stream"
+            came.frames = events(raw) if is_stream else [raw] if raw else []
+    except aiohttp.ClientError:
+        came.closed = True
+    return came
+
+
+async def over_legacy(session, base, message):
+    """A call in a session of HTTP+SSE."""
+    came = Came()
+    async with session.get(f"{base}/legacy") as stream:
+        raw = b""
+        while b"\n\n" not in raw:
+            raw += await stream.content.readany()
+        place = events(raw)[0].decode()
+        url = place if "://" in place else base + place
+        raw = b""
+        came.status = (await post(session, url, message)).status
+        await post(session, url, SYNC)
+        try:
+            while SYNCED not in raw:
+                part = await stream.content.readany()
+                if not part:
+                    came.closed = True
+                    break
+                raw += part
+        except aiohttp.ClientError:
+            came.closed = True
+    came.frames = [frame for frame in events(raw) if frame != SYNCED]
+    return came
+
+
+async def over_websocket(session, base, message):
+    """A call over a WebSocket."""
+    came = Came()
+    async with session.ws_connect(f"{base}/ws", autoping=True) as socket:
+        await socket.send_str(message.decode())
+        try:
+            await socket.send_str(SYNC.decode())
+        except aiohttp.ClientError:
+            pass
+        while True:
+            found = await socket.receive()
+            if found.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+                came.closed = True
+                break
+            raw = found.data.encode() if isinstance(found.data, str) else found.data
+            if raw == SYNCED:
+                break
+            came.frames.append(raw)
+    return came
+
+
+async def over_stdio(process, message):
+    """A call of a server on stdin and stdout."""
+    came = Came()
+    process.stdin.write(message + b"\n" + SYNC + b"\n")
+    while True:
+        line = await process.stdout.readline()
+        if not line:
+            came.closed = True
+            break
+        if line == SYNCED + b"\n":
+            break
+        came.frames.append(line.removesuffix(b"\n"))
+    return came
