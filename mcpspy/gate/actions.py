@@ -4,7 +4,7 @@
     repeat        2                      forward it so many times in all
     answer        JSON text              an object with `result` or `error`: sent back, and the peer sees no request
     answer-from   {"file", "miss"}       the same with what was recorded there; the relay is given who finds it
-    send          a text, or several     forward these instead
+    send          a text, or several     forward these instead; in an event stream, as the data of the event
     edit          a JSON Patch           RFC 6902, on the message of the frame
     cut           100                    forward the first so many bytes of the message
     garble        not-json, invalid-utf8 or bom: without its last byte, with a byte that is no UTF-8, with a byte order
@@ -21,7 +21,7 @@ Which of them a relay can carry out is the relay's: `status` needs HTTP, `exit` 
 
 from mcpspy.gate.check import TRUE, check, is_answer, is_patch, is_sent, one_of, whole
 from mcpspy.gate.messages import json_of
-from mcpspy.gate.splice import changed, edited
+from mcpspy.gate.splice import changed, edited, with_message
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Refuse, Reply, Send
 
 TYPE_CHECKING = False
@@ -80,7 +80,10 @@ class GateAction:
         if name == "repeat":
             return Send((frame,) * value, by)
         if name == "send":
-            return Send(tuple(text.encode() for text in ([value] if isinstance(value, str) else value)), by)
+            texts = [text.encode() for text in ([value] if isinstance(value, str) else value)]
+            if facts.framing == "sse":
+                texts = [with_message(frame, "sse", text) for text in texts]
+            return Send(tuple(texts), by)
         if name in ("edit", "cut", "garble"):
             other = self._changed(frame, facts)
             return Send((other,), by) if other != frame else PASS

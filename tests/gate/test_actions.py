@@ -25,6 +25,7 @@ def verdict(action, frame=CALL, framing="lines", t=0, answerer=None, reorder=Fal
 CHANGED = [
     ({"edit": [{"op": "replace", "path": "/params/arguments/n", "value": 2}]}, CALL.replace(b"1.10", b"2")),
     ({"edit": [{"op": "remove", "path": "/params"}]}, b'{"jsonrpc":"2.0","id":3,"method":"tools/call"}'),
+    ({"send": "oops"}, b"oops"),
     ({"cut": 10}, CALL[:10]),
     ({"cut": 0}, b""),
     ({"garble": "not-json"}, CALL[:-1]),

@@ -20,12 +20,13 @@ LIMIT = 20
 """Seconds that a call may take."""
 STDIO_SERVER = """
 import json, sys
+got = open(sys.argv[1], "ab", buffering=0)
 for line in sys.stdin.buffer:
     line = line.rstrip(b"\\n")
     if line == SYNC:
         sys.stdout.buffer.write(SYNCED + b"\\n")
     else:
-        sys.stderr.write(line.decode("utf-8", "surrogateescape") + "\\n"); sys.stderr.flush()
+        got.write(line + b"\\n")
         try:
             answers = json.loads(line)["id"] == 7
         except (ValueError, KeyError):
@@ -36,7 +37,7 @@ for line in sys.stdin.buffer:
 
 
 def stdio_server():
-    """The source of the server on stdin and stdout; it writes what it gets to stderr."""
+    """The source of the server on stdin and stdout; it appends what it gets to the file that it is given."""
     given = {"SYNC": SYNC, "SYNCED": SYNCED, "PROGRESS": PROGRESS, "RESULT": RESULT}
     return "".join(f"{name} = {value!r}\n" for name, value in given.items()) + STDIO_SERVER
 
@@ -141,10 +142,13 @@ async def post(session, url, message):
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     try:
         async with session.post(url, data=message, headers=headers) as response:
-            came.status = response.status
-            raw = await response.read()
-            is_stream = response.content_type == "text/event-stream"
-            came.frames = events(raw) if is_stream else [raw] if raw else []
+            came.status, is_stream = response.status, response.content_type == "text/event-stream"
+            raw = b""
+            try:
+                async for part in response.content.iter_any():
+                    raw += part
+            finally:
+                came.frames = events(raw) if is_stream else [raw] if raw else []
     except aiohttp.ClientError:
         came.closed = True
     return came
@@ -175,37 +179,39 @@ async def over_legacy(session, base, message):
     return came
 
 
-async def over_websocket(session, base, message):
-    """A call over a WebSocket."""
-    came = Came()
+async def over_websocket(session, base, message, count):
+    """A call over a WebSocket, as of `over_stdio`."""
+    came, synced = Came(), False
     async with session.ws_connect(f"{base}/ws", autoping=True) as socket:
         await socket.send_str(message.decode())
         try:
             await socket.send_str(SYNC.decode())
         except aiohttp.ClientError:
             pass
-        while True:
+        while not synced or len(came.frames) < count:
             found = await socket.receive()
             if found.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
                 came.closed = True
                 break
             raw = found.data.encode() if isinstance(found.data, str) else found.data
             if raw == SYNCED:
-                break
-            came.frames.append(raw)
+                synced = True
+            else:
+                came.frames.append(raw)
     return came
 
 
-async def over_stdio(process, message):
-    """A call of a server on stdin and stdout."""
-    came = Came()
+async def over_stdio(process, message, count):
+    """A call of a server on stdin and stdout that brings so many frames: an answer of the relay's own may come last."""
+    came, synced = Came(), False
     process.stdin.write(message + b"\n" + SYNC + b"\n")
-    while True:
+    while not synced or len(came.frames) < count:
         line = await process.stdout.readline()
         if not line:
             came.closed = True
             break
         if line == SYNCED + b"\n":
-            break
-        came.frames.append(line.removesuffix(b"\n"))
+            synced = True
+        else:
+            came.frames.append(line.removesuffix(b"\n"))
     return came
