@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import orjson
 
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.gates import compiled
+from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import Declarations
@@ -29,6 +31,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filter", metavar="EXPR", help="print matching rows only: 'status:error latency:>1s' (docs/filters.md)"
     )
+    parser.add_argument(
+        "--gate",
+        metavar="FILE",
+        help="mark the frames that each gate of FILE matches, and do nothing to them; chance, after and times "
+        "do not count (docs/gate.md)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,8 +44,9 @@ def run(options: argparse.Namespace) -> int:
     capture = Capture(options.capture)
     wanted = None if options.filter is None else _filter(options.filter, capture.header.started)
     choice = _Choice(wanted)
+    marks = GateMarks(compiled(options.gate, capture.header.transport) or ()) if options.gate else None
     if options.json:
-        _print_json(capture, choice.wants, follow=options.follow)
+        _print_json(capture, choice.wants, marks, follow=options.follow)
         return 0
     live = capture.live
     print(title(capture, live=live), flush=True)
@@ -50,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
         timeline = Timeline(rules=True)
         found = judged(capture.follow() if options.follow else capture.records(), timeline)
     declarations = Declarations()
-    _print_lines(_noted(found, declarations), choice.wants, colour=colour, flush=options.follow)
+    found = _noted(marks.watch(found) if marks else found, declarations)
+    _print_lines(found, choice.wants, marks, colour=colour, flush=options.follow)
     if declarations.sides:
         print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
     if not timeline.ended and (options.follow or not live):
@@ -101,14 +111,19 @@ class _Choice:
         return self._wanted is None or (message.n, message.part) in self._printed
 
 
-def _print_json(capture: Capture, choose: Callable[[Row | Finding], bool], *, follow: bool) -> None:
+def _print_json(
+    capture: Capture, choose: Callable[[Row | Finding], bool], marks: GateMarks | None, *, follow: bool
+) -> None:
     out = sys.stdout.buffer
+    found: Iterable[Row | Finding]
     found = judged(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
-    for row in filter(choose, found):
+    for row in filter(choose, marks.watch(found) if marks else found):
         if isinstance(row, Finding):
             line = orjson.dumps({"kind": "finding", "n": row.frame} | finding_fields(row))
         else:
             line = to_json(row, capture.header)
+            if marks:
+                line = line[:-1] + b',"gates":' + orjson.dumps(marks.of(row)) + b"}"
         out.write(line + b"\n")
         if follow:
             out.flush()
@@ -138,7 +153,12 @@ def _noted(found: Iterable[Row | Finding], declarations: Declarations) -> Iterat
 
 
 def _print_lines(
-    found: Iterable[Row | Finding], choose: Callable[[Row | Finding], bool], *, colour: bool, flush: bool
+    found: Iterable[Row | Finding],
+    choose: Callable[[Row | Finding], bool],
+    marks: GateMarks | None,
+    *,
+    colour: bool,
+    flush: bool,
 ) -> None:
     """Print the rows and what is found of them."""
 
@@ -149,6 +169,10 @@ def _print_lines(
         if isinstance(row, Finding):
             put(finding_line(row), words.SEVERITIES[row.severity])
             continue
-        put(line(row), words.STATUSES.get(row.status or "") or words.KINDS.get(row.kind))
+        names = printable(", ".join(marks.of(row)), 200) if marks else ""
+        put(
+            line(row) + (f"  gate {names}" if names else ""),
+            words.STATUSES.get(row.status or "") or words.KINDS.get(row.kind),
+        )
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])

@@ -1,5 +1,7 @@
 """A pytest plugin: a capture as the server of the code under test, or as the client of the server under test.
 
+And a faulty server: the real one behind gates that delay, change or drop what passes.
+
     def test_my_client(mcp_mock):
         command = mcp_mock("weather.jsonl", [sys.executable, "server.py"])
         assert my_client(command).forecast("Oslo") == "12 °C"
@@ -10,6 +12,11 @@
 
     def test_my_server(mcp_replay):
         mcp_replay("weather.jsonl", [sys.executable, "server.py"])  # or its URL
+
+    def test_my_client_gives_up_in_time(mcp_faults):
+        server = mcp_faults([sys.executable, "server.py"], Path("no-forecast.toml"))
+        with pytest.raises(TimeoutError):
+            my_client(server).forecast("Oslo")
 
 Paths are relative to the test's file. `--mcpspy-record` tells whether captures are made:
 
@@ -161,6 +168,41 @@ def _fail(said: str) -> NoReturn:
     """Fail with what a mock has said on stderr."""
     told = [line.removeprefix("mcpspy: ") for line in said.splitlines() if line.startswith("mcpspy: ")]
     pytest.fail("\n".join(["the client and the capture do not agree:", *told]), pytrace=False)
+
+
+class FaultyServer(list[str]):
+    """The command of a stdio server behind gates."""
+
+    capture: Path
+    """What passed: both what came and what the gates made of it."""
+
+
+@pytest.fixture
+def mcp_faults(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., FaultyServer]:
+    """A function from the command of a stdio server, and gates, to the command of the same server with faults.
+
+    `gates` is a gate file (docs/gate.md): its text, or a Path. A mistake in it fails the test.
+    """
+    count = 0
+
+    def faults(command: Sequence[str], gates: str | Path) -> FaultyServer:
+        nonlocal count
+        count += 1
+        file = tmp_path / f"mcpspy-gates-{count}.toml"
+        if isinstance(gates, Path):
+            file = request.path.parent / gates
+        else:
+            file.write_text(gates, encoding="utf-8")
+        check = [sys.executable, "-m", "mcpspy.gate_files", str(file), "--transport", "stdio"]
+        done = subprocess.run(check, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.fail(done.stderr.strip(), pytrace=False)
+        capture = tmp_path / f"mcpspy-faults-{count}.jsonl"
+        server = FaultyServer([*_MCPSPY, "wrap", "--gate", str(file), "-o", str(capture), "--", *command])
+        server.capture = capture
+        return server
+
+    return faults
 
 
 @pytest.fixture

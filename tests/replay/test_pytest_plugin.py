@@ -226,3 +226,36 @@ def test_client(mcp_mock_url):
 """
         code, out = suite(body, ci=True)
     assert code == 0, out
+
+
+FAULTS = """
+from pathlib import Path
+
+GATES = '''
+[[gate]]
+name = "no rain"
+when = "from:client name:get_forecast"
+answer = { error = { code = -1, message = "no rain" } }
+times = 1
+'''
+
+def test_faults(mcp_faults):
+    server = mcp_faults(SERVER, GATES)
+    assert ask(server, "Oslo", "Bergen") == ["9 °C, rain"]
+    assert '"by":"gate no rain"' in server.capture.read_text(encoding="utf-8")
+    Path(__file__).with_name("gates.toml").write_text(GATES.replace("times = 1", ""))
+    other = mcp_faults(SERVER, Path("gates.toml"))
+    assert ask(other, "Oslo", "Bergen") == []
+    assert other.capture != server.capture
+"""
+
+
+def test_a_client_is_tested_with_a_faulty_server(suite):
+    code, out = suite(FAULTS, ci=True)
+    assert code == 0, out
+
+
+def test_a_mistake_in_gates_fails_the_test_with_its_line(suite):
+    code, out = suite(FAULTS.replace("answer =", "anser ="), ci=True)
+    assert code == 1
+    assert 'mcpspy-gates-1.toml:5:1: a gate has no key "anser"; did you mean answer?' in out

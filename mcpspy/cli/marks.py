@@ -1,0 +1,68 @@
+"""Which frames of a capture the gates of a file name: what `mcpspy show --gate` marks.
+
+The frames go through a gate that lets all of them pass, so a mark stands where a relay with this file would have acted;
+`chance`, `after` and `times` do not count.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.cli.output import say
+from mcpspy.gate.compiled import DeclaredGate
+from mcpspy.gate.facts import Facts
+from mcpspy.gate.gate import Gate
+from mcpspy.gate.verdicts import PASS
+from mcpspy.rules import Finding
+from mcpspy.timeline import Row
+
+if TYPE_CHECKING:
+    from mcpspy.gate.verdicts import Verdict
+
+_FRAMES = frozenset(("request", "notification", "result", "error", "invalid"))
+"""The kinds of rows that are frames which pass a gate."""
+
+
+class _Watching(DeclaredGate):
+    """A gate that tells whether it would act, and does not."""
+
+    def __init__(self, gate: dict[str, Any]) -> None:
+        super().__init__({"name": gate["name"], "when": gate["when"], "action": {"drop": True}})
+        self.name: str = gate["name"]
+        self.acted = False
+
+    def decide(self, frame: bytes, facts: Facts, t: int) -> "Verdict":
+        self.acted = super().decide(frame, facts, t) is not PASS
+        return PASS
+
+
+class GateMarks:
+    """The names of gates that match the frames of one capture; the rows have to come in their order."""
+
+    def __init__(self, gates: Sequence[dict[str, Any]]) -> None:
+        self._watching = [_Watching(gate) for gate in gates]
+        self._gate = Gate(self._watching, say)
+        self._facts: dict[tuple[str, Hashable], Facts] = {}
+        self._n = 0
+        self._names: list[str] = []
+
+    def watch(self, found: Iterable[Row | Finding]) -> Iterator[Row | Finding]:
+        """What was found, while the gates see the rows."""
+        for it in found:
+            if isinstance(it, Row) and it.n != self._n:  # the messages of a batch are one frame
+                self._n, self._names = it.n, self._match(it)
+            yield it
+
+    def of(self, row: Row) -> list[str]:
+        """The names of the gates that match the frame of the row that came last."""
+        return self._names if row.n == self._n else []
+
+    def _match(self, row: Row) -> list[str]:
+        if row.kind not in _FRAMES or row.sender == "mcpspy":
+            return []
+        key = row.sender, row.session
+        if key not in self._facts:
+            self._facts[key] = self._gate.facts(row.sender, "lines", row.session)
+        for gate in self._watching:
+            gate.acted = False  # a frame that is too long is not shown to any
+        self._gate.decide(row.raw, self._facts[key], row.t)
+        return [gate.name for gate in self._watching if gate.acted]
