@@ -9,15 +9,15 @@ nobody controls costs nothing. Every file is written beside its place and rename
 The id of a capture is random: nobody can prepare a directory for a capture that is still to be made. A viewer that has
 died holds no lock, and its gates are in force no longer. Orders go on: whoever gave them wanted them.
 
-Nothing here knows what a gate means.
+Nothing here knows what a gate means. Imported on the `wrap` path when the directory is there: nothing heavy here.
 """
 
-import json
 import os
 import stat
 import time
 from itertools import count
 
+from mcpspy.capture.encode import from_json
 from mcpspy.capture.format import is_live, take
 from mcpspy.errors import CaptureError
 
@@ -182,6 +182,8 @@ class LiveViewer:
 
     def _write(self, content: "dict[str, Any]") -> tuple[int, str]:
         """A descriptor and the path of a new file with this content."""
+        from json import dumps  # not for the relay: it imports `re`
+
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
@@ -195,7 +197,7 @@ class LiveViewer:
         try:
             fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(fd, "wb", closefd=False) as file:
-                file.write(json.dumps(content).encode())
+                file.write(dumps(content).encode())
         except OSError as error:
             raise CaptureError(f"cannot control this session: {self.path}: {error.strerror}") from None
         return fd, beside
@@ -217,7 +219,7 @@ def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
     try:
         with open(path, "rb") as file:
             raw = file.read(LARGEST + 1)
-        value = json.loads(raw) if len(raw) <= LARGEST else None
+        value = from_json(raw) if len(raw) <= LARGEST else None
     except (OSError, ValueError, RecursionError):
         value = None
     if isinstance(value, dict):

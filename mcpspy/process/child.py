@@ -129,6 +129,11 @@ class Child:
         elif number in _PASSED + _ENDING:
             self._take(number, seen, interrupted)
 
+    def kill(self) -> None:
+        """Kill the child; any thread may do that."""
+        if not self._exited:
+            self._send(_signal.SIGKILL)
+
     def settle(self) -> None:
         """Wait until the signals that have come so far are handled; for one thread other than the main thread.
 

@@ -69,6 +69,11 @@ class WindowsChild:
         """Wait; no signal comes."""
         _kernel.Sleep(max(1, round(seconds * 1000)))
 
+    def kill(self) -> None:
+        """Kill the child."""
+        if self._process:
+            self._process.kill()
+
     def settle(self) -> None:
         """Do nothing: no signal comes before an end of stdin."""
 

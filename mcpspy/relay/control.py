@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 INTERVAL, HOLDING = 100_000_000, 10_000_000
 """Nanoseconds between two looks: usually, and while frames are held."""
+_HOW = {"continued": False, "edited": True, "dropped": False, "answered": True}
+"""What may become of a held frame, and whether that needs a message."""
 
 
 class Control:
@@ -39,18 +41,27 @@ class Control:
         self._record = record
         self._send = send
         self._entries: list[tuple[dict[str, Any], DeclaredGate]] = []
-        self._next = 0
+        self._looked = -INTERVAL
+        self._failed = ""
+
+    @property
+    def due(self) -> int:
+        """When it is time to look again."""
+        return self._looked + (HOLDING if self._gate.holders else INTERVAL)
 
     def look(self, t: int) -> None:
         """Do what viewers want, if it is time to look; `t` is now. Never raises."""
-        if t < self._next:
+        if t < self.due:
             return
-        self._next = t + (HOLDING if self._gate.holders else INTERVAL)
+        self._looked = t
         try:
             if self._folder.changed():
                 self._read()
         except Exception as error:
-            self._report(f"a live gate failed ({type(error).__name__}: {error}); traffic goes on")
+            sentence = f"a live gate failed ({type(error).__name__}: {error}); traffic goes on"
+            if sentence != self._failed:
+                self._report(sentence)
+            self._failed = sentence
 
     def _read(self) -> None:
         gates, orders, faults = self._folder.read()
@@ -77,9 +88,11 @@ class Control:
         held, frame = order.get("release"), order.get("frame")
         message = frame.encode("utf-8", "replace") if isinstance(frame, str) else None
         if isinstance(held, int):
-            holder = self._gate.holders.get(held)
-            if holder:
-                holder.release(held, str(order.get("how")), message)
+            holder, how = self._gate.holders.get(held), order.get("how")
+            if how not in _HOW or (message is not None) != _HOW[how]:
+                self._report(f"a viewer's order about held frame {held} cannot be understood: {how}")
+            elif holder:
+                holder.release(held, how, message)
         elif isinstance(order.get("send"), str):
             session = order.get("session")
             self._send(order["send"].encode("utf-8", "replace"), session if isinstance(session, str) else None)

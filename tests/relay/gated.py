@@ -1,6 +1,6 @@
-"""`mcpspy wrap` with a gate, which the command line does not offer yet: `gated.py CAPTURE GATES COMMAND...`.
+"""`mcpspy wrap` with gates, which its own process does not compile: `gated.py CAPTURE GATES COMMAND...`.
 
-GATES is a JSON array of compiled gates; one called `raises` has a bug.
+GATES is a JSON array of compiled gates; viewers can set others. One called `raises` has a bug.
 """
 
 import json
@@ -8,24 +8,24 @@ import os
 import sys
 
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import Gate
 from mcpspy.process.child import environment, spawn
-from mcpspy.relay.stdio.relay import run, say_aside
+from mcpspy.relay.stdio.relay import run
+
+decide = DeclaredGate.decide
 
 
-class Raising(DeclaredGate):
-    """A gate with a bug."""
-
-    def decide(self, frame, facts, t):
+def raising(gate, frame, facts, t):
+    if gate.by == "gate raises":
         raise RuntimeError("a bug")
+    return decide(gate, frame, facts, t)
 
 
 def main(capture, gates, *command):
-    deciders = [(Raising if gate["name"] == "raises" else DeclaredGate)(gate) for gate in json.loads(gates)]
+    DeclaredGate.decide = raising
     environ = environment()
     server = spawn(list(command), environ)
-    gate = Gate(deciders, say_aside)
-    os._exit(run(server, list(command), environ, name=None, output=capture, folder=None, check=False, gate=gate))
+    options = {"name": None, "output": capture, "folder": None, "check": False}
+    os._exit(run(server, list(command), environ, **options, gates=json.loads(gates), control=True))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,12 @@ on as it arrives. Frames that are held wait in a `FrameOrder`; a second thread, 
 time has come. While much waits, nothing more is read; nor while many of our answers wait for a peer that reads none.
 The other direction goes on meanwhile.
 
-One lock for each direction, `_lock`: who holds it takes from what waits, writes whole lines, and records them. So the
-records of a channel have the order of the wire. A thread of the other direction, or one that releases a held frame,
-never takes it: it leaves a note for the timekeeper and goes on. So no thread ever waits for two peers.
+The pump's lock is the one lock for each direction: who holds it takes from what waits, writes whole lines, and records
+them. So the records of a channel have the order of the wire. A thread of the other direction, or one that releases a
+held frame, never takes it: it leaves a note for the timekeeper and goes on. So no thread ever waits for two peers.
+
+The timekeeper can begin before the pump has handed its direction over: what it writes for others stands between two
+lines all the same. A direction is never handed back: where no gate is left, lines pass with little more to do.
 
 Imported on the `wrap` path, if there is a gate: nothing heavy here.
 """
@@ -18,8 +21,10 @@ from _thread import allocate_lock, start_new_thread
 
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import CloseStream, Pass, Reply, Send
-from mcpspy.relay.stdio.pump import CHUNK, Pump, wait_for
+from mcpspy.gate.verdicts import CloseStream, Exit, Pass, Reply, Send
+from mcpspy.relay.control import HOLDING
+from mcpspy.relay.stdio.pump import CHUNK, NEVER, wait_for
+from mcpspy.relay.stdio.session import VIEWER, one_line
 from mcpspy.wire.lines import Lines
 
 TYPE_CHECKING = False
@@ -28,40 +33,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcpspy.gate.facts import Facts
-    from mcpspy.gate.gate import Gate
-    from mcpspy.process.child import Child
-    from mcpspy.recording.stream import Channel
+    from mcpspy.relay.stdio.pump import Pump
+    from mcpspy.relay.stdio.session import GatedSession
 
 
-class GatedPump(Pump):
-    """One direction of lines; `other` is the opposite one, `deciding` the lock of the gate that both ask."""
+class GatedLines:
+    """The lines of one pump; `other` is the opposite direction."""
 
-    other: "GatedPump"
+    other: "GatedLines"
 
-    def __init__(
-        self,
-        source: int,
-        sink: int,
-        started: int,
-        sender: str,
-        gate: "Gate",
-        deciding: "LockType",
-        settle: "Callable[[], None] | None" = None,
-    ) -> None:
-        self._reading = False
-        self._waiting = FrameOrder(gate.numbers, "lines")
-        self._lock = allocate_lock()
-        super().__init__(source, sink, started, settle)
-        self._gate = gate
-        self._deciding = deciding
-        self._facts: Facts = gate.facts(sender, "lines")
+    def __init__(self, pump: "Pump", sender: str, session: "GatedSession") -> None:
+        self._pump = pump
+        self._session = session
+        self._facts: Facts = session.gate.facts(sender, "lines")
+        self._holders = session.gate.holders
+        self._waiting = FrameOrder(session.gate.numbers, "lines")
         self._lines = Lines()
         self._parts: list[bytes] = []  # of a line of more than one piece
         self._size = 0
         self._passing: list[bytes] = []  # lines of one read that go as they are, in pieces
-        self._inside = False  # a line of more than LIMIT is being forwarded as it arrives
+        self._muted = False  # the long line that passes as it arrives is for nobody but the capture
         self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
-        self._owed = 0  # bytes of these
+        self._owed = 0  # bytes of these, but for what viewers send
         self._counting = allocate_lock()  # guards both, and is never held for long
         self._released: list[tuple[int, str, bytes | None]] = []  # what `release` was told
         self._how = ""  # why nothing more is forwarded
@@ -72,26 +65,14 @@ class GatedPump(Pump):
 
     @property
     def busy(self) -> bool:
-        """Whether something that was read is still to be forwarded."""
-        replying = bool(self._replies) and not self._inside and not self._how
-        return self._reading or bool(self._waiting) or self._lock.locked() or replying
-
-    @busy.setter
-    def busy(self, reading: bool) -> None:
-        self._reading = reading
+        """Whether something is still to be forwarded."""
+        replying = bool(self._replies) and not self._pump.inside and not self._how
+        return bool(self._waiting) or self._pump.lock.locked() or replying
 
     @property
     def owes_much(self) -> bool:
         """Whether so many replies wait for the sink that nobody who asks for more should be read."""
         return not self._how and (len(self._replies) >= FRAMES or self._owed >= BYTES)
-
-    def channel(self) -> "Channel":
-        """The channel to record into; waits for it, in several threads."""
-        if self._channel is None:
-            with self._begun:
-                pass
-        assert self._channel
-        return self._channel
 
     def start(self) -> None:
         """Begin to keep the time of what is held. Raises RuntimeError where no thread can be had."""
@@ -99,7 +80,7 @@ class GatedPump(Pump):
 
     def release(self, held: int, how: str, message: bytes | None = None) -> None:
         """Let the held frame with that number go, as of `FrameOrder.release`; returns at once."""
-        self._released.append((held, how, message))
+        self._released.append((held, how, message if message is None else one_line(message)))
         _signal(self._wake)
 
     def hasten(self) -> None:
@@ -116,64 +97,72 @@ class GatedPump(Pump):
         self._stop("exit")
         self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # its holder may be stuck in a write
 
-    def _pump(self) -> str:
-        try:
-            return self._read()
-        finally:
-            self._let_go(lambda: self._waiting.end("closed"))
-            self._flush_replies()
-            self._done = True
-            _signal(self._wake)
-
-    def _read(self) -> str:
+    def run(self, chunk: bytes, t: int) -> str:
+        """Forward the chunk that was read at `t`, if it has bytes, and all that comes; returns how the pump ends."""
+        if chunk:
+            self._take(chunk, t)
         while True:
-            self.busy = False
+            self._pump.reading = False
             self._wait(lambda: not self._waiting.full)
             if self._how:
                 return self._how
             try:
-                chunk = os.read(self.source, CHUNK)
+                chunk = os.read(self._pump.source, CHUNK)
             except BlockingIOError:  # somebody who shares the descriptor made it so
-                wait_for(self.source, "read")
+                wait_for(self._pump.source, "read")
                 continue
             except OSError:
                 self._end()
                 return self._how or "reset"
-            t = self.now()
-            self.busy = True
+            t = self._pump.now()
+            self._pump.reading = True
             if not chunk:
                 self._end()
                 return self._how or "eof"
-            if self.stop or self._how:
+            if self._pump.stop or self._how:
                 return self._how or "exit"
-            self.reads += 1
-            if self._lines.between and not self._parts and chunk.find(b"\n") == len(chunk) - 1:
-                self._line(chunk[:-1], t, [chunk])  # what almost every read is
-            else:
-                for raw, more, _ in self._lines.feed(chunk):
-                    self._piece(raw, t, more=more)
-            self._let_pass(t)
-            if self._first:
-                self._first()
-                self._first = None
+            self._pump.reads += 1
+            if t >= self._pump.due:
+                self._pump.look(t)
+            self._take(chunk, t)
+
+    def end(self) -> None:
+        """Forward what is held, and the replies, before the sink is closed."""
+        self._let_go(lambda: self._waiting.end("closed"))
+        self._flush_replies()
+        self._stop("eof")
+        self._done = True
+        _signal(self._wake)
+
+    def _take(self, chunk: bytes, t: int) -> None:
+        between = self._lines.between and not self._parts and not self._pump.inside
+        if between and chunk.find(b"\n") == len(chunk) - 1:
+            self._line(chunk[:-1], t, [chunk])  # what almost every read is
+        else:
+            for raw, more, _ in self._lines.feed(chunk):
+                self._piece(raw, t, more=more)
+        self._let_pass(t)
+        self._pump.passed()
 
     def _end(self) -> None:
         """Forward what waits, in its order, and a last line without its newline."""
-        t = self.now()
+        t = self._pump.now()
         self._let_go(lambda: self._waiting.end("closed"))
         rest = b"".join(self._parts + [raw for raw, _, _ in self._lines.end()])
-        if self._inside:
+        if not rest:
+            return
+        if self._pump.inside:
             self._through(rest, t, more=True)
-        elif rest:
-            self._flush_replies()
-            with self._lock:
-                self._inside = True  # the line has no newline: no reply may follow it
-            self._line(rest, t, [rest], cut=True)
-            self._let_pass(t)
+            return
+        self._flush_replies()
+        with self._pump.lock:
+            self._pump.inside = True  # the line has no newline: no reply may follow it
+        self._line(rest, t, [rest], cut=True)
+        self._let_pass(t)
 
     def _piece(self, raw: bytes, t: int, *, more: bool) -> None:
         """Take a line, or a piece of a long one."""
-        if self._inside:
+        if self._pump.inside:
             self._through(raw, t, more=more)
             return
         self._parts.append(raw)
@@ -187,19 +176,24 @@ class GatedPump(Pump):
             return
         self._let_pass(t)
         self._wait(lambda: not self._waiting)
-        with self._lock:
-            self._inside = True
-            self._write(line)
-            self.channel().record(line, t, {"undecided": True}, ended=False)
+        self._muted = self._session.begins_answer(line)
+        with self._pump.lock:
+            self._pump.inside = True
+            if not self._muted:
+                self._write(line)
+            rest: dict[str, object] = {"sent": None, "by": VIEWER} if self._muted else {"undecided": True}
+            self._pump.channel().record(line, t, rest, ended=False)
 
     def _through(self, raw: bytes, t: int, *, more: bool) -> None:
-        """Forward a further piece of a line that is too long to decide on."""
+        """Forward a further piece of a line that is too long to decide on, or was begun before there was a gate."""
         piece = raw if more else raw + b"\n"
-        with self._lock:
-            self._write(piece)
-            self.channel().feed(piece, t)
-            self._inside = more
+        with self._pump.lock:
+            if not self._muted:
+                self._write(piece)
+            self._pump.channel().feed(piece, t)
+            self._pump.inside = more
         if not more:
+            self._muted = False
             self._flush_replies()
 
     def _line(self, raw: bytes, t: int, parts: list[bytes], *, cut: bool = False) -> None:
@@ -207,8 +201,12 @@ class GatedPump(Pump):
         if self.other.owes_much:
             self._let_pass(t)
             self._wait(lambda: not self.other.owes_much)
-        with self._deciding:
-            verdict = self._gate.decide(raw, self._facts, t)
+        if self._session.is_answer(raw):
+            self._let_pass(t)
+            with self._pump.lock:
+                self._pump.channel().record(raw, t, {"sent": None, "by": VIEWER}, cut=cut)
+            return
+        verdict = self._session.decide(raw, self._facts, t)
         if isinstance(verdict, Pass) and not verdict.undecided and not self._waiting:
             self._passing += parts
             return
@@ -218,8 +216,9 @@ class GatedPump(Pump):
         def feed() -> list[GatedFrame]:
             going = self._waiting.feed(frame)
             if frame.held is not None:
+                self._holders[frame.held] = self
                 long = {"undecided": True} if isinstance(verdict, Pass) and verdict.undecided else {}
-                self.channel().record(raw, t, {"by": frame.by, "held": frame.held} | long, cut=cut)
+                self._pump.channel().record(raw, t, {"by": frame.by, "held": frame.held} | long, cut=cut)
             if self._waiting:
                 _signal(self._wake)
             return going
@@ -234,23 +233,23 @@ class GatedPump(Pump):
         if self._passing:
             lines = self._passing[0] if len(self._passing) == 1 else b"".join(self._passing)
             self._passing = []
-            with self._lock:
+            with self._pump.lock:
                 self._write(lines)
-                self.channel().feed(lines, t)
+                self._pump.channel().feed(lines, t)
 
     def _let_go(self, take: "Callable[[], list[GatedFrame]]", timeout: float = -1) -> None:
         """Carry out the verdicts on the frames that `take` says go now; do nothing if the lock is not had in time."""
-        if self._lock.acquire(timeout=timeout):
+        if self._pump.lock.acquire(timeout=timeout):
             try:
                 for frame in take():
                     self._carry_out(frame)
             finally:
-                self._lock.release()
+                self._pump.lock.release()
             self.look_again()
 
     def _carry_out(self, frame: GatedFrame) -> None:
         """Write what the verdict says, and record the frame, or its release."""
-        verdict, t = frame.verdict, self.now()
+        verdict, t, channel = frame.verdict, self._pump.now(), self._pump.channel()
         frames = (frame.raw,) if isinstance(verdict, Pass) else verdict.frames if isinstance(verdict, Send) else ()
         written = self._write_frames(frames, cut=frame.cut)
         rest: dict[str, object] = {}
@@ -261,32 +260,47 @@ class GatedPump(Pump):
         elif frame.held is None and verdict.undecided:
             rest = {"undecided": True}
         if frame.held is None:
-            self.channel().record(frame.raw, frame.t, rest, cut=frame.cut)
+            channel.record(frame.raw, frame.t, rest, cut=frame.cut)
         else:
-            self.channel().release(t, frame.held, frame.how, rest)
+            self._holders.pop(frame.held, None)
+            channel.release(t, frame.held, frame.how, rest)
         for extra in frames[1:written]:
-            self.channel().record(extra, t, {"from": "mcpspy", "by": rest["by"]})
+            channel.record(extra, t, {"from": "mcpspy", "by": rest["by"]})
         if isinstance(verdict, Reply):
             self.other.reply(verdict.frame, verdict.by)
         elif isinstance(verdict, CloseStream):
-            self._shut("shutdown")
+            self._stop("shutdown")
+            t = self._pump.now()
+            self._pump.close_sink()
+            channel.end(t, "shutdown")
+        elif isinstance(verdict, Exit):
+            self._session.end_server(verdict.code)
 
     def reply(self, frame: bytes, by: str) -> None:
         """Write a frame of ours to the sink, when no line is being forwarded there; returns at once."""
+        if self._done:
+            self._not_sent(by)
+            return
         with self._counting:
             self._replies.append((frame, by))
-            self._owed += len(frame)
+            self._owed += len(frame) if by != VIEWER else 0
         _signal(self._wake)
 
     def _flush_replies(self) -> None:
-        with self._lock:
-            while self._replies and not self._inside:
+        with self._pump.lock:
+            while self._replies and not self._pump.inside:
                 with self._counting:
                     frame, by = self._replies.pop(0)
-                    self._owed -= len(frame)
+                    self._owed -= len(frame) if by != VIEWER else 0
                 self.other.look_again()
                 if self._write(frame + b"\n"):
-                    self.channel().record(frame, self.now(), {"from": "mcpspy", "by": by})
+                    self._pump.channel().record(frame, self._pump.now(), {"from": "mcpspy", "by": by})
+                else:
+                    self._not_sent(by)
+
+    def _not_sent(self, by: str) -> None:
+        if by == VIEWER:
+            self._session.report("a viewer's request was not sent: the server's stdin is closed")
 
     def _write_frames(self, frames: tuple[bytes, ...], *, cut: bool) -> int:
         """Write frames, with `cut` the last one without a newline; returns how many have been written."""
@@ -297,34 +311,17 @@ class GatedPump(Pump):
 
     def _write(self, line: bytes) -> bool:
         """Write to the sink, as long as there is one."""
-        if self._how:
+        sink = self._pump.sink
+        if self._how or sink < 0:
             return False
         try:
-            written = os.write(self.sink, line)
+            written = os.write(sink, line)
         except OSError:
             written = 0  # the slow way finds out why
-        if written == len(line) or self._forward(line[written:]):
+        if written == len(line) or self._pump.forward(line[written:]):
             return True
         self._stop("abort")
         return False
-
-    def _shut(self, how: str) -> None:
-        """End this direction now, although the source goes on."""
-        self._stop(how)
-        t = self.now()
-        self._close_now(self.sink)
-        self.channel().end(t, how)
-
-    def _close(self, fd: int) -> None:
-        with self._lock:
-            self._close_now(fd)
-
-    def _close_now(self, fd: int) -> None:
-        if fd >= 0:  # it may have been closed already
-            super()._close(fd)
-        if fd == self.sink:
-            self._stop("eof")
-            self.sink = -1
 
     def _stop(self, how: str) -> None:
         """Forward nothing more; nobody waits for that any longer."""
@@ -338,11 +335,16 @@ class GatedPump(Pump):
             self._room.acquire()
 
     def _keep_time(self) -> None:
+        """Let go what is due, write the replies, and look for a viewer's orders while something is held."""
         while not self._done:
-            with self._lock:
-                until = self._waiting.until
-            wait = -1 if until is None else max(0.0, (until - self.now()) / 1e9)
+            with self._pump.lock:
+                until, looks = self._waiting.until, bool(self._waiting) and self._pump.due < NEVER
+            wait = -1 if until is None else max(0.0, (until - self._pump.now()) / 1e9)
+            if looks:
+                wait = HOLDING / 1e9 if until is None else min(wait, HOLDING / 1e9)
             self._wake.acquire(timeout=min(wait, 3600.0))
+            if looks:
+                self._pump.look(self._pump.now())
             self._let_go(self._due)
             self._flush_replies()
 
@@ -350,20 +352,24 @@ class GatedPump(Pump):
         """What goes now of what waits."""
         going: list[GatedFrame] = []
         while self._released:
-            going += self._waiting.release(*self._released.pop(0))
-        return going + (self._waiting.end("closed") if self._hurry else self._waiting.expire(self.now()))
+            held, how, message = self._released.pop(0)
+            try:
+                going += self._waiting.release(held, how, message)
+            except ValueError as error:
+                self._session.report(f"held frame {held} was not {how} ({error}); it is still held")
+        return going + (self._waiting.end("closed") if self._hurry else self._waiting.expire(self._pump.now()))
 
 
-def gated_pumps(server: "Child", started: int, gate: "Gate") -> tuple[GatedPump, GatedPump]:
-    """The two directions of a server's stdin and stdout. Raises RuntimeError where no thread can be had."""
-    deciding = allocate_lock()
-    pair = (
-        GatedPump(0, server.stdin, started, "client", gate, deciding, server.settle),
-        GatedPump(server.stdout, 1, started, "server", gate, deciding),
-    )
+def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[GatedLines, GatedLines]:
+    """Put a gate into force in both directions, from client to server and back, whether they run already or not.
+
+    Raises RuntimeError where no thread can be had; then nothing has changed.
+    """
+    pair = GatedLines(there, "client", session), GatedLines(back, "server", session)
     pair[0].other, pair[1].other = pair[1], pair[0]
-    for pump in pair:
-        pump.start()
+    for gated in pair:
+        gated.start()
+    there.gated, back.gated = pair
     return pair
 
 

@@ -3,6 +3,15 @@
 Only then does the tap get it. A pump knows nothing of frames, and nothing it does can hold up another: a server that
 writes without reading does not stall the rest. No descriptor that others share is ever made non-blocking.
 
+A gate may come into force at any moment: another thread sets `gated`, while this one waits in a read or a write, or has
+written half a line. Three rules keep every byte in its place:
+
+- Whoever holds `lock` writes to the sink, and records what was written before the lock is given back. So whatever
+  others write stands between two chunks, on the wire as in the capture.
+- `inside` says whether the last chunk ended within a line. Then nobody else writes.
+- The pump looks at `gated` between a read and its write. It hands over that chunk, and reads no more itself. What is
+  left of a line that has begun passes without a decision.
+
 Imported on the `wrap` path: nothing heavy here.
 """
 
@@ -13,10 +22,34 @@ from _thread import allocate_lock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     from mcpspy.recording.stream import Channel
 
+    class LineGate(Protocol):
+        """What takes the place of the plain loop when a gate is in force, such as `GatedLines`."""
+
+        @property
+        def busy(self) -> bool:
+            """Whether something is still to be forwarded."""
+
+        def run(self, chunk: bytes, t: int) -> str:
+            """Forward the chunk that was read at `t`, and all that comes; returns how the direction ended."""
+
+        def end(self) -> None:
+            """The direction has ended: forward what is held."""
+
+        def hasten(self) -> None:
+            """Let all go that is held, and hold nothing more."""
+
+        def abandon(self) -> None:
+            """Record that what is held will not be forwarded."""
+
+
 CHUNK = 65536  # bytes; what a pipe holds
+NEVER = 1 << 62
+"""A time that does not come."""
+_NEWLINE = 10
 
 
 class Pump:
@@ -30,9 +63,14 @@ class Pump:
         "_channel",
         "_first",
         "_settle",
-        "busy",
+        "due",
         "end",
         "ended",
+        "gated",
+        "inside",
+        "lock",
+        "look",
+        "reading",
         "reads",
         "sink",
         "source",
@@ -42,18 +80,28 @@ class Pump:
 
     def __init__(self, source: int, sink: int, started: int, settle: "Callable[[], None] | None" = None) -> None:
         self.source = source
-        self.sink = sink
+        self.sink = sink  # -1 once it is closed
         self.started = started
         self.reads = 0
-        self.busy = False  # between a read and the end of what follows from it
+        self.reading = False  # between a read and the end of what follows from it
         self.stop = False  # write nothing more
         self.end: tuple[int, str] | None = None  # when this direction ended, and how
         self.ended = False  # and was recorded
+        self.lock = allocate_lock()  # who holds it writes and records
+        self.inside = False  # what was written ends within a line
+        self.gated: LineGate | None = None  # what decides on lines, from the next one on
+        self.due = NEVER  # when `look` is to be called
+        self.look: Callable[[int], None] = _nothing  # whether a gate comes into force
         self._channel: Channel | None = None
         self._first: Callable[[], None] | None = None
         self._settle = settle  # called before the end is told: what the client did before must come first
         self._begun = allocate_lock()
         self._begun.acquire()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something that was read is still to be forwarded."""
+        return self.reading or (self.gated is not None and self.gated.busy)
 
     def begin(self, channel: "Channel", first: "Callable[[], None] | None") -> None:
         """Record into `channel`, beginning with what has passed already; call `first` when something has."""
@@ -65,21 +113,27 @@ class Pump:
         """Pump until one side ends, then tell the other by closing our end."""
         how = "reset"
         try:
-            how = self._pump()
+            try:
+                how = self._pump()
+            finally:
+                if self.gated:
+                    self.gated.end()
             if self._settle:
                 self._settle()
         finally:  # whatever happened, both peers learn that this direction has ended
             self.end = self.now(), how  # before that: a server that ends because of it ends later
             self._close(self.source)
-            self._close(self.sink)
+            with self.lock:
+                self.close_sink()
             self.channel().end(*self.end)
             self.ended = True
-            self.busy = False
+            self.reading = False
 
     def channel(self) -> "Channel":
         """The channel to record into; waits for it."""
         if self._channel is None:
-            self._begun.acquire()
+            with self._begun:
+                pass
         assert self._channel
         return self._channel
 
@@ -87,11 +141,17 @@ class Pump:
         """Nanoseconds since the capture started."""
         return time.monotonic_ns() - self.started
 
+    def passed(self) -> None:
+        """Something has passed: whoever waits for the first frame is told."""
+        if self._first:
+            self._first()
+            self._first = None
+
     def _pump(self) -> str:
         source, sink, started, feed = self.source, self.sink, self.started, None
-        read, write, clock = os.read, os.write, time.monotonic_ns
-        while True:
-            self.busy = False
+        read, write, clock, lock = os.read, os.write, time.monotonic_ns, self.lock
+        while self.gated is None:
+            self.reading = False
             try:
                 chunk = read(source, CHUNK)
             except BlockingIOError:  # somebody who shares the descriptor made it so
@@ -102,25 +162,31 @@ class Pump:
             t = clock() - started
             if not chunk:
                 return "eof"
-            self.busy = True
+            self.reading = True
             if self.stop:
                 return "exit"
             self.reads += 1
-            try:
-                written = write(sink, chunk)
-            except OSError:
-                written = 0  # the slow way finds out why
-            if written != len(chunk) and not self._forward(chunk[written:]):
-                self.channel().feed(chunk, t)
-                return "abort"
-            if feed is None:
-                feed = self.channel().feed
-                if self._first:
-                    self._first()
-            feed(chunk, t)
+            if t >= self.due:
+                self.look(t)
+            if self.gated is not None:
+                return self.gated.run(chunk, t)
+            with lock:
+                try:
+                    written = write(sink, chunk)
+                except OSError:
+                    written = 0  # the slow way finds out why
+                if written != len(chunk) and not self.forward(chunk[written:]):
+                    self.channel().feed(chunk, t)
+                    return "abort"
+                if feed is None:
+                    feed = self.channel().feed
+                    self.passed()
+                feed(chunk, t)
+                self.inside = chunk[-1] != _NEWLINE
+        return self.gated.run(b"", 0)
 
-    def _forward(self, rest: bytes) -> bool:
-        """Write what one call could not; False when the peer takes no more.
+    def forward(self, rest: bytes) -> bool:
+        """Write what one call could not; False when the peer takes no more. Only with the lock held.
 
         A stderr that cannot take bytes, such as a log on a full disk, loses them, as it would without us.
         """
@@ -136,6 +202,12 @@ class Pump:
                 return self.sink == 2
         return True
 
+    def close_sink(self) -> None:
+        """Close our end of the sink, if that has not been done; only with the lock held."""
+        sink, self.sink = self.sink, -1
+        if sink >= 0:
+            self._close(sink)
+
     def _close(self, fd: int) -> None:
         """Close our end, so that the peer sees it.
 
@@ -147,6 +219,10 @@ class Pump:
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, fd)
             os.close(null)
+
+
+def _nothing(_: int) -> None:
+    """Look for nothing."""
 
 
 def wait_for(fd: int, what: str) -> None:

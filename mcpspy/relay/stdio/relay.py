@@ -26,13 +26,13 @@ else:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
+    from collections.abc import Callable
     from typing import Any
 
     from mcpspy.gate.compiled import Answerers
-    from mcpspy.gate.gate import Gate
     from mcpspy.recording.recording import Recording
     from mcpspy.relay.stdio.companion import Companion
-    from mcpspy.relay.stdio.gated import GatedPump
+    from mcpspy.relay.stdio.watch import Gated, Watch
 
 _END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
 _ASIDE = 0.05  # seconds that the end waits for a sentence to be read
@@ -48,31 +48,42 @@ def run(
     folder: str | None,
     limit: int | None = None,
     check: bool,
-    gate: "Gate | None" = None,
     gates: "list[dict[str, Any]] | None" = None,
     answerers: "Answerers | None" = None,
-    control: bool = True,  # noqa: ARG001 (for the live directory)
+    control: bool = False,
     record: bool = True,
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
     The capture's `name`, file, folder and size limit in bytes are the user's choice, or None; with `check` a companion
-    checks it meanwhile; a `gate`, or compiled `gates` with their `answerers`, decide on each frame of stdin and stdout.
-    Without `record` there is no capture. Returns the exit status for this process; a
-    death by signal is repeated here and now.
+    checks it meanwhile. Compiled `gates` decide on each frame of stdin and stdout, some of them with `answerers`; with
+    `control` viewers can set others meanwhile; without `record` there is no capture. Returns the exit status for this
+    process; a death by signal is repeated here and now.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
-    gated: tuple[GatedPump, ...] = ()
+    there, back = Pump(0, server.stdin, started, server.settle), Pump(server.stdout, 1, started)
+    gated: list[Gated] = []
+    statuses: list[int] = []  # that gates want us to end with
+
+    def end_server(status: int) -> None:
+        statuses.append(status)
+        server.kill()
+
+    def under_gate() -> "Gated":
+        if not gated:
+            gated.append(_under_gate(there, back, gates or [], answerers, end_server))
+            if server.asked_to_end is not None:
+                hasten()
+        return gated[0]
+
+    def hasten() -> None:
+        for pump in (there, back):
+            if pump.gated:
+                pump.gated.hasten()
+
     if gates:
-        from mcpspy.relay.declared import declared
-
-        gate = declared(gates, answerers or {}, say_aside)
-    if gate:
-        from mcpspy.relay.stdio.gated import gated_pumps
-
-        gated = gated_pumps(server, started, gate)
-    plain = () if gated else (Pump(0, server.stdin, started, server.settle), Pump(server.stdout, 1, started))
-    pumps: list[Pump] = [*gated, *plain, Pump(server.stderr, 2, started)]
+        under_gate()
+    pumps = [there, back, Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
     from mcpspy.recording.recording import Clock, Recording  # bytes pass already
@@ -82,16 +93,20 @@ def run(
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
     if record:
-        recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
+        recording.begin(
+            "stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit, control=control
+        )
+    if gates:
+        recording.gates(recording.clock.now(), gates, "file")
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
+    watch = _watch(recording, there, back, under_gate) if control else None
 
     def seen(number: int, t: int, to: str, forwarded: bool) -> None:
         recording.signal(max(t - started, 0), number, to, forwarded)
         if server.asked_to_end is not None:
-            for pump in gated:
-                pump.hasten()
+            hasten()
 
     try:
         server.confirm()
@@ -101,20 +116,53 @@ def run(
         say(str(error))
         code, why = error.status, error.reason
     exited = time.monotonic_ns()
-    if gated:
-        gated[0].abandon()
-        gated[1].hasten()
+    if watch:
+        watch.end()
+    if there.gated and back.gated:
+        there.gated.abandon()
+        back.gated.hasten()
     for pump in drain(server, pumps[1:], seen) + pumps[:1]:
         pump.channel().end(*(pump.end or (pump.now(), "exit")))  # it may be about to record its end itself
     for said in _asides:
         said.acquire(timeout=_ASIDE)
     recording.end(time.monotonic_ns() - started, code, why)
+    if watch:
+        watch.remove()
     if companion:
         companion.end((exited + _END - time.monotonic_ns()) / 1e9)
     server.end_watch()
+    if statuses:
+        return statuses[0]
     if code < 0:
         die_by(-code)
     return code if code >= 0 else 128 - code
+
+
+def _under_gate(
+    there: Pump,
+    back: Pump,
+    gates: "list[dict[str, Any]]",
+    answerers: "Answerers | None",
+    end_server: "Callable[[int], None]",
+) -> "Gated":
+    """Put these gates into force. Raises RuntimeError where no thread can be had."""
+    from mcpspy.relay.declared import declared
+    from mcpspy.relay.stdio.gated import gate_lines
+    from mcpspy.relay.stdio.session import GatedSession
+
+    session = GatedSession(declared(gates, answerers or {}, say_aside), say_aside, end_server)
+    return session, gate_lines(there, back, session)[0]
+
+
+def _watch(recording: "Recording", there: Pump, back: Pump, under_gate: "Callable[[], Gated]") -> "Watch | None":
+    """What looks for viewers; nobody where nothing is recorded."""
+    from mcpspy.relay.stdio.watch import Watch
+
+    if recording.live_path is None:
+        return None
+    watch = Watch(recording.live_path, recording, (there, back), under_gate)
+    watch.start()
+    return watch
 
 
 def _companion(recording: "Recording") -> "Companion | None":

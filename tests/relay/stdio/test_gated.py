@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from _thread import allocate_lock
 from random import Random
 
 import pytest
@@ -16,96 +15,23 @@ import pytest
 import mcpspy
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Release
-from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.order import BYTES, FRAMES, GatedFrame
-from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
-from mcpspy.relay.stdio.gated import GatedPump
 from tests import limits
 from tests.memory import objects_in
 from tests.relay import gated
 from tests.relay.harness import LIMIT as SECONDS
 from tests.relay.harness import end_group, python, until
-from tests.transcript import begin
+from tests.relay.stdio.pair import SECOND, Pair, compiled, line, rest, send
 
-SECOND = 1_000_000_000
 CALL = b'{"id":1,"method":"tools/call","params":{"name":"search"}}'
 OTHER = b'{"id":2,"method":"tools/list"}'
 PING = b'{"id":3,"method":"ping"}'
 CANCEL = b'{"method":"notifications/cancelled","params":{"requestId":1}}'
 
 
-def compiled(action, name="g", **when):
-    return {"name": name, "when": when, "action": action}
-
-
 CALLS = {"method": "tools/call", "kind": "request"}
-
-
-class Pair:
-    """Both directions of a gated relay, each between two pipes: `client` and `server` are what the peers hold."""
-
-    def __init__(self, path, gates, back=Channel):
-        self.path, self.said = path, []
-        pipes = [os.pipe() for _ in range(4)]  # client writes, server reads, server writes, client reads
-        gate = Gate([gate if hasattr(gate, "decide") else DeclaredGate(gate) for gate in gates], self.said.append)
-        deciding = allocate_lock()
-        self.there = GatedPump(pipes[0][0], pipes[1][1], 0, "client", gate, deciding)
-        self.back = GatedPump(pipes[2][0], pipes[3][1], 0, "server", gate, deciding)
-        self.there.other, self.back.other = self.back, self.there
-        self.client, self.server = (pipes[0][1], pipes[3][0]), (pipes[2][1], pipes[1][0])
-        recording = Recording(self.said.append, sink=begin(path))
-        self.threads = []
-        there = (self.there, Channel(recording, 0, "client", "stdin"))
-        for pump, channel in (there, (self.back, back(recording, 0, "server", "stdout"))):
-            pump.start()
-            pump.begin(channel, None)
-            self.threads.append(threading.Thread(target=pump.run, daemon=True))
-            self.threads[-1].start()
-
-    def close(self, *fds):
-        for fd in fds:
-            os.close(fd)
-
-    def join(self):
-        for thread in self.threads:
-            thread.join(SECONDS)
-            assert not thread.is_alive()
-
-    def records(self, kind=None):
-        return [it for it in Capture(str(self.path)).records() if kind is None or isinstance(it, kind)]
-
-    def held(self):
-        """The raw frames that were held, by number."""
-        return {frame.held: frame.raw for frame in self.records(Frame) if frame.held is not None}
-
-    def finish(self):
-        """Both peers write no more; returns what is left for the server and for the client."""
-        self.close(self.client[0], self.server[0])
-        left = rest(self.server[1]), rest(self.client[1])
-        self.join()
-        self.close(self.server[1], self.client[1])
-        return left
-
-
-def rest(fd):
-    return b"".join(iter(lambda: limits.read(fd, 65536), b""))
-
-
-def line(fd):
-    """The next line; what follows it must not have come yet, or comes alone."""
-    found = b""
-    while not found.endswith(b"\n"):
-        byte = limits.read(fd, 1)
-        if not byte:
-            return found
-        found += byte
-    return found[:-1]
-
-
-def send(fd, *frames):
-    os.write(fd, b"".join(frame + b"\n" for frame in frames))
 
 
 @pytest.fixture
@@ -162,13 +88,13 @@ def stream(chance):
 
 def test_lines_of_one_read_that_pass_are_written_at_once(pair, monkeypatch):
     relay = pair(compiled({"drop": True}, **CALLS))
-    writes, write, sink = [], os.write, relay.there.sink
+    writes, write, sink = [], os.write, relay.pumps[0].sink
     monkeypatch.setattr(os, "write", lambda fd, raw: (writes.append(raw) if fd == sink else None, write(fd, raw))[1])
     send(relay.client[0], *[OTHER, PING] * 200, CALL, *[OTHER, PING] * 200)
     passed = (OTHER + b"\n" + PING + b"\n") * 400
     assert relay.finish() == (passed, b"")
     assert b"".join(writes) == passed
-    assert len(writes) <= relay.there.reads + 1, "what comes before a frame that the gate names goes before it"
+    assert len(writes) <= relay.pumps[0].reads + 1, "what comes before a frame that the gate names goes before it"
     assert [it.raw for it in relay.records(Frame)] == [*[OTHER, PING] * 200, CALL, *[OTHER, PING] * 200]
 
 
@@ -319,8 +245,7 @@ def test_the_records_of_a_channel_are_the_lines_on_the_wire_in_their_order(pair,
     """Whatever the other thread of the direction does between a write and its record."""
     interrupted = functools.partial(Interrupted, call=call, before=before)
     relay = pair(compiled({"drop": True}, method="never"), back=interrupted)
-    channel = relay.back.channel()
-    channel.pump = relay.back
+    relay.channels[1].pump = relay.back
     found = []
     reader = threading.Thread(target=lambda: found.append(rest(relay.client[1])), daemon=True)
     reader.start()
@@ -529,7 +454,7 @@ def test_a_server_that_has_exited_leaves_nobody_waiting_for_its_answers(pair):
     relay.close(relay.client[0], relay.server[0], relay.server[1])
     relay.join()
     relay.close(relay.client[1])
-    assert not relay.there.busy
+    assert not relay.pumps[0].busy
 
 
 def line_of(fd, size):
@@ -606,7 +531,7 @@ def test_an_answer_to_a_client_with_a_closed_stdout_is_not_recorded(pair):
     relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
     relay.close(relay.client[1])
     send(relay.client[0], CALL)
-    until(lambda: relay.records(Frame) and not relay.there.busy and not relay.back.busy)
+    until(lambda: relay.records(Frame) and not any(pump.busy for pump in relay.pumps))
     relay.close(relay.client[0], relay.server[0])
     relay.join()
     relay.close(relay.server[1])

@@ -1,0 +1,92 @@
+"""What both directions of `wrap` share while a gate is in force: the gate, and the requests that viewers send.
+
+A viewer's own request has an id of ours, a string that begins with `mcpspy-`. Its response is known by that id, and
+goes no further than the capture: the client has never asked for it.
+
+Imported on the `wrap` path, if there is a gate: nothing heavy here.
+"""
+
+from _thread import allocate_lock
+
+from mcpspy.gate.messages import json_of, read
+from mcpspy.gate.verdicts import PASS, Hold, Refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.gate import Gate
+    from mcpspy.gate.messages import Key
+    from mcpspy.gate.verdicts import Verdict
+
+VIEWER = "viewer"
+"""Who sends a viewer's requests, as the capture shows it."""
+_IDS = "mcpspy-"
+_ESCAPE = b"\\u00"  # of a letter of the id
+
+
+class GatedSession:
+    """A gate in force; `end_server` kills the server, so that `wrap` ends with a status."""
+
+    def __init__(self, gate: "Gate", report: "Callable[[str], None]", end_server: "Callable[[int], None]") -> None:
+        self.gate = gate
+        self.report = report
+        self.end_server = end_server
+        self.deciding = allocate_lock()
+        """Who holds it uses the gate."""
+        self._asked: set[Key] = set()  # the ids of viewers' requests that have no response yet
+        self._reported: set[str] = set()
+
+    def decide(self, line: bytes, facts: "Facts", t: int) -> "Verdict":
+        """The verdict on a line that came at `t`; never raises."""
+        try:
+            with self.deciding:
+                verdict = self.gate.decide(line, facts, t)
+        except Exception as error:
+            self._report_once(f"the gate failed ({type(error).__name__}: {error}); traffic passes unchanged")
+            return PASS
+        if verdict is PASS:
+            return PASS
+        action = verdict.then if isinstance(verdict, Hold) else verdict
+        if isinstance(action, Refuse):
+            self._report_once(f"{action.by}: status works over HTTP only; frames on stdio pass unchanged")
+            return PASS
+        return verdict
+
+    def asks(self, frame: bytes) -> bytes | None:
+        """A viewer's own request as it is sent, in one line; None, and a report, where it has no id of ours."""
+        messages = read(frame, "lines")
+        key = messages[0].id if len(messages) == 1 and messages[0].kind == "request" else None
+        if key is None or key[0] != "string" or not key[1].startswith(_IDS):
+            self.report(f"a viewer's request was not sent: it must be one JSON-RPC request, its id a string {_IDS}…")
+            return None
+        self._asked.add(key)
+        return one_line(frame)
+
+    def is_answer(self, line: bytes) -> bool:
+        """Whether a line is the response to a viewer's own request; true once."""
+        if not self._asked or not (b"mcpspy-" in line or _ESCAPE in line):
+            return False
+        messages = read(line, "lines")
+        if len(messages) != 1 or not messages[0].answers or messages[0].id not in self._asked:
+            return False
+        self._asked.discard(messages[0].id)
+        return True
+
+    def begins_answer(self, start: bytes) -> bool:
+        """The same of a line that is too long to be read, by its start: the id has to stand before the result."""
+        head = min(start.partition(b'"result"')[0], start.partition(b'"error"')[0], key=len)
+        found = [key for key in list(self._asked) if b'"id":' + json_of(key) in head.replace(b'"id": ', b'"id":')]
+        self._asked.difference_update(found)
+        return bool(found)
+
+    def _report_once(self, sentence: str) -> None:
+        if sentence not in self._reported:
+            self._reported.add(sentence)
+            self.report(sentence)
+
+
+def one_line(message: bytes) -> bytes:
+    """A JSON text without line ends: its strings contain none."""
+    return message.replace(b"\r", b" ").replace(b"\n", b" ")

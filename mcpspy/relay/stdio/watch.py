@@ -1,0 +1,118 @@
+"""Looking for viewers who want to control a session that `wrap` relays.
+
+A session that nobody controls costs one `stat` now and then: before a write, at most every 100 ms, and every second
+while nothing passes, so that a viewer's own request does not wait for somebody else's. When the live directory is
+there, a gate comes into force in both directions (`gated.gate_lines`), and `relay.control` does what viewers want.
+
+Imported on the `wrap` path, once bytes pass: nothing heavy here before a viewer comes.
+"""
+
+import os
+import time
+from _thread import allocate_lock, start_new_thread
+
+from mcpspy.relay.stdio.pump import NEVER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcpspy.recording.recording import Recording
+    from mcpspy.relay.control import Control
+    from mcpspy.relay.stdio.gated import GatedLines
+    from mcpspy.relay.stdio.pump import Pump
+    from mcpspy.relay.stdio.session import GatedSession
+
+    Gated = tuple[GatedSession, GatedLines]
+    """A gate in force, and its direction from client to server."""
+
+_INTERVAL = 100_000_000  # nanoseconds between two looks at what is not there, as of `relay.control`
+_IDLE, _CONTROLLED = 1.0, 0.1  # seconds between two looks while nothing passes: before a viewer has come, and after
+
+
+class Watch:
+    """Watches the live directory at `path` for a relay with these pumps; `gated` gives its gate, or makes one."""
+
+    def __init__(
+        self, path: str, recording: "Recording", pumps: "tuple[Pump, Pump]", gated: "Callable[[], Gated]"
+    ) -> None:
+        self._path = path
+        self._recording = recording
+        self._pumps = pumps
+        self._gated = gated
+        self._session: GatedSession | None = None
+        self._control: Control | None = None
+        self._looking = allocate_lock()
+        self._due = 0
+        self._ended = False
+
+    def start(self) -> None:
+        """Begin to look."""
+        for pump in self._pumps:
+            pump.look, pump.due = self.look, 0
+        try:
+            start_new_thread(self._look_when_idle, ())
+        except RuntimeError:  # no thread can be had: then looks are only taken before writes
+            pass
+
+    def look(self, t: int) -> None:
+        """Do what viewers want, if it is time to look; `t` is now. Never raises, and waits for no peer."""
+        with self._looking:
+            try:
+                if self._control is None and self._due <= t < NEVER:
+                    self._due = t + _INTERVAL
+                    if os.path.lexists(self._path):
+                        self._begin()
+                if self._control and self._session:
+                    with self._session.deciding:
+                        self._control.look(t)
+                    self._due = self._control.due
+            except Exception as error:
+                self._due = NEVER
+                self._recording.report(
+                    f"this session cannot be controlled ({type(error).__name__}: {error}); traffic goes on"
+                )
+            for pump in self._pumps:
+                pump.due = NEVER if self._ended else self._due
+
+    def end(self) -> None:
+        """Look no more."""
+        with self._looking:
+            self._ended = True
+            self._control, self._due = None, NEVER
+            for pump in self._pumps:
+                pump.due = NEVER
+
+    def remove(self) -> None:
+        """Remove the live directory: the session is over."""
+        if os.path.lexists(self._path):
+            from mcpspy.capture.live import LiveFolder
+
+            LiveFolder(self._path).remove()
+
+    def _begin(self) -> None:
+        from mcpspy.capture.live import LiveFolder
+        from mcpspy.relay.control import Control
+        from mcpspy.relay.stdio.session import VIEWER
+
+        recording = self._recording
+        self._session, there = self._gated()
+
+        def send(frame: bytes, _: str | None) -> None:
+            assert self._session
+            request = self._session.asks(frame)
+            if request is not None:
+                there.reply(request, VIEWER)
+
+        self._control = Control(
+            LiveFolder(self._path),
+            self._session.gate,
+            recording.report,
+            lambda gates: recording.gates(recording.clock.now(), gates, "viewer"),
+            send,
+        )
+
+    def _look_when_idle(self) -> None:
+        while not self._ended:
+            time.sleep(_CONTROLLED if self._control else _IDLE)
+            self.look(self._recording.clock.now())

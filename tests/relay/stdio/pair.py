@@ -1,0 +1,91 @@
+"""Both directions of the relay of `wrap`, each between two pipes, in the process of the test."""
+
+import os
+import threading
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame
+from mcpspy.gate.compiled import DeclaredGate
+from mcpspy.gate.gate import Gate
+from mcpspy.recording.recording import Recording
+from mcpspy.recording.stream import Channel
+from mcpspy.relay.stdio.gated import gate_lines
+from mcpspy.relay.stdio.pump import Pump
+from mcpspy.relay.stdio.session import GatedSession
+from tests import limits
+from tests.relay.harness import LIMIT as SECONDS
+from tests.transcript import begin
+
+SECOND = 1_000_000_000
+
+
+def compiled(action, name="g", **when):
+    return {"name": name, "when": when, "action": action}
+
+
+class Pair:
+    """`client` and `server` are what the peers hold; without `gated` no gate is in force before `switch`."""
+
+    def __init__(self, path, gates, back=Channel, *, gated=True):
+        self.path, self.said, self.statuses = path, [], []
+        pipes = [os.pipe() for _ in range(4)]  # client writes, server reads, server writes, client reads
+        self.gate = Gate([gate if hasattr(gate, "decide") else DeclaredGate(gate) for gate in gates], self.said.append)
+        self.session = GatedSession(self.gate, self.said.append, self.statuses.append)
+        self.pumps = Pump(pipes[0][0], pipes[1][1], 0), Pump(pipes[2][0], pipes[3][1], 0)
+        if gated:
+            self.switch()
+        self.client, self.server = (pipes[0][1], pipes[3][0]), (pipes[2][1], pipes[1][0])
+        recording = Recording(self.said.append, sink=begin(path))
+        self.threads = []
+        self.channels = Channel(recording, 0, "client", "stdin"), back(recording, 0, "server", "stdout")
+        for pump, channel in zip(self.pumps, self.channels, strict=True):
+            pump.begin(channel, None)
+            self.threads.append(threading.Thread(target=pump.run, daemon=True))
+            self.threads[-1].start()
+
+    def switch(self):
+        """Put the gate into force."""
+        self.there, self.back = gate_lines(*self.pumps, self.session)
+
+    def close(self, *fds):
+        for fd in fds:
+            os.close(fd)
+
+    def join(self):
+        for thread in self.threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+    def records(self, kind=None):
+        return [it for it in Capture(str(self.path)).records() if kind is None or isinstance(it, kind)]
+
+    def held(self):
+        """The raw frames that were held, by number."""
+        return {frame.held: frame.raw for frame in self.records(Frame) if frame.held is not None}
+
+    def finish(self):
+        """Both peers write no more; returns what is left for the server and for the client."""
+        self.close(self.client[0], self.server[0])
+        left = rest(self.server[1]), rest(self.client[1])
+        self.join()
+        self.close(self.server[1], self.client[1])
+        return left
+
+
+def rest(fd):
+    return b"".join(iter(lambda: limits.read(fd, 65536), b""))
+
+
+def line(fd):
+    """The next line; what follows it must not have come yet, or comes alone."""
+    found = b""
+    while not found.endswith(b"\n"):
+        byte = limits.read(fd, 1)
+        if not byte:
+            return found
+        found += byte
+    return found[:-1]
+
+
+def send(fd, *frames):
+    os.write(fd, b"".join(frame + b"\n" for frame in frames))
