@@ -47,6 +47,16 @@ def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path, comma
     assert f"{sys.executable} -m pip install 'mcpspy[mitm]'" in done.stderr
 
 
+@needs_mitmproxy
+def test_a_mistake_in_a_gate_file_is_one_line_and_nothing_listens(tmp_path):
+    gates = tmp_path / "gates.toml"
+    gates.write_text("[[gate]]\nwhen = 'from:client'\nexit = 1\n")
+    done = mitm(tmp_path, "--allow", "h", "--listen", "127.0.0.1:0", "--gate", str(gates))
+    assert (done.returncode, done.stdout) == (2, "")
+    why = "exit kills the server, which only 'wrap' and 'mock' on stdio start; use close or status"
+    assert done.stderr == f"mcpspy: {gates}:3:1: {why}\n"
+
+
 def test_help_needs_no_extra(tmp_path):
     done = mcpspy(tmp_path, "mitm", "--help")
     assert done.returncode == 0

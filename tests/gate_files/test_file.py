@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpspy.errors import GateError
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files.file import ACTIONS, TRANSPORTS, compile_file
 from tests import NIGHTLY
 from tests.transcript import capture
@@ -77,9 +78,9 @@ ALL = [
 
 @pytest.mark.parametrize(("text", "action"), ALL)
 def test_every_action_is_compiled(compiled, text, action):
-    assert compiled(f"[[gate]]\n{text}", "http" if "status" in action else "stdio") == [
-        {"name": "1", "when": {}, "action": action}
-    ]
+    gates = compiled(f"[[gate]]\n{text}", "http" if "status" in action else "stdio")
+    assert gates == [{"name": "1", "when": {}, "action": action}]
+    assert DeclaredGate(gates[0]).by == "gate 1"
 
 
 def test_a_recording_is_found_beside_the_file(compiled, tmp_path):
@@ -253,6 +254,8 @@ def test_whatever_a_file_holds_it_is_gates_or_one_line(content, transport):
         assert str(error).startswith(f"{path}:{error.line}:{error.column}: ")
         return
     assert gates
+    for gate in gates:
+        DeclaredGate(gate)  # raises for what a relay cannot take
     for gate in json.loads(json.dumps(gates)):
         assert set(gate) <= {"name", "when", "action", "after", "times", "chance", "reorder", "seed"}
         assert 1 <= len(gate["action"]) <= 1 + ("delay" in gate["action"])

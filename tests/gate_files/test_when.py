@@ -1,6 +1,7 @@
 import pytest
 
 from mcpspy.errors import GateError
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files.when import compile_when
 
 
@@ -38,6 +39,7 @@ from mcpspy.gate_files.when import compile_when
 )  # fmt: skip
 def test_a_filter_becomes_an_object(text, when):
     assert compile_when(text) == when
+    assert DeclaredGate({"name": "a", "when": when, "action": {"drop": True}}).by == "gate a"
 
 
 CAN = "needs more than one frame to answer; a gate can ask for method, name, id, from, kind, size and text"

@@ -1,0 +1,84 @@
+"""Some tools of a server are recorded, the others are live: gates with `answer-from`, and clients of the SDKs."""
+
+import json
+import sys
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame
+from tests.peers import prepare
+from tests.peers.serving import run, serving
+from tests.replay.scripts import call
+from tests.replay.webs import listening
+from tests.transcript import capture
+
+SUM = '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"recorded"}],"structuredContent":{"sum":99}}}'
+ECHO = '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"recorded echo"}]}}'
+RECORDED = f"""
+    > {call(1, "add", '{"a":2,"b":3}')}
+    < {SUM}
+    > {call(2, "echo", '{"text":"something else"}')}
+    < {ECHO}
+"""
+GATES = """
+[[gate]]
+name = "recorded"
+when = "method:tools/call name:add,echo from:client"
+answer-from = "recorded.jsonl"
+miss = "{miss}"
+"""
+
+
+@pytest.fixture(params=["forward", "nearest"])
+def hybrid(request, tmp_path):
+    """The path of a gate file beside its recording, and the steps of the scenario that are answered from it."""
+    capture(tmp_path / "recorded.jsonl", RECORDED)
+    path = tmp_path / "gates.toml"
+    path.write_text(GATES.format(miss=request.param))
+    answers = {"add": SUM} if request.param == "forward" else {"add": SUM, "echo": ECHO}
+    return path, {name: json.loads(answer)["result"]["content"] for name, answer in answers.items()}
+
+
+def steps(client, *server):
+    """What a client's program reports of the steps of its session."""
+    done = run([*prepare.client(client, "--scenario", "basic"), *server])
+    assert done.returncode == 0, done.stderr
+    return {step["name"]: step for step in json.loads(done.stdout)["steps"]}
+
+
+def judge(found, bare, answers, path):
+    """The recorded answers came from the recording, and all others from the server; the capture tells which."""
+    assert found.keys() == bare.keys()
+    for name, step in found.items():
+        assert step == bare[name] if name not in answers else step["result"]["content"] == answers[name]
+    frames = [record for record in Capture(str(path)).records() if isinstance(record, Frame)]
+    made = [json.loads(frame.raw) for frame in frames if frame.by == "gate recorded" and not frame.dropped]
+    assert [message["result"]["content"] for message in made] == list(answers.values())
+
+
+@pytest.mark.parametrize(("client", "server"), [("python1", "node"), ("node", "python1")])
+def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybrid, client, server):
+    for name in (client, server):
+        if not prepare.ready(name):
+            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    gates, answers = hybrid
+    bare = steps(client, "--", *prepare.server(server))
+    path = tmp_path / "a.jsonl"
+    wrap = [sys.executable, "-m", "mcpspy", "wrap", "--gate", str(gates), "-o", str(path), "--"]
+    judge(steps(client, "--", *wrap, *prepare.server(server)), bare, answers, path)
+
+
+@pytest.mark.parametrize(("client", "server"), [("python1", "python2"), ("node", "python1")])
+def test_some_tools_are_recorded_and_the_others_live_through_proxy(tmp_path, hybrid, client, server):
+    for name in (client, server):
+        if not prepare.ready(name):
+            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    gates, answers = hybrid
+    path = tmp_path / "a.jsonl"
+    with serving(server, "http") as url:
+        bare = steps(client, "--http", url)
+    with serving(server, "http") as url, listening("proxy", url, "--gate", gates, "-o", path) as proxy:
+        found = steps(client, "--http", proxy.url)
+        proxy.end()
+        judge(found, bare, answers, path)
