@@ -7,7 +7,6 @@ findings.
 """
 
 import json
-import signal as signals
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -17,10 +16,11 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record, Signal
+from mcpspy.capture.records import End, Frame, Header, Open, Record
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
-from mcpspy.conversation.content import content
+from mcpspy.conversation.content import content, record_text
 from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.conversation.negotiation import declares
 from mcpspy.rules import Finding
@@ -48,7 +48,7 @@ class Row:
     """The tool, prompt or resource concerned."""
     revision: str | None = None
     status: str | None = None
-    """ok, error, tool-error, not-decoded, pending, unanswered or cancelled; requests and responses have one."""
+    """ok, error, tool-error, not-decoded, pending, held, dropped, unanswered, cancelled: of requests and responses."""
     request: int | None = None
     response: int | None = None
     latency: int | None = None
@@ -71,6 +71,8 @@ class Row:
     """The extensions and experiments that the message declares for its sender."""
     http: dict[str, Any] | None = None
     """Over HTTP: method, target, and the status of the response."""
+    act: GateAct | None = None
+    """What a gate did to the frame."""
     findings: tuple[Finding, ...] = ()
     """What the rules found; of a row that came out of a stream, as far as they could tell by then."""
 
@@ -157,12 +159,16 @@ def final_rows(
     """
     exchanges, times = Exchanges(), array("q")  # times of the responses, by the ordinal of the request
     found: dict[tuple[int, int], tuple[Finding, ...]] = {}
+    acts: dict[int, GateAct] = {}
     judge = Judge()
     for event in _judged(judge, records(), live=live):
         if isinstance(event, Finding):
             address = (event.frame, event.part)
             found[address] = (*found.get(address, ()), event)
-        elif isinstance(event, Message):
+            continue
+        if isinstance(event, Message | HttpUnit) and event.act:
+            acts[event.n] = event.act
+        if isinstance(event, Message):
             exchanges.add(event)
             if event.exchange and event.exchange.response is event:
                 times[event.exchange.ordinal] = event.t
@@ -174,8 +180,9 @@ def final_rows(
             ordinal = row.exchange.ordinal
             row.status = exchanges.status(ordinal)
             row.response = exchanges.responses[ordinal] or None
-            row.latency = times[ordinal] - row.t if row.response else None
+            row.latency = times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
         row.findings = found.get((row.n, row.part), ())
+        row.act = acts.get(row.n, row.act)
         yield row
 
 
@@ -230,16 +237,11 @@ def row_of(event: Event) -> Row:
     row = Row(event.n, event.t, kind_of(event), sender_of(event))
     if isinstance(event, HttpUnit):
         row.channel, row.text, row.http, row.session = event.ch, event.text, event.http.summary, event.session.name
+        row.act = event.act
         if event.frame:
             _add_frame(row, event.frame)
-    elif isinstance(event, Gap):
-        row.text = f"{event.lost} lost: {event.why}"
-    elif isinstance(event, Signal):
-        row.text = _signal_text(event)
-    elif isinstance(event, Gates):
-        row.text = _gates_text(event)
-    elif isinstance(event, End):
-        row.text = _end_text(event)
+    elif not isinstance(event, Frame):
+        row.text = record_text(event)
     else:
         row.channel, row.text = event.ch, event.raw.decode(errors="replace")
         _add_frame(row, event)
@@ -270,6 +272,7 @@ def _message_row(message: Message) -> Row:
         session=message.session.name,
         extensions=declares(message),
         http=message.http.summary if message.http else None,
+        act=message.act,
     )
     _add_frame(row, message.frame)
     if isinstance(body, Invalid):
@@ -282,29 +285,6 @@ def _message_row(message: Message) -> Row:
         else:
             row.status, row.response, row.latency = exchange.status, message.n, exchange.latency
     return row
-
-
-def _signal_text(signal: Signal) -> str:
-    try:
-        name = signals.Signals(signal.signal).name
-    except ValueError:
-        name = str(signal.signal)
-    if signal.to == "group":
-        return f"{name} to the process group" + (", forwarded to the server" if signal.forwarded else "")
-    return f"{name} to mcpspy, {'' if signal.forwarded else 'not '}forwarded to the server"
-
-
-def _gates_text(gates: Gates) -> str:
-    names = ", ".join(str(gate.get("name", "?")) for gate in gates.gates) or "none in force"
-    return f"{names} (set by {'the gate file' if gates.by == 'file' else 'a viewer'})"
-
-
-def _end_text(end: End) -> str:
-    if end.signal is not None:
-        return f"the server was killed by signal {end.signal}"
-    if end.code is None:
-        return end.why or "the recording ended"
-    return end.why or f"the server exited with code {end.code}"
 
 
 def to_json(row: Row, header: Header) -> bytes:
@@ -328,6 +308,7 @@ def to_json(row: Row, header: Header) -> bytes:
         "response": row.response,
         "latency": None if row.latency is None else row.latency / 1e9,
         "size": row.size,
+        **(_act_json(row.act) if row.act else {}),
         **({"extensions": [_text_json(name) for name in row.extensions]} if row.extensions else {}),
         "http": row.http and {name: _text_json(text) for name, text in row.http.items()},
         "findings": [finding_fields(finding) for finding in row.findings],
@@ -340,6 +321,13 @@ def to_json(row: Row, header: Header) -> bytes:
     else:
         fields["message"] = Fragment(message)
     return orjson.dumps(fields)
+
+
+def _act_json(act: GateAct) -> dict[str, Any]:
+    """What a gate did: its name, what was forwarded, and for how many seconds the frame was held."""
+    forwarded = None if act.waits else act.how
+    held = {"held": act.held / 1e9} if act.held is not None else {"held": None} if act.waits else {}
+    return {"gate": _text_json(act.gate), "forwarded": forwarded} | held
 
 
 def finding_fields(finding: Finding) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mcpspy.capture.records import Frame
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import ASKED
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.spec.revisions import Revision
@@ -21,7 +22,7 @@ KINDS = (
     "",
     *"request notification result error invalid undecoded stderr http event gap signal gates end batch".split(),
 )
-STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded")
+STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded", "held", "dropped")
 _SENDERS = ("client", "server", "mcpspy")
 _REVISIONS = (None, *Revision)
 _REVISION_NAMES = (None, *(revision.value for revision in Revision))
@@ -46,6 +47,8 @@ class Exchanges:
     def __init__(self) -> None:
         self.requests, self.responses, self.continued = array("I"), array("I"), array("I")
         self.statuses, self.inputs = bytearray(), bytearray()
+        self.acts: dict[int, GateAct] = {}
+        """By ordinal: what a gate did to the request."""
 
     def add(self, message: Message) -> tuple[int, ...]:
         """Take the next message; returns the line numbers of earlier requests that it has changed."""
@@ -58,6 +61,8 @@ class Exchanges:
             self.continued.append(exchange.continues or 0)
             self.inputs.append(0)
             self.statuses.append(_STATUS["pending"])
+            if message.act:
+                self.acts[exchange.ordinal] = message.act
             return ()
         self.responses[exchange.ordinal] = message.n
         if exchange.inputs is not None:
@@ -89,7 +94,15 @@ class Exchanges:
 
     def status(self, ordinal: int) -> str:
         """The status of an exchange."""
-        return STATUSES[self.statuses[ordinal]]
+        found = STATUSES[self.statuses[ordinal]]
+        if self.acts and found in ("pending", "unanswered") and ordinal in self.acts:
+            return self.acts[ordinal].status or found
+        return found
+
+    def held(self, ordinal: int) -> int:
+        """For how many nanoseconds a gate held the request of an exchange."""
+        act = self.acts.get(ordinal) if self.acts else None
+        return act.held or 0 if act else 0
 
 
 class Known(NamedTuple):
@@ -124,6 +137,7 @@ class Columns:
         self._t, self._id = array("Q"), array("q")
         self._texts: list[str | None] = [None]  # methods and names, once each
         self._places: dict[str | None, int] = {None: 0, "": 0}
+        self._acts: dict[int, GateAct] = {}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
 
     def extend(self, lines: int) -> None:
@@ -144,6 +158,8 @@ class Columns:
         self._kind[n], self._sender[n] = _KIND[kind_of(event)], _SENDER[sender_of(event)]
         if isinstance(event, Message | HttpUnit):
             self._session[n] = self._place(event.session.name)
+            if event.act:
+                self._acts[n] = event.act
         frame = event if isinstance(event, Frame) else event.frame if isinstance(event, Message | HttpUnit) else None
         if frame:
             self._size[n] = min(frame.size, _LARGEST)
@@ -178,6 +194,10 @@ class Columns:
         ordinal = self._exchange[n] - 1
         return self.exchanges.continued[ordinal] if ordinal >= 0 and self.exchanges.requests[ordinal] == n else 0
 
+    def act(self, n: int) -> GateAct | None:
+        """What a gate did to the frame on line `n`."""
+        return self._acts.get(n)
+
     def inputs(self, n: int) -> frozenset[str] | None:
         """The known methods of what the response on line `n` asks for; None where it is not `input_required`."""
         ordinal = self._exchange[n] - 1
@@ -189,11 +209,11 @@ class Columns:
         status = request = response = latency = None
         if self._exchange[n]:
             ordinal, exchanges = self._exchange[n] - 1, self.exchanges
-            status = STATUSES[exchanges.statuses[ordinal]]
+            status = exchanges.status(ordinal)
             if exchanges.responses[ordinal]:
                 response = exchanges.responses[ordinal]
                 request = exchanges.requests[ordinal]
-                latency = abs(self._t[response] - self._t[request])
+                latency = abs(self._t[response] - self._t[request] - exchanges.held(ordinal))
         number, texts = self._id[n], self._texts
         values = (
             self._t[n],

@@ -8,6 +8,7 @@ paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wr
 from collections.abc import Iterator
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
+from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
 from mcpspy.conversation.pairing import join_refusal, pair
@@ -25,9 +26,12 @@ class Conversation:
         self._stdio = Session()
         self._since_gap: dict[Session, None] = {}  # those with requests since the last gap
         self._http = HttpSessions(self._drop)
+        self._acts = GateActs()
         self._requests = 0
         self.newest = 0
         """The time of the newest record so far; one that is older comes out of its order."""
+        self.released: GateAct | None = None
+        """What became of the frame that the last `release` was about."""
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record; iterate over what it completes before feeding another."""
@@ -40,14 +44,16 @@ class Conversation:
             if record.role in ("stdin", "stdout", "stderr"):
                 self._channels[record.ch] = record
             else:
-                yield from self._http.open(record)
+                yield from self._head(record)
         elif isinstance(record, Close):
             stream = self._channels.pop(record.ch, None)
             if stream is None:
                 yield from self._http.close(record)
             else:
                 self._end_stream(stream, record)
-        elif not isinstance(record, Release):
+        elif isinstance(record, Release):
+            self.released = self._acts.release(record)
+        else:
             if isinstance(record, Gap):
                 for session in self._since_gap:
                     for exchange in session.exchanges():
@@ -56,6 +62,13 @@ class Conversation:
             elif isinstance(record, Signal):
                 self._take_signal(record)
             yield record
+
+    def _head(self, opened: Open) -> Iterator[HttpUnit]:
+        """Open a channel of HTTP; the head of an answer that a gate gave is the gate's."""
+        for unit in self._http.open(opened):
+            if opened.sender == "mcpspy" and is_gate(opened.by):
+                unit.act, unit.sender = GateAct(opened.n, opened.t, opened.by or "", "made"), "mcpspy"
+            yield unit
 
     def _take_signal(self, signal: Signal) -> None:
         """Learn that the client has left; one to the group may have ended the server before we noticed it."""
@@ -95,19 +108,26 @@ class Conversation:
     def _frame(self, frame: Frame) -> Iterator[Message | HttpUnit | Frame]:
         """What a frame is: messages, or what is none."""
         channel = self._channels.get(frame.ch)
+        act: GateAct | None = None
         http = None if channel else self._http.channel(frame.ch)
         if channel and channel.role == "stderr":
             yield frame
             return
+        side = http.sender if http else channel.sender if channel else "client"
+        sender = frame.sender or side
+        if frame.by is not None:
+            made = "mcpspy" if http and http.opened.sender == "mcpspy" else sender
+            act = self._acts.take(frame, made)
+            sender = made if act else sender
         found = self._http.read(frame, http) if http else frame
         if isinstance(found, HttpUnit):
+            found.act, found.sender = act, sender
             yield found
             return
-        sender = frame.sender or (http.sender if http else channel.sender if channel else "client")
         fallback, carrier = (http.spoken, http.answers) if http else (None, None)
         for part, body in enumerate(_bodies(found)):
             session = self._http.session(http, body) if http else self._stdio
-            message = Message(found.n, part, found.t, found.ch, sender, found, body, session, http)
+            message = Message(found.n, part, found.t, found.ch, sender, side, found, body, session, http, act=act)
             if http and http.request is None:
                 http.carried.append(message)
             pair(message, self._requests, fallback, carrier)

@@ -110,7 +110,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
         history.extensions |= declared({"extensions": extensions})
     token = member(meta, "progressToken")
     if token is not None:
-        key = message.sender, Id.of(token)
+        key = message.side, Id.of(token)
         before = history.progress.get(key)
         if before:
             before.before = None
@@ -122,7 +122,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
         tool = history.listing.now(member(body.params, "name"), message.t)
         if tool:
             keep(history.called, (message.n, message.part), tool)
-    elif body.method == "initialize" and message.sender == "client":
+    elif body.method == "initialize" and message.side == "client":
         history.initialize = history.initialize or message.n
         found = member(body.params, "capabilities")
         history.client = found if isinstance(found, dict) else {}
@@ -202,7 +202,7 @@ def _end_progress(message: Message, history: SessionHistory) -> None:
     request = message.exchange.request
     token = member(request.body.value, "params", "_meta", "progressToken")
     if token is not None:
-        known = history.progress.get((request.sender, Id.of(token)))
+        known = history.progress.get((request.side, Id.of(token)))
         if known and known.before and known.before.request == request.n:
             known = known.before
         if known and known.request == request.n:
@@ -212,7 +212,7 @@ def _end_progress(message: Message, history: SessionHistory) -> None:
 
 def _learn_progress(message: Message, history: SessionHistory) -> None:
     params = member(message.body.value, "params")
-    known = history.progress.get((other(message.sender), Id.of(member(params, "progressToken"))))
+    known = history.progress.get((other(message.side), Id.of(member(params, "progressToken"))))
     value = member(params, "progress")
     if known and type(value) in (int, float) and is_about(message, known.request):
         known.last, known.t = value, message.t
@@ -221,7 +221,7 @@ def _learn_progress(message: Message, history: SessionHistory) -> None:
 def _learn_cancel(message: Message, history: SessionHistory) -> None:
     if message.cancels:
         token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
-        known = history.progress.get((message.sender, Id.of(token)))
+        known = history.progress.get((message.side, Id.of(token)))
         if known:
             known.cancelled = True
 
@@ -236,7 +236,7 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
 
 
 def _learn_task(message: Message, body: Result, history: SessionHistory) -> None:
-    if message.sender == "server":
+    if message.side == "server":
         history.tasks.pop(body.id, None)  # of an earlier request with this id
     if message.method != "tools/call":
         return

@@ -22,7 +22,7 @@ def enter(message: Message, body: Request, ordinal: int) -> None:
     session = message.session
     token = member(body.params, "_meta", "progressToken")
     if token is not None:
-        session.tokens[message.sender, Id.of(token)] = ordinal
+        session.tokens[message.side, Id.of(token)] = ordinal
         if len(session.tokens) > REMEMBERED + FORGOTTEN:
             forget(session.tokens)
     if body.method == ENDLESS:
@@ -44,11 +44,11 @@ def follow(message: Message, body: Notification) -> None:
     elif body.method == "notifications/progress":
         token = member(body.params, "progressToken")
         if token is not None:
-            message.link = session.tokens.get(("client" if message.sender == "server" else "server", Id.of(token)))
+            message.link = session.tokens.get(("client" if message.side == "server" else "server", Id.of(token)))
     if body.method == "notifications/cancelled":
         requested = member(body.params, "requestId")
         target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
-        for exchange in session.pending.get((message.sender, target), ()):
+        for exchange in session.pending.get((message.side, target), ()):
             exchange.cancelled = True
             message.cancels = exchange
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.capture.records import End, Frame, Gap, Gates, Open, Signal
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.http_head import media_type, status
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
@@ -39,6 +40,8 @@ class Message:
     t: int
     ch: int
     sender: str
+    side: str
+    """The sender; of a message of ours, the side in whose place we sent it."""
     frame: Frame
     """Of an SSE event: with its data in place of the block."""
     body: Body | Undecoded
@@ -49,6 +52,8 @@ class Message:
     exchange: "Exchange | None" = None
     cancels: "Exchange | None" = None
     """Of `notifications/cancelled`: what it cancels, where that was still pending."""
+    act: GateAct | None = None
+    """What a gate did to its frame."""
     link: int | None = None
     """Of a notification: the ordinal of the exchange that it names by progress token or subscription."""
 
@@ -109,15 +114,17 @@ class Exchange:
         """The sender and id of the request: a response from the other side with that id answers it."""
         body = self.request.body
         assert isinstance(body, Request)
-        return self.request.sender, body.id
+        return self.request.side, body.id
 
     @property
     def status(self) -> str:
-        """`pending` without a response, `cancelled`, `error`, `tool-error`, `ok`, or `not-decoded`."""
+        """`pending` without a response, `held`, `dropped`, `cancelled`, `error`, `tool-error`, `ok`, `not-decoded`."""
         if self.cancelled:
             return "cancelled"
         if self.response is None:
-            return "error" if self.refused else "not-decoded" if self.undecoded else "pending"
+            act = self.request.act
+            passed = "not-decoded" if self.undecoded else "pending"
+            return "error" if self.refused else (act and act.status) or passed
         if isinstance(self.response.body, Error):
             return "error"
         if self.undecoded:
@@ -132,8 +139,11 @@ class Exchange:
 
     @property
     def latency(self) -> int | None:
-        """Nanoseconds from the request to its response."""
-        return None if self.answered is None else self.answered - self.request.t
+        """Nanoseconds from the request to its response, less those for which a gate held the request."""
+        if self.answered is None:
+            return None
+        act = self.request.act
+        return self.answered - self.request.t - (act.held or 0 if act else 0)
 
     def untie(self) -> None:
         """Drop what refers back to it, for those who keep no message: only the garbage collector would free all that.
@@ -310,6 +320,8 @@ class HttpUnit:
     """None of a head, and of the end of a channel."""
     damage: str | None = None
     """At the end of a channel: why its content coding could not be undone."""
+    act: GateAct | None = None
+    """What a gate did to the frame, or that the head is a gate's."""
 
     part = 0
     exchange = None
@@ -335,7 +347,7 @@ class ServerExit:
 
     sender = "server"
     part = 0
-    http = exchange = frame = None
+    http = exchange = frame = act = None
 
     @property
     def n(self) -> int:

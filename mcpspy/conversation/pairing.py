@@ -37,14 +37,14 @@ def pair(message: Message, ordinal: int, fallback: Revision | None, carrier: int
     if isinstance(body, Request):
         _begin(message, body, ordinal, fallback)
     elif isinstance(body, Result | Error):
-        key = ("server" if message.sender == "client" else "client", body.id or _NO_ID)
+        key = ("server" if message.side == "client" else "client", body.id or _NO_ID)
         exchange = _first_sent(message.session.pending.get(key, ()), message.t, carrier)
         if exchange:
             _join(message, key, exchange)
     elif isinstance(body, Notification):
         follow(message, body)
     elif isinstance(body, Undecoded):
-        _doubt(message.session, message.sender)
+        _doubt(message.session, message.side)
 
 
 def unanswered(carried: Iterable[Message], session: Session) -> list[Exchange]:
@@ -73,7 +73,7 @@ def _begin(message: Message, body: Request, ordinal: int, fallback: Revision | N
     message.revision = revision = _stated(session, body) or fallback
     exchange = Exchange(ordinal, message, body.method, subject(body.method, body.params), revision)
     message.exchange = exchange
-    session.pending.setdefault((message.sender, body.id), []).append(exchange)
+    session.pending.setdefault((message.side, body.id), []).append(exchange)
     enter(message, body, ordinal)
     if session.rounds and revision in ROUNDS:
         follow_round(message, exchange)
@@ -127,6 +127,8 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     _settle(exchange, key)
     exchange.response, exchange.answered = message, message.t
     exchange.undecoded = message.frame.omitted is not None
+    if message.act and message.act.made and exchange.request.act and exchange.request.act.dropped:
+        exchange.request.act.how = "answered"
     message.exchange = exchange
     message.revision = exchange.revision
     completed = session.completed
@@ -158,5 +160,5 @@ def _doubt(session: Session, sender: str) -> None:
     """Any request that waits for a response of this side may have had it by a frame that was not decoded."""
     session.partial = True
     for exchange in session.exchanges():
-        if exchange.request.sender != sender:
+        if exchange.request.side != sender:
             exchange.in_doubt = exchange.undecoded = True

@@ -20,7 +20,7 @@ from mcpspy.wire.jsonrpc import Id
 
 _KINDS = tuple("request notification result error invalid undecoded stderr http event gap signal gates end".split())
 _SENDERS = ("client", "server", "mcpspy")
-_STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled")
+_STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped")
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "kib": 1 << 10, "mib": 1 << 20}
 

@@ -13,19 +13,24 @@ from mcpspy.timeline import Row
 
 def line(row: Row) -> str:
     """A row as one line: number, seconds, direction, what it is, how it went."""
-    start = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} "
+    start, act = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row)
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
     if row.kind in ("stderr", "http", "event", "gap", "signal", "gates", "end"):
-        return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip()
+        return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip() + act
     if row.kind == "undecoded":
-        return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}"
+        return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}{act}"
     if row.kind == "invalid":
-        return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}"
+        return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}{act}"
     about = printable(row.name, 60) if row.name else printable(row.content or "", 120)
     subject = printable(row.method or "(no request seen)", 60) + (f" {about}" if about else "")
     number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
     outcome = large or (_outcome(row) if row.kind in ("result", "error") else row.revision or "")
-    return f"{start}{subject:<36} {number:<6} {outcome}".rstrip()
+    return f"{start}{subject:<36} {number:<6} {outcome}".rstrip() + act
+
+
+def _act(row: Row) -> str:
+    """What a gate did to the frame."""
+    return f"  [{printable(str(row.act), 100)}]" if row.act else ""
 
 
 def finding_line(finding: Finding) -> str:

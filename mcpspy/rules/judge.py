@@ -18,14 +18,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from mcpspy.capture.records import End, Gap, Record
+from mcpspy.capture.records import End, Gap, Gates, Record
 from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, ServerExit, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
 from mcpspy.rules.follows import explained, specific
+from mcpspy.rules.gate_effects import GateEffects
 from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault
 from mcpspy.spec.extensions import extension_with
@@ -100,6 +102,7 @@ class Judge:
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
         self._found_late: list[Finding] = []  # of sessions that went to rest
         self._budget = Budget()
+        self._gates = GateEffects()
         self._t = 0  # of the latest message
         self._gaps = 0
         self._forgetful = False
@@ -120,6 +123,8 @@ class Judge:
                     yield from found
             else:
                 yield event
+                if isinstance(event, Gates):
+                    self._gates.declare(event)
                 self._gaps += isinstance(event, Gap)
                 ended = self._conversation.exit(event) if isinstance(event, End) else None
                 if ended:
@@ -136,11 +141,17 @@ class Judge:
             known = self._sessions.get(request.session)
             history = known.history if known else SessionHistory()
             for rule in looking:
-                yield from self._findings(rule, request, rule.end(request, history), history)
+                if not (request.act and request.act.made):
+                    yield from self._findings(rule, request, rule.end(request, history), history)
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first."""
         return self._conversation.pending()
+
+    @property
+    def released(self) -> GateAct | None:
+        """What became of the frame that the last `release` was about."""
+        return self._conversation.released
 
     def _judged(self, message: Judged) -> list[Finding]:
         found: list[Finding] = []
@@ -163,6 +174,9 @@ class Judge:
             found += self._late(session, message.t)
         late = message.t < self._conversation.newest
         looking, learning = self._rules(message, history)
+        if message.act:
+            self._gates.note(message, message.act, history)
+            looking = () if message.act.made else looking  # nobody is to blame for what we made
         faults: list[tuple[Rule, Fault]] = []
         for rule in looking:
             if late and rule.id.startswith(_ON_ORDER):
@@ -176,7 +190,8 @@ class Judge:
             except Exception as error:
                 self._failed(f"the rule {rule.id}", message, error)
         if faults:
-            found += [self._finding(rule, fault, message, history) for rule, fault in specific(faults)]
+            made = (self._finding(rule, fault, message, history) for rule, fault in specific(faults))
+            found += filter(None, made)
         for rule in learning:
             try:
                 rule.learn(message, history)
@@ -195,12 +210,16 @@ class Judge:
     ) -> Iterator[Finding]:
         try:
             for fault in faults:
-                yield self._finding(rule, fault, message, history)
+                finding = self._finding(rule, fault, message, history)
+                if finding:
+                    yield finding
         except Exception as error:
             self._failed(f"the rule {rule.id}", message, error)
 
-    def _finding(self, rule: Rule, fault: Fault, message: Judged, history: SessionHistory) -> Finding:
+    def _finding(self, rule: Rule, fault: Fault, message: Judged, history: SessionHistory) -> Finding | None:
         finding = rule.finding(fault, message)
+        if self._gates.any and self._gates.explain(finding, fault.at or message, history):
+            return None
         for request in explained(finding, fault.at or message):
             keep(history.explained, request, None)
         if self._noted:

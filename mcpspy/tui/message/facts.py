@@ -7,6 +7,7 @@ goes through `printable`.
 from collections.abc import Iterator
 
 from mcpspy.capture.records import Frame, Header, Open
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.json_values import member
 from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
@@ -32,7 +33,9 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
     if brief:
         return [_in_one(row) for row in rows]
     found = [entry for row in rows for entry in _about(row, header)]
-    if around.changed:
+    if rows and rows[0].act:
+        found.append(_acted(rows[0].act))
+    elif around.changed:
         found.append(_forwarded(around.changed))
     if rows:
         found += [*_arguments(rows[0], around), *_head(around.request, "request"), *_head(around.response, "response")]
@@ -80,12 +83,19 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
         yield from _found(finding)
 
 
+def _acted(act: GateAct) -> SummaryLine:
+    """What a gate did to a frame, and what was forwarded in its place."""
+    edited = act.sent.decode(errors="replace") if act.how == "edited" and act.sent is not None else None
+    sent = f" · forwarded as {printable(edited, _LONG)}" if edited is not None else ""
+    return _plain(f"{printable(str(act), _LONG)}{sent}", "number")
+
+
 def _forwarded(frame: Frame) -> SummaryLine:
     """What was forwarded in place of a frame."""
     if frame.sent is not None:
         text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
     else:
-        text = "dropped" if frame.dropped else "held" if frame.held is not None else "sent by mcpspy"
+        text = "dropped" if frame.dropped else "sent by mcpspy"
     return _plain(f"{text} · {printable(frame.by or '', _LONG)}", "number")
 
 

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from mcpspy.capture.index import Index
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
-from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release
 from mcpspy.conversation.columns import Columns, Known
 from mcpspy.conversation.content import has_content
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, HttpUnit, Message
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
@@ -69,6 +70,8 @@ class TimelineRow(NamedTuple):
     """Of the worst that was found of it."""
     source: Source | None = None
     """In a merge: where it comes from."""
+    act: str = ""
+    """What a gate did to the frame."""
 
 
 class OpenCapture:
@@ -176,7 +179,16 @@ class OpenCapture:
             known.size,
             self._content(n) if has_content(known.kind, known.method) else "",
             self.findings.worst(n) or "",
+            act=self._act(n),
         )
+
+    def act(self, place: int) -> GateAct | None:
+        """What a gate did to the frame at that place; of a frame that is still held, that."""
+        return self._columns.act(self.index.rows[place])
+
+    def _act(self, n: int) -> str:
+        act = self._columns.act(n)
+        return str(act) if act else ""
 
     def time_of(self, n: int) -> int | None:
         """When the row on line `n` was, in nanoseconds since the start; None before the fold has come to it."""
@@ -212,7 +224,7 @@ class OpenCapture:
         if kind == "invalid":
             return Row(n, t, kind, sender, text=method, size=size, session=session, findings=self.findings.of(n))
         row = Row(n, t, kind, sender, None, 0, number, method, name, revision, status, request, response, latency, size)
-        row.findings, row.session = self.findings.of(n), session
+        row.findings, row.session, row.act = self.findings.of(n), session, self._columns.act(n)
         return row
 
     def messages(self, place: int) -> list[Row]:
@@ -242,7 +254,7 @@ class OpenCapture:
         """Enter what the fold knows of a row's line."""
         if row.kind == "gap" != known.kind:
             return  # what was there when it was folded is gone
-        row.findings = self.findings.of(row.n)
+        row.findings, row.act = self.findings.of(row.n), self._columns.act(row.n)
         row.t, row.size = known.t, known.size
         if len(row.raw) < row.size:
             row.kind, row.value, row.refused = known.kind, None, None
@@ -274,11 +286,15 @@ class OpenCapture:
         if len(found) > 1:
             methods = ", ".join(row.method or row.kind for row in found[:_NAMED])
             text = f"{plural(len(found), 'message')}: {methods}"
-            return TimelineRow(n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity)
+            return TimelineRow(
+                n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity, act=self._act(n)
+            )
         method = row.method or ("…" if row.kind in ("result", "error") else "")
         number = str(row.id) if row.id else ""
         subject, text = (method, row.name or "", number), text or row.content or ""
-        return TimelineRow(n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity)
+        return TimelineRow(
+            n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity, act=self._act(n)
+        )
 
     def _fold(self) -> Iterator[bool]:
         """Folds one record a step, for ever; yields whether there was one."""
@@ -313,6 +329,8 @@ class OpenCapture:
                 self._fill(event)
             if latest:
                 yield True
+            elif isinstance(record, Release) and self._judge.released:
+                self.revised.append(self._judge.released.n)
 
     def _finish(self) -> None:
         """The file has ended: what was waiting for more gets its last word."""

@@ -52,13 +52,17 @@ def cells(face: Face, width: int) -> list[Cell]:
     room = max(width - sum(cell_len(text) for text, _ in start), 0)
     if not line.method and line.kind not in ("result", "error"):
         colour = _COLOURS.get(line.kind, "")
-        return [*start, (f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}", colour)]
+        acted = _act(line, room)
+        room = max(room - sum(cell_len(text) for text, _ in acted) - len(line.kind) - 2, 1)
+        return [*start, (f"{line.kind}: {printable(line.text, room)}", colour), *acted]
     left = width - _NAME if line.source else width
     outcome = _outcome(face, left)
     if line.kind == "notification" and line.text:  # nothing answers it, and what it says needs the room
         outcome = outcome[-1:] if left >= _SIZED else []
     room = max(room - sum(len(text) for text, _ in outcome), 8)
-    return [*start, *_subject(line, room), *outcome]
+    acted = _act(line, room)
+    room = max(room - sum(cell_len(text) for text, _ in acted), 8)
+    return [*start, *_subject(line, room), *acted, *outcome]
 
 
 def latency_bar(latency: int) -> str:
@@ -109,11 +113,16 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
     return [(method, colour), (name, "timeline--client" if line.name else ""), (number, "timeline--dim")]
 
 
+def _act(line: TimelineRow, room: int) -> list[Cell]:
+    """What a gate did to the frame, in at most half of the columns that there are."""
+    return [(f" {printable(line.act, max(room // 2 - 1, 1))}", "timeline--gap")] if line.act else []
+
+
 def _outcome(face: Face, width: int) -> list[Cell]:
     """Status, latency and size; of a request only what its response will not say."""
     line = face.line
     status = line.status or ("error" if line.kind == "error" else "")  # one that answers no request has none
-    if line.kind == "request" and status not in ("pending", "unanswered", "cancelled"):
+    if line.kind == "request" and status not in ("pending", "unanswered", "cancelled", "held", "dropped"):
         status = ""
     colour = _BAD.get(status, "timeline--pending" if line.kind == "request" else "timeline--ok")
     answered = line.latency is not None and line.kind != "request"

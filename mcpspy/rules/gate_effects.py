@@ -1,0 +1,239 @@
+"""No finding blames a peer for what a gate did.
+
+The theory. A peer answers for the bytes that it sent, and for nothing that it had to do because of what it received. So
+a finding is left out if a frame of its evidence, which the blamed peer received and did not send, was changed, dropped,
+repeated, held or made by a gate; or if the frame that it is about is one of ours. What a rule knows of a session and
+does not name as evidence (what was agreed on, what was listed) is looked for in what the peer received of that kind. A
+frame that only went later, or twice, explains what depends on times and on the order of messages, and nothing else; a
+request that was edited and is still for the same method and name explains what its answer says in no other way.
+
+Where it is not certain, nobody is blamed. A fault of the bytes themselves is never explained. Only acts are kept, and
+only the last of them: of a capture in which no gate acted nothing is looked at here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcpspy.capture.records import Gates
+from mcpspy.conversation.gate_acts import GateAct, is_gate
+from mcpspy.conversation.history import SessionHistory, SessionMemory, other
+from mcpspy.conversation.model import HttpUnit, Judged, Message, ServerExit
+from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.rules.rule import Finding
+from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
+from mcpspy.wire.sse import parse_event
+from mcpspy.wire.subject import subject
+
+ACTS = 1 << 16
+"""Frames of which it is remembered what a gate did."""
+_NAMES = 4096  # gates whose actions are remembered
+_EDITED = 256  # of the last acts, those that are looked through for an id that a gate has made
+
+_OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json")
+"""Rules about a frame by itself: no other frame explains what they find."""
+_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch")  # a server that was killed; what was agreed on
+_ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
+            "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
+            "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
+"""Rules that depend on when, or how often, a frame came."""
+_ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
+           "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
+           "subscription/unknown-id")  # fmt: skip
+"""Rules about ids, which a gate may have put into what a peer received."""
+
+_ON_REUSE = ("pairing/id-in-flight", "progress/token-reused")
+"""Rules about what a sender may use again: that of a request which a gate dropped is free, for the gate ended it."""
+
+_REQUESTS, _ANSWERS, _ANY = "(requests)", "(answers)", "(any)"
+_UNHEARD, _CUT_OFF = "(unheard)", "(cut off)"  # of the sender: its requests, and what ended its stream
+_HANDSHAKE = ("initialize", "server/discover", "notifications/initialized")
+_LISTING = ("tools/list", "notifications/tools/list_changed")
+_CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("pairing/unanswered", (_ANSWERS, _UNHEARD, _CUT_OFF)),
+    ("lifecycle/server-exit", (_ANY, _CUT_OFF)),
+    ("progress/", (_REQUESTS,)),
+    ("subscription/", (_REQUESTS,)),
+    ("cancel/", (_REQUESTS,)),
+    ("mrtr/", (_REQUESTS, _ANSWERS)),
+    ("paging/", (_ANSWERS,)),
+    ("cache/", (_ANSWERS,)),
+    ("tools/", _LISTING),
+    ("http/header-", _LISTING),
+    ("http/", _HANDSHAKE),
+    ("lifecycle/", _HANDSHAKE),
+    ("extension/", _HANDSHAKE),
+    ("schema/", _HANDSHAKE),
+    ("jsonrpc/batch", _HANDSHAKE),
+    ("framing/unterminated", (_CUT_OFF,)),
+)
+"""By the beginning of a rule's id, the first that fits: what it knows without naming it, by method or kind."""
+_KEPT = frozenset((*_HANDSHAKE, *_LISTING))
+_ENDING = ("close", "exit")
+"""Actions after which nothing more comes of the peer whose frame it was."""
+
+
+@dataclass(slots=True)
+class _Acted:
+    """An act, and the message that it was about."""
+
+    act: GateAct
+    receiver: str
+    call: tuple[str, str | None, Id] | None
+    """Of a request: method, name and id."""
+
+    def explains(self, rule: str) -> bool:
+        """Whether the act explains what a rule finds of the receiver."""
+        act = self.act
+        if act.made or act.waits or act.dropped:
+            return True
+        if act.how == "edited" and (self.call is None or self.call not in _calls(act.sent)):
+            return True
+        return rule.startswith(_ON_TIME) or (act.how == "repeated" and rule.startswith("pairing/"))
+
+
+class _Inbox(SessionMemory):
+    """What the peers of a session received otherwise than it was sent, by receiver, and by method or kind."""
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._changed: set[tuple[str, str]] = set()
+        self._later: dict[tuple[str, str], int] = {}  # until when the last that only went later was held
+        self._waiting: list[tuple[tuple[str, str], GateAct]] = []
+
+    def add(self, receiver: str, kind: str, act: GateAct) -> None:
+        """Take one more."""
+        self._waiting.append(((receiver, kind), act))
+        if len(self._waiting) >= FORGOTTEN:
+            self._settle(all_of_it=True)
+
+    def explains(self, rule: str, receiver: str, t: int) -> bool:
+        """Whether what the peer received explains what a rule finds in something that it sent at `t`."""
+        kinds = next((kinds for start, kinds in _CONTEXT if rule.startswith(start)), ())
+        if not kinds:
+            return False
+        self._settle()
+        return any(
+            (receiver, kind) in self._changed or (kind in _KEPT and t < self._later.get((receiver, kind), 0))
+            for kind in kinds
+        )
+
+    def _settle(self, *, all_of_it: bool = False) -> None:
+        """Enter what became of frames that were held; of too many, each counts as changed."""
+        waiting, self._waiting = self._waiting, []
+        for key, act in waiting:
+            if act.waits and not all_of_it:
+                self._waiting.append((key, act))
+                self._later[key] = max(self._later.get(key, 0), act.t + 1)
+            elif act.waits or (act.dropped if key[1] == _CUT_OFF else act.changed):
+                self._changed.add(key)
+            else:
+                self._later[key] = max(self._later.get(key, 0), act.t + (act.held or 0))
+
+
+class GateEffects:
+    """What the gates of one capture have done, as far as it explains what peers did."""
+
+    def __init__(self) -> None:
+        self._acted: dict[int, _Acted] = {}  # by the line number of the frame
+        self._ends: dict[str, bool] = {}  # by the name of a gate: whether it ends a stream, or the server
+        self.any = False
+        """Whether a gate has done anything."""
+
+    def declare(self, gates: Gates) -> None:
+        """Take the gates that are in force."""
+        for gate in gates.gates:
+            name = gate.get("name")
+            if isinstance(name, str) and len(self._ends) < _NAMES:
+                self._ends[name] = self._ends.get(name, False) or any(action in gate for action in _ENDING)
+
+    def note(self, event: Message | HttpUnit, act: GateAct, history: SessionHistory) -> None:
+        """Take a message, or what came over HTTP without one, on whose frame a gate acted."""
+        self.any = True
+        inbox = history.of(_Inbox)
+        side = event.side if isinstance(event, Message) else event.http.sender
+        for kind in _kinds(event):
+            inbox.add(other(side), kind, act)
+        if isinstance(event, Message) and isinstance(event.body, Request):
+            inbox.add(side, _UNHEARD, act)
+        if not act.made and act.gate is not None and self._ends.get(act.gate, True):
+            inbox.add(side, _CUT_OFF, act)
+            if act.gate in self._ends:
+                inbox.add(other(side), _CUT_OFF, act)
+        self._acted[event.n] = _Acted(act, other(side), _call(event))
+        if isinstance(event, Message) and event.cancels:
+            self._acted.setdefault(event.cancels.request.n, _Acted(act, other(side), None))
+        if len(self._acted) > ACTS:
+            forget(self._acted)
+
+    def explain(self, finding: Finding, event: Judged, history: SessionHistory) -> bool:
+        """Whether a gate may have led to what was found, so that it says nothing of the peer."""
+        place = None if isinstance(event, ServerExit) else event.http
+        if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):
+            return True
+        if isinstance(event, Message | HttpUnit) and event.act and event.act.made:
+            return True
+        rule = finding.rule
+        if rule.startswith(_OF_BYTES) and rule not in _NOT_OF_BYTES:
+            return False
+        blamed = "client" if finding.blame == "client" else "server"
+        lines = [finding.frame, *finding.related]
+        if event.exchange:
+            lines.append(event.exchange.request.n)
+        if place and place.request:
+            lines += [message.n for message in place.request.carried]
+        for acted in filter(None, map(self._acted.get, lines)):
+            if acted.act.made or (acted.act.dropped and rule in _ON_REUSE):
+                return True
+            if acted.receiver == blamed and acted.explains(rule):
+                return True
+        if rule.startswith(_ON_IDS) and isinstance(event, Message) and self._made_id(blamed, event):
+            return True
+        return history.of(_Inbox).explains(rule, blamed, event.t)
+
+    def _made_id(self, receiver: str, message: Message) -> bool:
+        """Whether a gate has put the id that a message has or names into something that a peer received."""
+        named = message.id or Id.of(_named(message.body.value))
+        last = list(self._acted.values())[-_EDITED:]
+        return any(
+            acted.receiver == receiver and named in _ids(acted.act.sent) for acted in last if acted.act.how == "edited"
+        )
+
+
+def _named(value: Any) -> Any:
+    params = value.get("params") if isinstance(value, dict) else None
+    return params.get("requestId") if isinstance(params, dict) else None
+
+
+def _kinds(event: Message | HttpUnit) -> list[str]:
+    """By what an event is found again, of those that explain other messages of the session."""
+    found = [_ANY]
+    if isinstance(event, Message):
+        found += [_REQUESTS] if isinstance(event.body, Request) else []
+        found += [_ANSWERS] if isinstance(event.body, Result | Error) else []
+        method = event.body.method if isinstance(event.body, Notification) else event.method
+        found += [method] if method in _KEPT else []
+    return found
+
+
+def _call(event: Message | HttpUnit) -> tuple[str, str | None, Id] | None:
+    body = event.body if isinstance(event, Message) else None
+    return (body.method, subject(body.method, body.params), body.id) if isinstance(body, Request) else None
+
+
+def _calls(sent: bytes | None) -> list[tuple[str, str | None, Id]]:
+    """The requests of a frame that was forwarded."""
+    return [(it.method, subject(it.method, it.params), it.id) for it in _bodies(sent) if isinstance(it, Request)]
+
+
+def _ids(sent: bytes | None) -> list[Id]:
+    """The ids that a frame that was forwarded has, or names."""
+    bodies = [it for it in _bodies(sent) if isinstance(it, Request | Notification)]
+    return [it.id if isinstance(it, Request) else Id.of(_named(it.value)) for it in bodies]
+
+
+def _bodies(sent: bytes | None) -> Sequence[Body]:
+    """The messages of a frame that was forwarded, which may be an SSE event."""
+    if not sent:
+        return ()
+    return parse(sent if sent.lstrip()[:1] in (b"{", b"[") else parse_event(sent).data or b"")

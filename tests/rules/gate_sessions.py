@@ -1,0 +1,255 @@
+"""Sessions in which a gate has acted, over stdio, Streamable HTTP and HTTP+SSE, as records.
+
+A `Wire` takes what the peers send, and what a gate does to it; it writes what a gated relay would. `hold` in `gated` is
+the time at which a held frame is released, `how` what that is called.
+"""
+
+import json
+
+from mcpspy.capture.records import Close, End, Frame, Gates, Open, Release
+
+GATE = "gate g"
+SECOND = 1_000_000_000
+JSON, SSE = "application/json", "text/event-stream"
+
+
+class Wire:
+    """What all transports have in common: the numbers of lines, the clock, frames and releases."""
+
+    def __init__(self, action=None):
+        self.records = []
+        self._later = []  # releases, which come when their time has come
+        self._t = 0
+        self._held = 0
+        self._channels = 0
+        if action:
+            self._add(Gates, gates=({"name": "g", action: True},), by="file")
+        self.begin()
+
+    def wait(self, seconds):
+        """Let time pass until that many seconds after the start."""
+        self._t = max(self._t, round(seconds * SECOND))
+        self._release()
+
+    def client(self, message, **gated):
+        """The client sends a message."""
+        raise NotImplementedError
+
+    def server(self, message, *, of=None, **gated):
+        """The server sends a message; over HTTP in answer to the POST of the request `of`."""
+        raise NotImplementedError
+
+    def _put(self, ch, message, *, render=lambda raw: raw, sender=None, hold=None, how=None, by=GATE, **gated):
+        """A frame, on which a gate acted where `sent` (bytes, or None: dropped) or `hold` (seconds) is given."""
+        fields = {}
+        if sender:
+            fields = {"sender": sender, "by": by}
+        sent = gated.get("sent", ...)
+        told = {} if sent is ... else {"dropped": True} if sent is None else {"sent": render(as_bytes(sent))}
+        if hold is not None:
+            self._held += 1
+            fields = {"held": self._held, "by": by}
+            self._later.append(
+                (round(hold * SECOND), {"held": self._held, "how": how} | told | ({"by": by} if told else {}))
+            )
+        elif told:
+            fields = {"by": by} | told
+        self._add(Frame, ch=ch, raw=render(as_bytes(message)), **fields)
+
+    def _release(self):
+        for t, fields in sorted(self._later, key=lambda it: it[0]):
+            if t <= self._t:
+                self._add(Release, t=t, **fields)
+        self._later = [it for it in self._later if it[0] > self._t]
+
+    def _add(self, kind, *, t=None, **fields):
+        if t is None:
+            self._t += 1_000_000
+            self._release()
+        self.records.append(kind(n=len(self.records) + 2, t=self._t if t is None else t, **fields))
+
+    def _channel(self):
+        self._channels += 1
+        return self._channels
+
+
+class Stdio(Wire):
+    """`wrap`."""
+
+    def begin(self):
+        for ch, sender, role in ((1, "client", "stdin"), (2, "server", "stdout"), (3, "server", "stderr")):
+            self._add(Open, ch=ch, sender=sender, role=role, framing="lines")
+
+    def client(self, message, **gated):
+        self._put(1, message, **gated)
+
+    def server(self, message, *, of=None, **gated):
+        self._put(2, message, **gated)
+
+    def made(self, side, message, *, by=GATE, of=None):
+        """A frame of ours, in the place of a side."""
+        self._put(1 if side == "client" else 2, message, sender="mcpspy", by=by)
+
+    def close(self, side):
+        """A gate closes the stream of a side."""
+        self._add(Close, ch=1 if side == "client" else 2, how="shutdown")
+
+    def end(self, code=0, *, gone=False):
+        """The server ends: by itself if it is `gone`, else after its client."""
+        if gone:
+            self._add(Close, ch=2, how="exit")
+        self._add(Close, ch=1, how="exit" if gone else "eof")
+        if not gone:
+            self._add(Close, ch=2, how="eof")
+        self._add(End, code=code)
+
+
+class Streamable(Wire):
+    """`proxy`, with an answer in events to each POST of a request."""
+
+    session = "s1"
+    version = "2025-06-18"
+
+    def begin(self):
+        self.streams = {}  # by the id of the request: its channel, and that of its response once it is open
+
+    def client(self, message, **gated):
+        ch = self._post(message, **gated)
+        if isinstance(message, dict) and "id" in message and "method" in message:
+            self.streams[message["id"]] = [ch, None]
+            if "sent" in gated and gated["sent"] is None and not gated.get("answered"):
+                self._accepted(ch, "mcpspy")
+        else:
+            self._accepted(ch, "server")
+
+    def server(self, message, *, of=None, **gated):
+        self._put(self._stream(of), message, render=event, **gated)
+        if isinstance(message, dict) and message.get("id") == of and "method" not in message and not gated.get("open"):
+            self._add(Close, ch=self.streams.pop(of)[1], how="eof")
+
+    def made(self, side, message, *, by=GATE, of=None):
+        if side == "client":
+            self.streams[message.get("id")] = [self._post(message, sender="mcpspy", by=by), None]
+        elif self.streams[of][1] is None:
+            head = {"status": 200, "reason": "OK", "headers": [["content-type", JSON]]}
+            ch = self._channel()
+            self._add(
+                Open, ch=ch, sender="mcpspy", role="response", framing="body", answers=self.streams[of][0], head=head
+            )
+            self._add(Frame, ch=ch, raw=as_bytes(message), by=by)
+            self._add(Close, ch=ch, how="eof")
+        else:
+            self._put(self.streams[of][1], message, render=event, sender="mcpspy", by=by)
+
+    def status(self, of, code):
+        """A gate answers the POST of a request with a status."""
+        head = {"status": code, "reason": "", "headers": []}
+        ch = self._channel()
+        self._add(Open, ch=ch, sender="mcpspy", role="response", framing="body", answers=self.streams.pop(of)[0],
+                  head=head, by=GATE)  # fmt: skip
+        self._add(Close, ch=ch, how="eof")
+
+    def close(self, side, of=3):
+        ch = self._stream(of) if side == "server" else None
+        if ch:
+            self._add(Close, ch=ch, how="reset")
+
+    def end(self, code=0, *, gone=False):
+        self._add(End)
+
+    def _post(self, message, **gated):
+        ch = self._channel()
+        headers = [["accept", f"{JSON}, {SSE}"], ["content-type", JSON], ["host", "h"]]
+        if not (isinstance(message, dict) and message.get("method") == "initialize"):
+            headers += [["mcp-session-id", self.session], ["mcp-protocol-version", self.version]]
+        head = {"method": "POST", "target": "/mcp", "version": "1.1", "headers": headers}
+        self._add(Open, ch=ch, sender="client", role="request", framing="body", peer="127.0.0.1:5000", head=head)
+        gated.pop("answered", None)
+        self._put(ch, message, **gated)
+        self._add(Close, ch=ch, how="eof")
+        return ch
+
+    def _accepted(self, asked, sender):
+        ch = self._channel()
+        head = {"status": 202, "reason": "Accepted", "headers": []}
+        self._add(Open, ch=ch, sender=sender, role="response", framing="body", answers=asked, head=head)
+        self._add(Close, ch=ch, how="eof")
+
+    def _stream(self, of):
+        asked, ch = self.streams[of]
+        if ch is None:
+            ch = self.streams[of][1] = self._channel()
+            head = {"status": 200, "reason": "OK", "headers": [["content-type", SSE], ["mcp-session-id", self.session]]}
+            self._add(Open, ch=ch, sender="server", role="response", framing="sse", answers=asked, head=head)
+        return ch
+
+
+class LegacySse(Streamable):
+    """`proxy`, with the stream of HTTP+SSE (2024-11-05)."""
+
+    def begin(self):
+        self.streams = {}
+        asked = self._channel()
+        head = {"method": "GET", "target": "/sse", "version": "1.1", "headers": [["accept", SSE], ["host", "h"]]}
+        self._add(Open, ch=asked, sender="client", role="request", framing="body", peer="127.0.0.1:5000", head=head)
+        self._add(Close, ch=asked, how="eof")
+        self._events = self._channel()
+        head = {"status": 200, "reason": "OK", "headers": [["content-type", SSE]]}
+        self._add(Open, ch=self._events, sender="server", role="response", framing="sse", answers=asked, head=head)
+        self._add(Frame, ch=self._events, raw=b"event: endpoint\ndata: /messages?session_id=1\n")
+
+    def client(self, message, **gated):
+        ours = "sent" in gated and gated["sent"] is None
+        self._accepted(self._post(message, **gated), "mcpspy" if ours else "server")
+
+    def server(self, message, *, of=None, **gated):
+        gated.pop("open", None)
+        self._put(self._events, message, render=event, **gated)
+
+    def made(self, side, message, *, by=GATE, of=None):
+        if side == "client":
+            self._accepted(self._post(message, sender="mcpspy", by=by), "server")
+        else:
+            self._put(self._events, message, render=event, sender="mcpspy", by=by)
+
+    def close(self, side, of=3):
+        if side == "server":
+            self._add(Close, ch=self._events, how="reset")
+
+    def _post(self, message, **gated):
+        ch = self._channel()
+        headers = [["accept", "*/*"], ["content-type", JSON], ["host", "h"]]
+        head = {"method": "POST", "target": "/messages?session_id=1", "version": "1.1", "headers": headers}
+        self._add(Open, ch=ch, sender="client", role="request", framing="body", peer="127.0.0.1:5000", head=head)
+        gated.pop("answered", None)
+        self._put(ch, message, **gated)
+        self._add(Close, ch=ch, how="eof")
+        return ch
+
+
+TRANSPORTS = {"stdio": Stdio, "http": Streamable, "sse": LegacySse}
+
+
+def event(raw):
+    """A message as an event, without the blank line."""
+    return b"event: message\ndata: " + raw + b"\n"
+
+
+def as_bytes(message):
+    return message if isinstance(message, bytes) else json.dumps(message).encode()
+
+
+def request(number, method, **params):
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def notification(method, **params):
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def result(number, **members):
+    return {"jsonrpc": "2.0", "id": number, "result": members}
+
+
+def error(number, code=-32603, message="failed"):
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
