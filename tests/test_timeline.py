@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Header, Open, Signal
 from mcpspy.report.lines import line
 from mcpspy.timeline import Counts, Timeline, count, final_rows, rows, rows_alone, to_json, wall_time
+from tests.rules.gate_sessions import TRANSPORTS, request, result
 from tests.transcript import OPENS, records
 
 HEADER = Header(
@@ -509,3 +510,71 @@ def test_the_gates_in_force_are_a_row_of_their_own(gates, by, text):
     (row,) = rows([Gates(1, 5, gates, by)])
     assert (row.kind, row.sender, row.t, row.text) == ("gates", "mcpspy", 5, text)
     assert f"· gates: {text}" in line(row)
+
+
+CALL, DONE = request(3, "tools/call", name="search"), result(3, content=[])
+
+
+def gated_rows(transport, **gated):
+    """The final rows of a call and its response with a gate on the call, as JSON by who sent them."""
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL, **gated)
+    wire.wait(gated.get("hold", 0) + 0.5)
+    if "sent" not in gated:
+        wire.server(DONE, of=3)
+    found = final_rows(lambda: wire.records, live=False)
+    return {row.kind: (row, json.loads(to_json(row, HEADER))) for row in found if row.method}
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_latency_of_a_final_row_excludes_the_time_for_which_a_gate_held_it(transport):
+    found = gated_rows(transport, hold=12, how="delayed")
+    for row, fields in found.values():
+        assert 0.4 < fields["latency"] < 0.6
+        assert fields["status"] == "ok"
+        assert ("held" in fields) is (row.kind == "request")
+    row, fields = found["request"]
+    assert (fields["gate"], fields["forwarded"], round(fields["held"])) == ("g", "delayed", 12)
+    assert "delayed" in line(row)
+    assert line(row).endswith(" by gate g]")
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("gated", "status", "fields"),
+    [
+        ({"sent": None}, "dropped", {"gate": "g", "forwarded": "dropped"}),
+        ({"sent": b"{}"}, "unanswered", {"gate": "g", "forwarded": "edited"}),
+        ({"hold": 99, "how": "expired", "sent": None}, "dropped", {"gate": "g", "forwarded": "dropped"}),
+    ],
+    ids=["dropped", "edited", "held and dropped"],
+)
+def test_a_final_row_tells_what_a_gate_did(transport, gated, status, fields):
+    _, found = gated_rows(transport, **gated)["request"]
+    assert found["status"] == status
+    assert found.items() >= fields.items()
+    assert ("held" in found) is ("hold" in gated)
+
+
+def test_a_request_that_is_still_held_is_no_unanswered_one():
+    wire = TRANSPORTS["stdio"]()
+    wire.client(CALL, hold=99, how="expired")
+    for live in (True, False):
+        (row,) = (row for row in final_rows(lambda: wire.records, live=live) if row.kind == "request")
+        fields = json.loads(to_json(row, HEADER))
+        assert (row.status, fields["gate"], fields["forwarded"], fields["held"]) == ("held", "g", None, None)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_a_gate_made_is_ours(transport):
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL, sent=None, answered=True)
+    wire.made("server", DONE, of=3)
+    (asked, answer) = (row for row in final_rows(lambda: wire.records, live=False) if row.method)
+    assert (asked.status, asked.act.how, asked.response) == ("ok", "answered", answer.n)
+    assert (answer.sender, answer.act.how, json.loads(to_json(answer, HEADER))["gate"]) == ("mcpspy", "made", "g")
+
+
+def test_a_row_of_an_ungated_frame_has_no_such_members():
+    found = json.loads(to_json(next(row for row in rows(records("> 1 ping")) if row.method), HEADER))
+    assert not {"gate", "forwarded", "held"} & set(found)

@@ -44,6 +44,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
     parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")
     parser.add_argument("--read-only", action="store_true", help="skip calls of tools without readOnlyHint")
+    parser.add_argument(
+        "--as-forwarded",
+        action="store_true",
+        help="send what gates forwarded, not what the client sent",
+    )
     parser.add_argument("--strict", action="store_true", help="compare log messages too")
     parser.add_argument("--update", action="store_true", help="accept differences: the new session becomes the capture")
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
@@ -63,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if chosen.read_only and options.update and not options.learn:
         raise UsageError("--update would lose the calls that --read-only leaves out; give one of them")
-    script = load(options.capture, say)
+    script = load(options.capture, say, forwarded=options.as_forwarded)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or os.path.join(folder, "new.jsonl")
         runs = [_replay(options, script, path, read_only=chosen.read_only) for _ in range(options.learn or 1)]

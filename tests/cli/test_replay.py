@@ -16,6 +16,7 @@ from tests import limits
 from tests.relay.harness import LIMIT, python, running, until
 from tests.replay.scripts import INITIALIZE, INITIALIZED, SERVER, call, result
 from tests.replay.test_run import CLOCK
+from tests.rules.gate_sessions import Stdio, save
 from tests.transcript import capture
 
 GOLDENS = Path(__file__).parent.parent / "replay" / "goldens"
@@ -274,3 +275,24 @@ def test_a_mistake_is_one_line_and_exit_status_2(mcpspy, arguments, sentence):
 def test_the_servers_own_options_are_left_to_it(mcpspy):
     code, out, _ = mcpspy("replay", "weather.jsonl", "--", *SERVER, "none", "--ignore", "--shape")
     assert (code, out) == (0, "weather.jsonl: 5 comparisons: 5 same\n")
+
+
+def test_what_a_gate_did_is_not_replayed_unless_that_is_wanted(mcpspy, tmp_path):
+    """A gate had changed one request, so that the server was asked for Bergen, and dropped the report."""
+    wire = Stdio()
+    for line in map(str.strip, SESSION.split("\n")):
+        if line.startswith("> ") and '"id":3' in line:
+            wire.client(line[2:].encode(), sent=line[2:].replace("Oslo", "Bergen").encode())
+        elif line.startswith("> ") and '"id":4' in line:
+            wire.client(line[2:].encode(), sent=None)
+        elif line.startswith("< ") and '"id":3' in line:
+            wire.server(result(3, "9 °C, rain").encode())
+        elif line and '"id":4' not in line:
+            (wire.client if line[0] == ">" else wire.server)(line[2:].encode())
+    save(wire, tmp_path / "gated.jsonl")
+    status, out, _ = mcpspy("replay", "gated.jsonl", "--format", "json", "--", *SERVER)
+    assert (status, [it["outcome"] for it in json.loads(out)["exchanges"]]) == (0, ["same"] * 5)
+    status, out, _ = mcpspy("replay", "gated.jsonl", "--as-forwarded", "--format", "json", "--", *SERVER)
+    found = json.loads(out)["exchanges"]
+    assert (status, [it["outcome"] for it in found]) == (0, ["same"] * 4)
+    assert "report" not in [it["name"] for it in found]

@@ -6,7 +6,9 @@ the time at which a held frame is released, `how` what that is called.
 
 import json
 
+from mcpspy.capture.encode import written
 from mcpspy.capture.records import Close, End, Frame, Gates, Open, Release
+from tests.transcript import begin, finish
 
 GATE = "gate g"
 SECOND = 1_000_000_000
@@ -225,6 +227,30 @@ class LegacySse(Streamable):
         self._put(ch, message, **gated)
         self._add(Close, ch=ch, how="eof")
         return ch
+
+
+def save(wire, path):
+    """Write the records of a session into a capture; returns its path."""
+    writer = begin(path, transport="stdio" if isinstance(wire, Stdio) else "http")
+    for it in sorted(wire.records, key=lambda record: record.n):
+        if isinstance(it, Open):
+            rest = {"answers": it.answers, "peer": it.peer, "head": it.head, "by": it.by}
+            writer.open(it.ch, it.t, it.sender, it.role, it.framing, {key: rest[key] for key in rest if rest[key]})
+        elif isinstance(it, Frame):
+            rest = {"from": it.sender, "by": it.by, "held": it.held}
+            writer.frame(it.ch, it.t, it.raw, False, it.cut, {key: rest[key] for key in rest if rest[key]} | _sent(it))
+        elif isinstance(it, Release):
+            writer.release(it.t, it.held, it.how, ({"by": it.by} if it.by else {}) | _sent(it))
+        elif isinstance(it, Gates):
+            writer.gates(it.t, list(it.gates), it.by)
+        elif isinstance(it, Close):
+            writer.close(it.ch, it.t, it.how)
+    finish(writer, wire.records[-1].t)
+    return str(path)
+
+
+def _sent(record):
+    return written({"sent": record.sent} if record.dropped or record.sent is not None else {})
 
 
 TRANSPORTS = {"stdio": Stdio, "http": Streamable, "sse": LegacySse}

@@ -173,7 +173,7 @@ def _answers(old: Turn, new: Turn, rules: Rules) -> tuple[list[Difference], Outc
     one, other = _answer(old), _answer(new)
     wrong = {turn.exchange.status for turn in (old, new) if turn.exchange} & {"error", "tool-error"}
     outcome: Outcome = "error-changed" if wrong else "changed"
-    if any(turn.exchange and turn.exchange.cancelled for turn in (old, new)) or one is other:
+    if old.changed or any(turn.exchange and turn.exchange.cancelled for turn in (old, new)) or one is other:
         return [], "changed"
     if one is ABSENT or other is ABSENT:
         return [Difference((), one, other)], "missing" if other is ABSENT else outcome

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
+from mcpspy.replay.script.forwarded import as_forwarded
 from mcpspy.replay.script.turns import Script, read
 from mcpspy.text import size_text
 
@@ -14,14 +15,16 @@ LARGEST = 64 << 20
 """Bytes of a frame: what is replayed has to be decoded as a whole."""
 
 
-def load(path: str, say: Callable[[str], None]) -> Script:
+def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> Script:
     """The script of the capture at `path`; `say` gets what is to be known of it.
+
+    With `forwarded` it has the client's frames as a gate let them through.
 
     Raises CaptureError if there is no client in it, or it ends or is broken in mid-session.
     """
     if Capture(path).live:
         raise CaptureError(f"{path} is still being recorded: end its session first")
-    script = script_of(path)
+    script = script_of(path, forwarded=forwarded)
     if not any(message.sender == "client" for message in script.messages):
         raise CaptureError(f"{path} holds nothing that a client said: there is no session to play")
     if script.lost:
@@ -35,13 +38,14 @@ def load(path: str, say: Callable[[str], None]) -> Script:
     return script
 
 
-def script_of(path: str, advance: Callable[[int], None] | None = None) -> Script:
+def script_of(path: str, advance: Callable[[int], None] | None = None, *, forwarded: bool = False) -> Script:
     """The script of whatever is in the capture at `path`. Raises CaptureError.
 
     `advance` is called with each number of bytes that was read, for a progress bar.
     """
     capture = Capture(path)
-    script = read(capture.header, capture.records(LARGEST, advance))
+    records = capture.records(LARGEST, advance)
+    script = read(capture.header, as_forwarded(records) if forwarded else records)
     for message in script.messages:
         if message.frame.omitted:
             size = f"{size_text(message.frame.size)}, more than the {size_text(LARGEST)} that can be replayed"

@@ -6,6 +6,9 @@ stream answers one request. Of the rest, what came while requests were unanswere
 what came when nothing was asked, to the last thing that the client had said. `subscriptions/listen` is never over, so
 it does not count as unanswered: what it brings is caused by what the client does besides.
 
+What a gate or a viewer made is no peer's and not in a script, nor is what answered that. So a request that a gate
+dropped, or answered itself, has no answer here.
+
 What a message is compared within is something else: there only what it names counts (`ScriptLine.link`), for the rest
 is a matter of timing.
 
@@ -91,6 +94,12 @@ class Turn:
         return self.exchange is not None and self.exchange.cancelled and self.response is None
 
     @property
+    def changed(self) -> bool:
+        """Whether the server received something else, or nothing: what it answered is no answer to this."""
+        act = self.cause.act
+        return act is not None and (act.changed or act.waits)
+
+    @property
     def unanswered(self) -> bool:
         """Whether it lacks an answer that is due."""
         return self.exchange is not None and self.exchange.status == "pending" and not self.endless
@@ -149,11 +158,22 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
             script.lost = script.lost or record.why
         elif isinstance(record, End):
             script.complete = True
-        script.messages += [event for event in conversation.feed(record) if isinstance(event, Message)]
+        found = [event for event in conversation.feed(record) if isinstance(event, Message)]
+        script.messages += [message for message in found if not _is_ours(message)]
     builder = _Builder(script, answers)
     for message in script.messages:
         builder.add(message)
     return script
+
+
+def _is_ours(message: Message) -> bool:
+    """Whether a gate or a viewer made a message, or the one that it answers; what ours answered has no answer."""
+    exchange = message.exchange
+    made = message.act is not None and message.act.made
+    if exchange and made and exchange.response is message:
+        exchange.response = exchange.answered = None
+    asked = exchange.request.act if exchange else None
+    return made or (asked is not None and asked.made)
 
 
 class _Builder:

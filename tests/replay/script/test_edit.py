@@ -18,7 +18,7 @@ JSON = st.recursive(
 
 def message(raw, part=0):
     frame = Frame(1, 1, 0, raw if isinstance(raw, bytes) else raw.encode())
-    return Message(1, part, 0, 1, "server", frame, parse(frame.raw)[part], Session())
+    return Message(1, part, 0, 1, "server", "server", frame, parse(frame.raw)[part], Session())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""The records of a capture with the client's frames as the server received them from a gate.
+
+A script has the client's frames as they came, without what a gate did. Here they are what was forwarded instead: the
+changed ones as they were sent, the dropped ones left out, those that a gate sent in the client's place among them, and
+the held ones at the time at which they went. What a viewer asked of its own is left out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mcpspy.capture.records import Frame, Open, Record, Release
+from mcpspy.conversation.gate_acts import VIEWER, is_gate
+
+
+def as_forwarded(records: Iterable[Record]) -> list[Record]:
+    """The records, in the order of their times, which may be others than before."""
+    found = list(records)
+    channels = {it.ch for it in found if isinstance(it, Open) and it.sender == "client"}
+    releases = {it.held: it for it in found if isinstance(it, Release)}
+    forwarded: list[Record] = []
+    for record in found:
+        if isinstance(record, Frame) and is_gate(record.by):
+            if record.by == VIEWER:
+                continue
+            if record.ch in channels:
+                frame = _as_forwarded(record, releases)
+                forwarded += [frame] if frame else []
+                continue
+        forwarded.append(record)
+    return sorted(forwarded, key=lambda record: record.t)
+
+
+def _as_forwarded(frame: Frame, releases: dict[int, Release]) -> Frame | None:
+    """A frame of the client's channel as the server received it; None where it did not."""
+    told: Frame | Release | None = frame if frame.held is None else releases.get(frame.held)
+    if told is None or told.dropped:
+        return None
+    raw = frame.raw if told.sent is None else told.sent
+    return replace(frame, t=told.t, raw=raw, sender=None, sent=None, by=None, held=None)

@@ -1,0 +1,107 @@
+"""What a gate did to a session is not replayed, unless that is wanted."""
+
+import json
+
+import pytest
+
+from mcpspy.replay.script.forwarded import as_forwarded
+from mcpspy.replay.script.load import load
+from mcpspy.replay.script.turns import read
+from tests.rules.gate_sessions import TRANSPORTS, Stdio, error, notification, request, result, save
+
+CALL, DONE = request(3, "tools/call", name="search"), result(3, content=[])
+OTHER = request(3, "tools/call", name="other")
+
+
+def methods(script):
+    """What the client of a script sends, and whether the server has answered it."""
+    return [(turn.name or turn.method, turn.response is not None) for turn in script.turns]
+
+
+def both(wire):
+    """The same of a session as the client had it, and as the server had it."""
+    return methods(read(None, wire.records)), methods(read(None, as_forwarded(wire.records)))
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_changed_request_is_replayed_as_it_came(transport):
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL, sent=OTHER)
+    wire.server(DONE, of=3)
+    assert both(wire) == ([("search", True)], [("other", True)])
+    assert read(None, wire.records).turns[0].changed
+    assert not read(None, as_forwarded(wire.records)).turns[0].changed
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_dropped_request_is_replayed_without_an_answer(transport):
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL, sent=None)
+    assert both(wire) == ([("search", False)], [])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_answer_of_a_gate_is_not_the_servers(transport):
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL, sent=None, answered=True)
+    wire.made("server", error(3), of=3)
+    script = read(None, wire.records)
+    assert both(wire) == ([("search", False)], [])
+    assert [(it.sender, it.n) for it in script.messages] == [("client", script.turns[0].cause.n)]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_repeated_request_is_replayed_once(transport):
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL, sent=CALL)
+    wire.made("client", CALL)
+    for _ in range(2):
+        wire.server(DONE, of=3, open=True)
+    assert both(wire) == ([("search", True)], [("search", True), ("search", True)])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_a_viewer_asked_is_not_replayed(transport):
+    wire = TRANSPORTS[transport]()
+    wire.client(CALL)
+    wire.server(DONE, of=3)
+    wire.made("client", CALL | {"id": "mcpspy-1"}, by="viewer")
+    wire.server(DONE | {"id": "mcpspy-1"}, of="mcpspy-1", sent=None, by="viewer")
+    assert both(wire) == ([("search", True)], [("search", True)])
+
+
+def test_held_requests_are_replayed_when_they_went():
+    wire = Stdio()
+    wire.client(CALL, hold=5, how="delayed")
+    wire.client(request(4, "ping"))
+    wire.client(request(6, "tools/list"), hold=9, how="dropped", sent=None)
+    wire.wait(10)
+    wire.server(DONE)
+    wire.client(request(7, "resources/list"), hold=99, how="expired")
+    came, went = both(wire)
+    assert [name for name, _ in came] == ["search", "ping", "tools/list", "resources/list"]
+    assert [name for name, _ in went] == ["ping", "search"]
+
+
+def test_the_servers_frames_are_as_they_came_in_both():
+    wire = Stdio()
+    wire.client(CALL)
+    wire.server(notification("notifications/message", level="info", data="a"), sent=None)
+    wire.server(DONE, sent=result(3, content=[], isError=True))
+    for records in (wire.records, as_forwarded(wire.records)):
+        (turn,) = read(None, records).turns
+        assert [json.loads(line.message.frame.raw).get("method") for line in turn.said] == [
+            "notifications/message",
+            None,
+        ]
+        assert turn.exchange.status == "ok"
+
+
+def test_a_capture_is_loaded_as_it_was_forwarded(tmp_path):
+    wire = Stdio()
+    wire.client(CALL, sent=OTHER)
+    wire.server(DONE)
+    wire.client(request(4, "ping"), sent=None)
+    path = save(wire, tmp_path / "a.jsonl")
+    assert methods(load(path, pytest.fail)) == [("search", True), ("ping", False)]
+    assert methods(load(path, pytest.fail, forwarded=True)) == [("other", True)]
