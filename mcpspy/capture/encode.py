@@ -46,7 +46,7 @@ def from_json(raw: bytes) -> "Any":
     text = raw.decode().strip(" \t\r\n")
     try:
         value, end = _scan(text, 0)
-    except StopIteration:
+    except (StopIteration, SystemError):  # Python 3.11 has no exception for it where nobody has imported `json`
         raise ValueError("not JSON") from None
     if end != len(text):
         raise ValueError("more than one value")
