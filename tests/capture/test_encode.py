@@ -27,7 +27,9 @@ def test_json_is_read(text):
     assert from_json(text.encode()) == json.loads(text)
 
 
-@pytest.mark.parametrize("raw", [b"{", b"", b"[1,", b'{"a', b"1 2", b"\xff", b"[" * 200_000], ids=lambda raw: repr(raw[:9]))
+@pytest.mark.parametrize(
+    "raw", [b"{", b"", b"[1,", b'{"a', b"1 2", b"\xff", b"[" * 200_000], ids=lambda raw: repr(raw[:9])
+)
 def test_what_is_no_json_is_refused(raw):
     with pytest.raises((ValueError, RecursionError)):
         from_json(raw)
