@@ -3,6 +3,7 @@
 import pytest
 
 from mcpspy.capture.records import Frame, Header, Open
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.timeline import final_rows
 from mcpspy.tui.message.context import Around
 from mcpspy.tui.message.facts import entries
@@ -164,3 +165,19 @@ def test_x_03_a_message_that_declares_extensions_says_which():
     """)
     )
     assert "declares a/b, tur\\u202ebo" in found
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (GateAct(5, 0, "gate g", "edited", sent=b"[\x1b]"), "edited by gate g · forwarded as [\\e]"),
+        (GateAct(5, 0, "gate g", "delayed", held=2_000_000_000), "delayed 2.00 s by gate g"),
+        (GateAct(5, 0, "gate g", "dropped", dropped=True), "dropped by gate g"),
+        (GateAct(5, 0, "gate g", "held"), "held by gate g"),
+    ],
+)
+def test_what_a_gate_did_stands_once_among_the_facts(act, said):
+    (row,) = final(CALL)
+    row.act = act
+    around = Around(changed=Frame(1, 1, 0, b"", by="gate g", sent=act.sent, dropped=act.dropped))
+    assert [line for line in lines([row], around) if "gate g" in line] == [said]

@@ -18,6 +18,8 @@ from mcpspy.tui.model import timeline
 from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from tests.capture.test_index import BIG, write_in_pieces
 from tests.capture.test_reader import END, FRAME, GAP, OPEN, SIGNAL, file
+from tests.rules.gate_sessions import TRANSPORTS, save
+from tests.rules.test_gate_effects import SCENES
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
 from tests.transcript import CHANNELS, abandon, begin, capture, descriptor, finish, lines, record
@@ -96,6 +98,7 @@ def agree(found, path, *, live=False):
         for key in "n kind sender id part method name revision status request response latency size raw value".split():
             assert getattr(message, key) == getattr(row, key), (n, key)
         assert (message.refused, message.channel, message.t) == (row.refused, row.channel, row.t)
+        assert str(row.act or "") == str(message.act or "") == line.act
         assert (line.n, line.t, line.kind, line.sender, line.size) == (n, row.t, row.kind, row.sender, row.size)
         assert (line.method, line.name, line.status) == (row.method or "", row.name or "", row.status or "")
         assert (line.id, line.latency) == ("" if row.id is None else str(row.id), row.latency)
@@ -538,3 +541,32 @@ def test_many_http_sessions_are_folded_without_a_visit_of_each_other(tmp_path, m
         assert session.complete
         session.close()
     assert looks[80] <= 4 * looks[20] + 20
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_rows_of_a_session_with_a_gate_are_those_of_show(tmp_path, folded, transport, scene):
+    wire = TRANSPORTS[transport]("edit")
+    scene(wire)
+    path = save(wire, tmp_path / "a.jsonl")
+    agree(folded(path), path)
+
+
+def test_a_held_row_is_shown_anew_when_it_is_released(tmp_path, session):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, "")
+    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}'
+    writer.frame(1, 10**9, call, False, False, {"by": "gate g", "held": 1})
+    found = grow(session(tmp_path / "a.jsonl"))
+    (line,) = (found.line(place) for place in range(len(found)))
+    assert (line.status, line.act, found.act(0).waits) == ("held", "held by gate g", True)
+    writer.release(3 * 10**9, 1, "continued")
+    before = len(found.revised)
+    grow(found)
+    assert line.n in found.revised[before:]
+    assert (found.line(0).status, found.line(0).act) == ("pending", "held 2.00 s by gate g")
+    writer.frame(2, 3 * 10**9 + 5_000_000, b'{"jsonrpc":"2.0","id":1,"result":{}}', False, False)
+    finish(writer, 4 * 10**9)
+    grow(found)
+    assert (found.line(1).latency, found.line(1).status) == (5_000_000, "ok")
+    agree(found, tmp_path / "a.jsonl")

@@ -136,13 +136,15 @@ class SequenceRows(Following):
 def _field(line: TimelineRow, columns: int) -> list[Cell]:
     """What stands between the lanes."""
     if line.sender == "mcpspy":
-        text = fit(line.text, columns)
+        subject = " ".join(filter(None, (line.method, line.name or line.text, line.act)))
+        text = fit(printable(subject, columns), columns)
         centred = set_cell_size(" " * ((columns - cell_len(text)) // 2) + text, columns)
         return [(centred, "view--warning" if line.kind == "gap" else "")]
     if line.kind == "stderr":  # said beside the conversation, by the server
         text = fit(line.text, columns - 2)
         return [(" " * (columns - cell_len(text) - 1), ""), (text, "view--dim"), (" "[:columns], "")]
     label, colour = _label(line, columns)
+    label += f"  [{printable(line.act, columns)}]" if line.act else ""
     before, text, after = arrow(label, columns, to_right=line.sender == "client", dashed=line.kind in _ANSWERS)
     way = f"view--{line.sender}"
     return [(before, way), (text, colour), (after, way)]
@@ -158,7 +160,7 @@ def _label(line: TimelineRow, columns: int) -> Cell:
         return f"{outcome}  {subject or '(no request seen)'}", "view--error" if status in _BAD else "view--ok"
     if line.kind == "request":
         number = printable(f"id {line.id}", 20)
-        lacking = f"  {line.status}" if line.status in ("pending", "unanswered", "cancelled") else ""
+        lacking = f"  {line.status}" if line.status in ("pending", "unanswered", "cancelled", "held", "dropped") else ""
         return f"{subject}  {number}{lacking}", "view--error" if line.status == "unanswered" else ""
     if line.kind == "notification":
         return subject, "view--dim"

@@ -102,3 +102,22 @@ def test_a_bar_has_two_columns_for_each_decade(latency, columns):
 )
 def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
     assert waiting_text(seconds) == shown
+
+
+@pytest.mark.parametrize("width", [130, 100, 80, 70, 60, 40])
+@pytest.mark.parametrize("kind", ["request", "result", "notification", "event", "batch", "invalid"])
+def test_what_a_gate_did_stands_in_the_row(width, kind):
+    act = "held 12.30 s by gate slow and flaky search\x1b[2J, edited by a viewer"
+    method = "tools/call" if kind in ("request", "result", "notification") else ""
+    line = CALL._replace(kind=kind, method=method, act=act, text="" if method else "a text")
+    shown = text(line, width=width)
+    assert "held" in shown
+    assert "\x1b" not in shown
+    assert cell_len(shown) <= width
+    if width >= 100:
+        assert "held 12.30 s" in shown
+
+
+@pytest.mark.parametrize("status", ["held", "dropped"])
+def test_a_request_that_a_gate_did_not_let_through_says_so(status):
+    assert text(CALL._replace(status=status)).count(status) == 1
