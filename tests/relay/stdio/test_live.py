@@ -56,7 +56,7 @@ class Session:
 
     def held(self, count=1):
         """The numbers of the frames that were held, once there are so many."""
-        until(lambda: self.path.read_bytes().count(b'"held":') >= count, "a held frame")
+        until(lambda: sum(frame.held is not None for frame in self.records(Frame)) >= count, "a held frame")
         return [frame.held for frame in self.records(Frame) if frame.held]
 
     def set(self, *gates):
@@ -99,7 +99,7 @@ def test_a_running_session_is_held_and_released(session, how, message, forwarded
     assert live.line() == CALL
     live.set(HOLD)
     live.ask(CALL, OTHER)
-    (held,) = {frame.held for frame in live.records(Frame) if frame.raw == CALL} - {None} or live.held(2)[:1]
+    held, _ = live.held(2)
     began = time.monotonic()
     live.viewer.release(held, how, message)
     expected = [frame for frame in (forwarded, back) if frame] + [OTHER]
