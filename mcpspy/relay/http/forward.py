@@ -9,15 +9,13 @@ Heads are written here and in `response`, so that aiohttp adds nothing to them.
 """
 
 import asyncio
-import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import HttpVersion11, RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 
 from mcpspy.recording.http_body import Body
@@ -30,26 +28,21 @@ from mcpspy.relay.http.heads import (
     RawHeaders,
     every,
     first,
-    is_json,
     mapped_reference,
     recorded,
     request_head,
     response_head,
 )
-from mcpspy.relay.http.http1 import is_chunked, is_upgrade, unread
+from mcpspy.relay.http.http1 import is_chunked, is_upgrade
 from mcpspy.relay.http.local_replies import REASONS, answer
-from mcpspy.relay.http.response import BROKEN, Response, chunk, record
+from mcpspy.relay.http.request_body import RequestBody
+from mcpspy.relay.http.response import BROKEN, Response
 from mcpspy.relay.http.route import HttpRoute, RelayContext
 from mcpspy.relay.http.tunnel import Pump, pump, tunnel
 from mcpspy.relay.http.upstream import protocol_of
 
-if TYPE_CHECKING:
-    from mcpspy.gate.gate import Gate
-
 _SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
 _INFORMATIONAL = 1000  # responses before the final one; a server that sends more never ends
-_KEPT = 1 << 18  # bytes of a request that are kept: an error has its id
-_PATIENCE = 1.0  # seconds in which a request is awaited that cannot be forwarded, for the same reason
 
 
 class _Written(web.StreamResponse):
@@ -74,7 +67,6 @@ class ForwardedRequest:
         self.route = route
         self.request = request
         self.headers: RawHeaders = list(request.raw_headers)
-        self._chunked = is_chunked(request)
         self._upgrade = self._asks_for_a_websocket()
         self._t = route.now()
         self.legacy = (
@@ -87,12 +79,7 @@ class ForwardedRequest:
         self.metadata = oauth.is_metadata(request.raw_path, route.metadata)
         self.recorded = HttpExchange(route.recording)
         """Its channels in the capture."""
-        self._whole: bytes | None = None  # the request's body, if it had arrived with its head
-        self._said = b""  # the beginning of what has arrived of it
-        self._begun = b""  # of the body: a gate has read it, and it is too long to decide on
-        self._gated = False  # a gate has decided on the body, and it is recorded
-        self._undecided = False  # the body is too long for a gate
-        self._fault: str | None = None  # what is wrong with its framing
+        self._body = RequestBody(self)
         self.keep_alive = request.keep_alive
         """Whether the client's connection may serve another request."""
 
@@ -100,7 +87,7 @@ class ForwardedRequest:
         """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): what has a body is none."""
         if not is_upgrade(self.request) or self.request.method != "GET":
             return False
-        bodiless = not self._chunked and (first(self.headers, b"content-length") or b"0") == b"0"
+        bodiless = not is_chunked(self.request) and (first(self.headers, b"content-length") or b"0") == b"0"
         return bodiless and every(self.headers, b"upgrade").lower() == "websocket"
 
     async def run(self) -> web.StreamResponse:
@@ -117,14 +104,13 @@ class ForwardedRequest:
         finally:
             now = self.route.now()
             if self.recorded.request is None:  # it ended before there was a connection
-                self._open_request({}).feed(self._said, now)
-            self.recorded.end(now, asked if self._whole is None else "eof", answer)
+                self.open_request({}).feed(self._body.begun, now)
+            self.recorded.end(now, asked if self._body.whole is None else "eof", answer)
         return _Written(keep_alive=self.keep_alive)
 
     async def _relay_it(self) -> None:
         request = self.request
-        if request.content.is_eof():
-            self._whole = self._said = await request.content.readany()
+        await self._body.take()
         refusal = self.relay.guard.refusal(self.headers)
         if refusal and not self.route.guarded:
             self.route.guarded = True
@@ -141,7 +127,7 @@ class ForwardedRequest:
             keep=UPGRADE if self._upgrade else CHUNKED,
             plain=self.legacy or (self.metadata and self.relay.rewrite_oauth),
         )
-        if self.relay.gate is not None and not await self._pass_gate(head, self.relay.gate):
+        if self.relay.gate is not None and not await self._body.pass_gate(head, self.relay.gate):
             return
         for attempt in range(2):
             try:
@@ -167,10 +153,10 @@ class ForwardedRequest:
                 return retry
             try:
                 protocol.expect_response(self.request.method)
-                upload = await self._ask(head, protocol, connection)
+                upload = await self._body.send(head, protocol, connection)
                 message, payload = await self._final_response(protocol)
             except BROKEN as error:
-                again = retry and self._whole == b"" and self.request.method in _SAFE
+                again = retry and self._body.whole == b"" and self.request.method in _SAFE
                 if not again:
                     await self._fail(head, error, upload)
                 return again
@@ -199,82 +185,11 @@ class ForwardedRequest:
 
         return GatedResponse(self, message, payload, protocol)
 
-    async def _pass_gate(self, head: Head, gate: "Gate") -> bool:
-        """Let the gate decide on the body; False where the request goes no further."""
-        from mcpspy.relay.http.gated_request import collect, decide
-
-        if self.request.method != "POST" or not is_json(self.headers):
-            return True
-        if self._whole is None:
-            self._begun, whole, self._undecided = await collect(self.request, head)
-            if not whole:
-                return True
-            self._whole, self._said, self._begun = self._begun, self._begun[:_KEPT], b""
-        if not self._whole:
-            return True
-        outcome = await decide(
-            self, gate, self._whole, head, chunked=self._chunked, begin=lambda: self._open_request(head.fields())
-        )
-        if isinstance(outcome, bytes):
-            self._whole, self._gated = outcome, True
-            self._chunked = first(head.headers, b"transfer-encoding") is not None
-        elif outcome is not None:
-            self._undecided = outcome.undecided
-        return outcome is not None
-
     @property
     def session(self) -> str:
         """The session id; without one, the client's address."""
         found = first(self.headers, b"mcp-session-id")
         return found.decode("latin-1") if found else self._address() or ""
-
-    async def _ask(self, head: Head, protocol: ResponseHandler, connection: Connection) -> "asyncio.Task[None] | None":
-        """Send the request: as a whole if it has arrived; else its body from a task of its own, which is returned."""
-        writer = StreamWriter(protocol, asyncio.get_running_loop())
-        if self._whole is None:
-            await writer.write(head.encode(), drain=False)
-            channel = self._open_request(head.fields())
-            if self._undecided:
-                channel.undecided()
-            return asyncio.create_task(self._upload(writer, connection, channel))
-        body = chunk(self._whole, last=True) if self._chunked else self._whole
-        await writer.write(head.encode() + body, drain=False)  # a server that answers without reading is heard
-        await self._record_whole_request(self._open_request(head.fields()))
-        return None
-
-    async def _record_whole_request(self, channel: Body) -> None:
-        if self._undecided:
-            channel.undecided()
-        if self._whole and not self._gated:
-            await record(channel, self._whole, self._t)
-        channel.end(self._t, "eof")
-
-    async def _upload(self, writer: StreamWriter, connection: Connection, channel: Body) -> None:
-        """Forward the request's body as it comes."""
-        content = self.request.content
-        try:
-            while self._begun or not content.at_eof():
-                came, self._begun = self._begun or await content.readany(), b""
-                t = self.route.now()
-                self._keep(came)
-                last = content.at_eof()
-                try:
-                    await writer.write(chunk(came, last=last) if self._chunked else came)
-                except ConnectionError:  # the upstream takes no more; it may have answered all the same
-                    await record(channel, came, t)
-                    channel.end(self.route.now(), "abort")
-                    return
-                await record(channel, came, t)
-            channel.end(self.route.now(), "eof")
-        except (web.RequestPayloadError, ConnectionError) as error:  # the client broke off
-            self._fault = str(error)
-            await record(channel, unread(content), self.route.now())
-            channel.end(self.route.now(), "reset")
-            connection.close()
-
-    def _keep(self, came: bytes) -> None:
-        if len(self._said) < _KEPT:
-            self._said += came
 
     async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
         """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
@@ -319,42 +234,24 @@ class ForwardedRequest:
 
     async def _fail(self, head: Head, error: BaseException, upload: "asyncio.Task[None] | None" = None) -> None:
         """Answer in the upstream's place."""
-        await self._take_request(upload)
+        await self._body.await_rest(upload)
         status, why = self.route.upstream.failure(error)
-        if self._fault:
-            status, why = 400, f"the request's body does not keep to HTTP/1.1: {self._fault}"
+        if self._body.fault:
+            status, why = 400, f"the request's body does not keep to HTTP/1.1: {self._body.fault}"
         await self._refuse(head, status, why)
 
     async def _refuse(self, head: Head, status: int, why: str) -> None:
         """Record the request, if that has not been done, and answer it ourselves; `head` is what was to be sent."""
         if self.recorded.request is None:
-            channel = self._open_request(head.fields())
-            if self._whole is not None:
-                await self._record_whole_request(channel)
+            channel = self.open_request(head.fields())
+            if self._body.whole is not None:
+                await self._body.record_whole(channel)
         await self._answer_ourselves(status, why)
 
-    async def _take_request(self, upload: "asyncio.Task[None] | None") -> None:
-        """Await a body that cannot be forwarded: clients send it after its head, and the error shall have its id."""
-        if self._whole is not None or not self._asks_json() or first(self.headers, b"expect"):
-            return
-        with contextlib.suppress(TimeoutError, web.RequestPayloadError, ConnectionError):
-            async with asyncio.timeout(_PATIENCE):
-                if upload:
-                    await asyncio.wait([upload])
-                    return
-                content = self.request.content
-                while not content.at_eof() and len(self._said) < _KEPT:
-                    self._keep(await content.readany())
-                if content.at_eof():
-                    self._whole = self._said
-
-    def _asks_json(self) -> bool:
-        return self.request.method == "POST" and "json" in every(self.headers, b"content-type").lower()
-
     async def _answer_ourselves(self, status: int, why: str) -> None:
-        t = self.route.now()
-        head, body = answer(status, why, json_request=(self._said or b"null") if self._asks_json() else None)
-        if self._whole is None and not self.request.content.at_eof():
+        t, asked = self.route.now(), self._body
+        head, body = answer(status, why, json_request=(asked.begun or b"null") if asked.asks_json else None)
+        if asked.whole is None and not self.request.content.at_eof():
             self.keep_alive = False  # the rest of the request is not waited for
         self.say_whether_we_close(head)
         if self.request.method == "HEAD":
@@ -372,7 +269,7 @@ class ForwardedRequest:
         elif self.request.version < HttpVersion11:
             head.headers.append((b"Connection", b"keep-alive"))
 
-    def _open_request(self, changes: dict[str, Any]) -> Body:
+    def open_request(self, changes: dict[str, Any]) -> Body:
         """Begin the channel of the request; the second of two attempts finds it open."""
         if self.recorded.request:
             return self.recorded.request

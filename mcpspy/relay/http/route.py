@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
@@ -77,6 +77,9 @@ class RequestContext(Protocol):
 
     def say_whether_we_close(self, head: Head) -> None:
         """Our own hop's Connection field (RFC 9112, 9.3)."""
+
+    def open_request(self, changes: Fields) -> Body:
+        """Begin the channel of the request, unless it is open; `changes` are `sent` and `by`."""
 
     def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
         """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""
