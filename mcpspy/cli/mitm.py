@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
     def begin(url: str, clock: Clock) -> Recording:
         recording = Recording(say, clock)
-        recording.begin("mitm", urlsplit(url).netloc, url=url, folder=options.folder, limit=limit)
+        recording.begin("mitm", urlsplit(url).netloc, url=url, folder=options.folder, limit=limit, control=True)
         return recording
 
     def ready(port: int | None) -> None:

@@ -203,5 +203,5 @@ def _recording(options: argparse.Namespace, name: str, address: Address, limit: 
     """The recording of a route, begun."""
     recording = Recording(say)
     url = f"{address.origin[0]}://{address.authority}{address.target}"
-    recording.begin("http", name, url=url, output=options.output, folder=options.folder, limit=limit)
+    recording.begin("http", name, url=url, output=options.output, folder=options.folder, limit=limit, control=True)
     return recording

@@ -30,12 +30,11 @@ from mcpspy.conversation.model import ENDLESS, REMEMBERED, Delivery, Exchange, H
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent, forget
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
-from mcpspy.wire.http_head import Head, header, media_type, query, stands_alone, title
+from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, title
 from mcpspy.wire.jsonrpc import Body, Request, Undecoded
 from mcpspy.wire.outline import outline
 from mcpspy.wire.sse import Event, parse_event
 
-_LEGACY_ID = ("session_id", "sessionId")
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _DELETED = (200, 204)  # the statuses that end a session in answer to a DELETE
 _UPGRADED = 101  # the status of a response after which a WebSocket begins
@@ -156,7 +155,7 @@ class HttpSessions:
         target = str(head.get("target", ""))
         summary = {"method": head.get("method"), "target": target, "status": None}
         name = header(head, "mcp-session-id")
-        legacy = None if name else query(target, *_LEGACY_ID) or self._endpoint(target, head)
+        legacy = None if name else query(target, *LEGACY_SESSION) or self._endpoint(target, head)
         stated = Revision.of(header(head, "mcp-protocol-version"))
         if not (name or legacy):
             return HttpChannel(opened, self._client(_client(opened)), summary, opened.sender, stated)
@@ -213,7 +212,7 @@ class HttpSessions:
         """A client of legacy SSE learns where to post: by an id in the query, or a path, its session is known there."""
         channel.legacy = True
         path = urlsplit(url).path.rpartition("./")[2]
-        name = query(url, *_LEGACY_ID)
+        name = query(url, *LEGACY_SESSION)
         if name is None and path.strip("/") and len(self._endpoints) < _ENDPOINTS:
             self._endpoints[path] = None
             self._names.pop((_ID, path), None)  # that of a client before

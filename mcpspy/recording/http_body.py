@@ -49,6 +49,12 @@ class Body:
         self.dropped = False
         """A gate let a frame of it go nowhere."""
 
+    @property
+    def between(self) -> bool:
+        """Whether what was fed ends with a frame of an event stream or a WebSocket, and is recorded and not coded."""
+        split = self._recording.sink is not None and not self.ended and not self.coded
+        return split and getattr(self._frames, "between", False)
+
     def open(self, t: int, sender: str, role: str, fields: Fields) -> None:
         """Record that the channel begins at `t`; `fields` may be peer, answers, head, sent, by."""
         self._recording.record(self._open, t, sender, role, fields)

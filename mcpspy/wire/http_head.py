@@ -75,6 +75,10 @@ def authority_of(scheme: str, host: str, port: int) -> str:
     return name if port == PORTS[scheme] else f"{name}:{port}"
 
 
+LEGACY_SESSION = ("session_id", "sessionId")
+"""The query parameters that name a session of HTTP+SSE, in the SDKs."""
+
+
 def query(target: str, *names: str) -> str | None:
     """The value of the first query parameter that has one of these names."""
     for name, value in parse_qsl(target.partition("?")[2], keep_blank_values=True):

@@ -53,6 +53,11 @@ class Messages(Lines):
         self._pieces = False  # some of it has come out already
         self._later: list[Quadruple] = []
 
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins a message, and no close frame has come."""
+        return self._message is None and self._head is None and not self._pending and self.closing is None
+
     def feed(self, chunk: bytes) -> list[Quadruple]:  # type: ignore[override]
         """Take the next bytes of the stream and return what they complete."""
         out: list[Quadruple] = []

@@ -1,6 +1,6 @@
-"""`mcpspy mitm` with a gate, which the command line does not offer yet: `gated_mitm.py GATES mitm ...`.
+"""`mcpspy mitm` with gates of a file that is compiled already: `gated_mitm.py GATES mitm ...`.
 
-GATES is a JSON array of compiled gates; one called `raises` has a bug.
+GATES is a JSON array of compiled gates; one called `raises` has a bug, one called `refuses 503` answers with a status.
 """
 
 import functools
@@ -9,23 +9,27 @@ import sys
 
 from mcpspy import cli
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import Gate
+from mcpspy.gate.verdicts import Refuse, Reply
+from mcpspy.relay import live_gate
 from mcpspy.relay.mitm import master
 
 
-class Raising(DeclaredGate):
-    """A gate with a bug."""
+class Told(DeclaredGate):
+    """A gate whose name says what it does besides."""
+
+    def __init__(self, gate, answerers=None):
+        super().__init__(gate)
+        self._told = gate["name"].split()
 
     def decide(self, frame, facts, t):
-        raise RuntimeError("a bug")
-
-
-def say(sentence):
-    print(f"mcpspy: {sentence}", file=sys.stderr, flush=True)
+        if self._told[0] == "raises":
+            raise RuntimeError("a bug")
+        verdict = super().decide(frame, facts, t)
+        refuses = self._told[0] == "refuses" and isinstance(verdict, Reply)
+        return Refuse(int(self._told[1]), verdict.by) if refuses else verdict
 
 
 if __name__ == "__main__":
-    gates = json.loads(sys.argv.pop(1))
-    gate = Gate([(Raising if it["name"] == "raises" else DeclaredGate)(it) for it in gates], say)
-    master.run = functools.partial(master.run, gate=gate)
+    live_gate.DeclaredGate = Told
+    master.run = functools.partial(master.run, gates=json.loads(sys.argv.pop(1)))
     sys.exit(cli.main())

@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, UNDECIDED, Hold, Pass, Reply
+from mcpspy.gate.verdicts import PASS, UNDECIDED, Hold, Pass, Refuse, Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.encoders import coded, encoder
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.http.heads import RawHeaders, first
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class CollectedBody:
 
     def gated_channel(
         self,
-        gate: Gate,
+        gate: LiveGate,
         facts: "Facts",
         channel: Body,
         recording: Recording,
@@ -82,6 +83,7 @@ class CollectedBody:
         *,
         drain: Callable[[], Awaitable[None]] | None = None,
         reply: Callable[[Reply], Awaitable[None]] | None = None,
+        refuse: Callable[[Refuse], Awaitable[None]] | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> GatedChannel:
         """What carries out the verdict, as of `GatedChannel`; `write` gets the whole body, at most once.
@@ -93,7 +95,9 @@ class CollectedBody:
             await write(self.forwarded([plain]))
 
         channel.decoded()
-        return GatedChannel(gate, facts, channel, recording, write_coded, say, drain=drain, reply=reply, close=close)
+        return GatedChannel(
+            gate, facts, channel, recording, write_coded, say, drain=drain, reply=reply, refuse=refuse, close=close
+        )
 
     async def carry_out(self, gated_channel: GatedChannel, verdict: "Verdict", t: int) -> None:
         """Do as the verdict says, and wait where it says so. Raises ConnectionError where the receiver has left."""

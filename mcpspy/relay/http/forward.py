@@ -34,12 +34,13 @@ from mcpspy.relay.http.heads import (
     response_head,
 )
 from mcpspy.relay.http.http1 import is_chunked, is_upgrade
-from mcpspy.relay.http.local_replies import REASONS, answer
+from mcpspy.relay.http.local_replies import answer, reason
 from mcpspy.relay.http.request_body import RequestBody
 from mcpspy.relay.http.response import BROKEN, Response
-from mcpspy.relay.http.route import HttpRoute, RelayContext
+from mcpspy.relay.http.route import HttpRoute, LatestRequest, RelayContext
 from mcpspy.relay.http.tunnel import Pump, pump, tunnel
 from mcpspy.relay.http.upstream import protocol_of
+from mcpspy.wire.http_head import LEGACY_SESSION, query
 
 _SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
 _INFORMATIONAL = 1000  # responses before the final one; a server that sends more never ends
@@ -80,6 +81,7 @@ class ForwardedRequest:
         self.recorded = HttpExchange(route.recording)
         """Its channels in the capture."""
         self._body = RequestBody(self)
+        self._legacy_session: str | None = None  # of an event stream, as the endpoint event names it
         self.keep_alive = request.keep_alive
         """Whether the client's connection may serve another request."""
 
@@ -127,8 +129,12 @@ class ForwardedRequest:
             keep=UPGRADE if self._upgrade else CHUNKED,
             plain=self.legacy or (self.metadata and self.relay.rewrite_oauth),
         )
-        if self.relay.gate is not None and not await self._body.pass_gate(head, self.relay.gate):
+        gate = self.route.gate
+        if gate and gate.look(self._t) and not await self._body.pass_gate(head, gate):
             return
+        if self.route.own and self._body.asks_json:
+            way = LatestRequest(request.raw_path, self.headers, self._address())
+            self.route.own.note(self.session, way)
         for attempt in range(2):
             try:
                 connection, reused = await self.route.upstream.connect()
@@ -179,7 +185,7 @@ class ForwardedRequest:
                 await asyncio.wait([upload])
 
     def _response(self, message: RawResponseMessage, payload: StreamReader, protocol: ResponseHandler) -> Response:
-        if self.relay.gate is None:
+        if self.route.gate is None:
             return Response(self, message, payload, protocol)
         from mcpspy.relay.http.gated_response import GatedResponse
 
@@ -187,9 +193,11 @@ class ForwardedRequest:
 
     @property
     def session(self) -> str:
-        """The session id; without one, the client's address."""
+        """The session id, also that of HTTP+SSE; without one, the client's address."""
         found = first(self.headers, b"mcp-session-id")
-        return found.decode("latin-1") if found else self._address() or ""
+        if found:
+            return found.decode("latin-1")
+        return self._legacy_session or query(self.request.raw_path, *LEGACY_SESSION) or self._address() or ""
 
     async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
         """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
@@ -217,10 +225,14 @@ class ForwardedRequest:
         self.keep_alive = False
         channels = self.recorded.open_socket(t)
         forward: Pump = pump
-        if self.relay.gate is not None:
+        gated_tunnel = None
+        if self.route.gate is not None:
             from mcpspy.relay.http.gated_tunnel import GatedTunnel
 
-            forward = GatedTunnel(self, self.relay.gate, self.request.protocol, protocol).pump
+            gated_tunnel = GatedTunnel(self, self.route.gate, self.request.protocol, protocol)
+            forward = gated_tunnel.pump
+            if self.route.own:
+                self.route.own.note(self.session, gated_tunnel)
         await tunnel(
             self.request.protocol,
             protocol,
@@ -230,6 +242,8 @@ class ForwardedRequest:
             lambda: "shutdown" if self.relay.ending else "abort",
             forward,
         )
+        if self.route.own and gated_tunnel:
+            self.route.own.forget(gated_tunnel)
         connection.close()
 
     async def _fail(self, head: Head, error: BaseException, upload: "asyncio.Task[None] | None" = None) -> None:
@@ -257,7 +271,7 @@ class ForwardedRequest:
         if self.request.method == "HEAD":
             body = b""
         await self.request.writer.write(head.encode() + body)
-        channel = self.open_response("mcpspy", t, head.headers, status, REASONS[status], Head(b""))
+        channel = self.open_response("mcpspy", t, head.headers, status, reason(status), Head(b""))
         if body:
             channel.feed(body, t)
         channel.end(t, "eof")
@@ -293,3 +307,8 @@ class ForwardedRequest:
     def mapped(self, reference: str) -> str | None:
         """A URL that the upstream named, as this client has to see it; None where it needs no change."""
         return mapped_reference(reference, self.headers, self.route.address)
+
+    def endpoint(self, reference: str) -> str | None:
+        """The same for the URL of the endpoint event, which names the session."""
+        self._legacy_session = query(reference, *LEGACY_SESSION)
+        return self.mapped(reference)

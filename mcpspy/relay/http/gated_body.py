@@ -115,6 +115,9 @@ class BodyRecord(NamedTuple):
 class HeldBody(Protocol):
     """A body whose beginning is held until it was decided on."""
 
+    open: bool
+    """Whether whatever comes next passes."""
+
     def feed(self, chunk: bytes, t: int) -> bytes:
         """What is to be forwarded now, of a chunk that came at `t`."""
 
@@ -144,11 +147,11 @@ class FirstEvent:
         self._pieces: list[Piece] = []  # the same, decoded
         self._encoder: Encoder | None = None
         self._entries: list[BodyRecord] = []
-        self._open = False  # whatever comes next passes
+        self.open = False
 
     def feed(self, chunk: bytes, t: int) -> bytes:
         """What is to be forwarded now."""
-        if self._open:
+        if self.open:
             return self._pass(chunk)
         if self._encoder:
             return self._encode(b"".join(self._decoder.feed(chunk)))
@@ -167,7 +170,7 @@ class FirstEvent:
             given_up = self._decoder.fault or any(piece.undecided for piece in pieces)
             if coded:
                 return self._release(self._received) if given_up or len(self._received) >= HELD else b""
-            self._open = bool(given_up)
+            self.open = bool(given_up)
             return self._through(pieces)
         verdict = self._gate.decide(pieces[place].frame or b"", self._facts, t)
         if not isinstance(verdict, Send):
@@ -179,7 +182,7 @@ class FirstEvent:
 
     def end(self, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
         """What was held when the stream ended."""
-        if self._open:
+        if self.open:
             return b""
         if self._encoder:
             return self._encoder.finish()
@@ -198,7 +201,7 @@ class FirstEvent:
         if self._encoder:
             self._entries.append(BodyRecord(b"", decoded=True))
         else:
-            self._open = True
+            self.open = True
         if verdict is None:
             return self._through(pieces)
         raw, delimiter = pieces[place].frame or b"", pieces[place].delimiter
@@ -211,7 +214,7 @@ class FirstEvent:
         return self._pass(b"".join(piece.passes for piece in pieces))
 
     def _release(self, came: bytes) -> bytes:
-        self._open = True
+        self.open = True
         self._received, self._pieces = b"", []
         return self._pass(came)
 
@@ -234,21 +237,21 @@ class HeldDocument:
         self._hold = hold
         self._document = b""
         self._entries: list[BodyRecord] = []
-        self._open = False  # whatever comes next passes
+        self.open = False
 
     def feed(self, chunk: bytes, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
         """What is to be forwarded now."""
-        if self._open:
+        if self.open:
             return self._pass(chunk)
         self._document += chunk
-        self._open = len(self._document) > HELD
+        self.open = len(self._document) > HELD
         if not self._hold:
             return self._pass(chunk)
-        return self._pass(self._document) if self._open else b""
+        return self._pass(self._document) if self.open else b""
 
     def end(self, t: int) -> bytes:
         """What was held when the document ended."""
-        if self._open:
+        if self.open:
             return b""
         plain = b"".join(self._decoder.feed(self._document))
         verdict = self._gate.decide(plain, self._facts, t)

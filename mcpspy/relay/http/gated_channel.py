@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import PASS, CloseStream, Hold, Pass, Reply, Send
+from mcpspy.gate.verdicts import PASS, CloseStream, Exit, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
+from mcpspy.relay.control import HOLDING
 from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.live_gate import LiveGate
 
 if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
@@ -52,12 +54,13 @@ class GatedChannel:
     """`write` hands bytes on without waiting, and `drain` waits until the receiver has taken enough of them.
 
     `render` makes of a frame, and the piece that it came as, the bytes to forward. `reply` sends a frame back to the
-    sender; where it is None, a verdict `Reply` lets the frame pass.
+    sender; where it is None, a verdict `Reply` lets the frame pass. So does `Refuse` where `refuse` is None, which
+    answers the request of the frame.
     """
 
     def __init__(
         self,
-        gate: Gate,
+        gate: LiveGate,
         facts: Facts,
         channel: Body,
         recording: Recording,
@@ -67,10 +70,12 @@ class GatedChannel:
         drain: Callable[[], Awaitable[None]] | None = None,
         render: Callable[[bytes, Piece], bytes] = terminated,
         reply: Callable[[Reply], Awaitable[None]] | None = None,
+        refuse: Callable[[Refuse], Awaitable[None]] | None = None,
         first: Gate | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> None:
         """`first` is a gate of the proxy's own, asked before; `close` is called when a verdict ends the stream."""
+        self._gate = gate
         self._gates = [it for it in (first, gate) if it]
         self._facts = facts
         self._order = FrameOrder(gate.numbers, facts.framing)
@@ -81,6 +86,8 @@ class GatedChannel:
         self._say = say
         self._render = render
         self._reply = reply
+        self._refuse = refuse
+        self._releases: list[tuple[int, str, bytes | None]] = []  # of held frames, to be carried out
         self._own_frames: list[Reply] = []  # to be forwarded as soon as that is possible
         self._own_size = 0  # of them, in bytes
         self.sealed = False
@@ -134,16 +141,17 @@ class GatedChannel:
         """Let all go that waits: the sender has ended."""
         await self._forward(self._own(self._order.end("closed")), self._recording.clock.now())
 
-    async def release(self, held: int, how: str, message: bytes | None = None) -> None:
-        """Let the held frame with that number go, as of `FrameOrder.release`."""
-        await self._forward(self._own(self._order.release(held, how, message)), self._recording.clock.now())
+    def release(self, held: int, how: str, message: bytes | None = None) -> None:
+        """Have the held frame with that number let go, as of `FrameOrder.release`."""
+        self._releases.append((held, how, message))
+        self._look()
 
     async def cancel(self, key: "Key") -> str:
         """Drop the request of that id if it is held, and no other in its frame; returns who held it, else nothing."""
         frame = self._order.find(key)
         if frame is None or frame.held is None or len(frame.ids) != 1:
             return ""
-        await self.release(frame.held, "cancelled")
+        await self._forward(self._own(self._order.release(frame.held, "cancelled")), self._recording.clock.now())
         return frame.by
 
     def abandon(self) -> None:
@@ -193,17 +201,33 @@ class GatedChannel:
     def _enqueue(self, piece: Piece, verdict: "Verdict", t: int) -> list[_Frame]:
         """What goes now that this frame has come."""
         frame = _Frame(piece, t, verdict)
-        if isinstance(frame.verdict, Reply) and self._reply is None:
-            self._say(f"{frame.verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
+        if self._impossible(frame.verdict):
             frame.verdict = PASS
         going = self._own(self._order.feed(frame))
         if frame.held is not None:
+            self._gate.holders[frame.held] = self
             self._channel.frame(frame.raw, t, op=piece.op, gated={"by": frame.by, "held": frame.held})
             self._look()
         return going
 
+    def _impossible(self, verdict: "Verdict") -> bool:
+        """Whether a verdict cannot be carried out here, of which the user is told."""
+        if isinstance(verdict, Reply) and self._reply is None:
+            self._say(f"{verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
+        elif isinstance(verdict, Refuse) and self._refuse is None:
+            self._say(f"{verdict.by} can answer only requests over HTTP with a status; other frames pass unchanged")
+        elif isinstance(verdict, Exit):
+            self._say(f"{verdict.by} cannot end a server over HTTP; such frames pass unchanged")
+        else:
+            return False
+        return True
+
     def _own(self, frames: list[GatedFrame]) -> list[_Frame]:
+        """The frames that go now, which nobody holds any more."""
         self._look()
+        for frame in frames:
+            if frame.held is not None:
+                self._gate.holders.pop(frame.held, None)
         return [frame for frame in frames if isinstance(frame, _Frame)]
 
     def _look(self) -> None:
@@ -227,12 +251,29 @@ class GatedChannel:
         while self._order or self._adding:
             self._wake.clear()
             until, now = self._order.until, self._recording.clock.now()
-            if not self._adding:
+            if self._order and self._gate.controlled:
+                until = now + HOLDING if until is None else min(until, now + HOLDING)
+            if not self._adding and not self._releases:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), None if until is None else max(0, until - now) / 1e9)
             now = self._recording.clock.now()
+            self._gate.look(now)
             with contextlib.suppress(ConnectionError):  # who reads finds out, too
+                while self._releases:
+                    await self._forward(self._own(self._released(*self._releases.pop(0))), now)
                 await self._forward(self._own(self._order.expire(now)), now)
+        self._releases.clear()
+
+    def _released(self, held: int, how: str, message: bytes | None) -> list[GatedFrame]:
+        """What goes now that somebody has decided on a held frame; nothing where that cannot be carried out."""
+        if how == "answered" and self._reply is None:
+            self._say(f"frame {held} is no request that can be answered over HTTP; it is held on")
+            return []
+        try:
+            return self._order.release(held, how, message)
+        except ValueError as error:
+            self._say(f"frame {held} cannot be changed ({error}); it is held on")
+            return []
 
     async def _forward(self, batch: Sequence["_Frame | Piece"], t: int) -> None:
         """Write what the verdicts say, all at once, and then record it."""
@@ -249,8 +290,11 @@ class GatedChannel:
         finally:
             self._writing.release()
         for part in batch:
-            if isinstance(part, _Frame) and isinstance(part.verdict, Reply) and self._reply:
-                await self._reply(part.verdict)
+            verdict = part.verdict if isinstance(part, _Frame) else None
+            if isinstance(verdict, Reply) and self._reply:
+                await self._reply(verdict)
+            elif isinstance(verdict, Refuse) and self._refuse:
+                await self._refuse(verdict)
         if closes:
             self._room.set()
             self._close()

@@ -1,27 +1,30 @@
 """The body of a request on its way through the gate of the relay: JSON of at most 1 MiB, decided on as a whole.
 
 A request that is dropped or answered never reaches the upstream: the client gets status 202, or the answer with status
-200. Several frames in the place of one stand in the same body, one after the other. A cancellation in another request
-of the session drops a request that is held, and is dropped itself; one that is held in a batch goes on. Sessions are
-told apart by Mcp-Session-Id: without it, as in HTTP+SSE, the cancellation passes, and the held request goes on.
+200; for one that is refused, the status that the gate names and a JSON-RPC error. Several frames in the place of one
+stand in the same body, one after the other. A cancellation in another request of the session drops a request that is
+held, and is dropped itself; one that is held in a batch goes on.
 
 A client that waits for leave to send its body (`Expect: 100-continue`) gets it here, and the upstream is asked when the
 body is known. A body with a content coding that is unknown passes undecided, and the user is told once.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 from aiohttp.http import HttpVersion11
 
-from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.verdicts import Drop, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
 from mcpspy.relay.http.gated_channel import cancel
-from mcpspy.relay.http.heads import Head, every
+from mcpspy.relay.http.heads import Head, every, recorded
+from mcpspy.relay.http.local_replies import gated_answer, reason
 from mcpspy.relay.http.route import RequestContext, say_once
+from mcpspy.relay.live_gate import LiveGate
 
 if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
@@ -50,7 +53,7 @@ async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bo
 
 
 async def decide(
-    exchange: RequestContext, gate: Gate, body: bytes, head: Head, *, chunked: bool, begin: Callable[[], Body]
+    exchange: RequestContext, gate: LiveGate, body: bytes, head: Head, *, chunked: bool, begin: Callable[[], Body]
 ) -> bytes | Pass | None:
     """The body to forward instead, the verdict that it passes, or None where the request goes no further.
 
@@ -71,17 +74,17 @@ async def decide(
         head.chunk(verdict.by)
         chunked = True
     out: list[bytes] = []
-    answers: list[Reply] = []
+    answers: list[Reply | Refuse] = []
 
     async def write(forwarded: bytes) -> None:
         out.append(forwarded)
 
-    async def reply(answer: Reply) -> None:
+    async def reply(answer: Reply | Refuse) -> None:
         answers.append(answer)
 
     channel = begin()
     gated_channel = collected.gated_channel(
-        gate, facts, channel, exchange.route.recording, write, exchange.relay.say, reply=reply
+        gate, facts, channel, exchange.route.recording, write, partial(say_once, exchange), reply=reply, refuse=reply
     )
     waiting = (exchange.session, gated_channel)
     exchange.route.held.append(waiting)
@@ -99,19 +102,18 @@ async def decide(
         if exchange.request.transport:
             exchange.request.transport.close()
     else:
-        await _answer(exchange, answers[0] if answers else None)
+        await _answer(exchange, answers[0] if answers else None, collected.plain)
     return None
 
 
-async def _answer(exchange: RequestContext, reply: Reply | None) -> None:
-    """Answer the client in the upstream's place: with the reply, or that the request was accepted."""
+async def _answer(exchange: RequestContext, reply: Reply | Refuse | None, request: bytes) -> None:
+    """Answer the client in the upstream's place: with the reply or status, or that the request was accepted."""
     t = exchange.route.now()
-    status, reason, body = (200, "OK", reply.frame) if reply else (202, "Accepted", b"")
-    headers = [(b"Content-Type", b"application/json")] if reply else []
-    head = Head(f"HTTP/1.1 {status} {reason}".encode(), [*headers, (b"Content-Length", b"%d" % len(body))])
+    status, head, body = gated_answer(reply, request)
     exchange.say_whether_we_close(head)
     await exchange.request.writer.write(head.encode() + body)
-    channel = exchange.open_response("mcpspy", t, head.headers, status, reason, Head(b""))
+    came = {"status": status, "reason": reason(status), "headers": recorded(head.headers)}
+    channel = exchange.recorded.open_response(t, came, "mcpspy", {"by": reply.by} if reply else None)
     if reply:
         channel.frame(body, t, gated={"by": reply.by})
     channel.end(t, "eof")

@@ -6,6 +6,9 @@ bytes go, it is not known what will be changed. What is held keeps the stream op
 has broken off, all goes at once. A body that changes goes in chunks; to a client of HTTP/1.0, which knows none, it goes
 without a length, and the connection ends with it. A body that cannot be decided on passes as it comes: one that is too
 long or broken off, or has a content coding that is unknown, of which the user is told once.
+
+A gate that comes into force begins with the next response. An event stream that is open already goes over to it
+between two events, unless it has a content coding or a length: the client could not read the rest of it.
 """
 
 import asyncio
@@ -25,6 +28,7 @@ from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every, is_json
 from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import say_once
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
 _UNDECIDED = "a response has a content coding that cannot be undone; such responses pass undecided"
@@ -34,32 +38,59 @@ class GatedResponse(Response):
     """What the upstream answers, on its way through the gate."""
 
     async def _stream(self, head: Head) -> bool:
-        gate = self._exchange.relay.gate
+        gate = self._exchange.route.gate
         encoding = every(self._headers, b"content-encoding")
         json = is_json(self._headers)
         if gate is None or self._empty or self._metadata or not (json or self._events):
             return await super()._stream(head)
+        in_force, plain = gate.look(self._t), Decoder(encoding).plain
+        if not in_force:
+            open_end = self._events and plain and (self._chunked or not self._delimited) and not self._payload.is_eof()
+            return await (self._stream_until_gated(head, gate) if open_end else super()._stream(head))
         if not decodable(encoding):
             say_once(self._exchange, _UNDECIDED)
             return await super()._stream(head)
         return await (self._stream_events if self._events else self._stream_json)(head, gate, encoding)
 
-    async def _stream_events(self, head: Head, gate: Gate, encoding: str) -> bool:
-        exchange = self._exchange
+    async def _stream_until_gated(self, head: Head, gate: LiveGate) -> bool:
+        """Forward what comes at once, as long as no gate is in force."""
+        write = self._exchange.request.writer.write
+        await write(head.encode())
+        self._open(head)
+        ended = broken = False
+        while not ended and not broken:
+            read = came, t, ended, broken = await self._read()
+            if gate.look(t) and self._channel().between and (self._held is None or self._held.open):
+                self._held = None
+                return await self._decide_on_events(gate, "", read)
+            passed = self._passed(came, t, ended=ended, broken=broken)
+            if passed:
+                await write(passed)
+            await self._record(came, t)
+        return not broken
+
+    async def _stream_events(self, head: Head, gate: LiveGate, encoding: str) -> bool:
         if self._delimited and not self._chunked:
             self._change_length(head, "gate")
-        own = Gate([EndpointGate(exchange.mapped)], exchange.relay.say) if self._held else None
-        self._held = None
-        await exchange.request.writer.write(head.encode())
+        await self._exchange.request.writer.write(head.encode())
         self._open(head)
+        return await self._decide_on_events(gate, encoding)
+
+    async def _decide_on_events(
+        self, gate: LiveGate, encoding: str, read: tuple[bytes, int, bool, bool] | None = None
+    ) -> bool:
+        """Forward events as the gate says; `read` has been read already."""
+        exchange = self._exchange
         self._channel().decoded()
         decoder, blocks = Decoder(encoding), EventBlocks(LIMIT)
         coder = None if decoder.plain else encoder(encoding)
-        gated_channel = self._gated_channel(gate, gate.facts("server", "sse", exchange.session), own, coder)
+        facts = gate.facts("server", "sse", exchange.session)
+        gated_channel = self._gated_channel(gate, facts, self._endpoint_gate(facts), coder)
         ended = broken = False
         try:
             while not ended and not broken and not gated_channel.closed:
-                came, t, ended, broken = await self._read()
+                came, t, ended, broken = read or await self._read()
+                read = None
                 for part in decoder.feed(came):
                     await gated_channel.feed(blocks.feed(part), t)
                     await asyncio.sleep(0)  # a small chunk may decode to many parts, and others have their turn
@@ -76,7 +107,21 @@ class GatedResponse(Response):
             gated_channel.abandon()
         return True
 
-    async def _stream_json(self, head: Head, gate: Gate, encoding: str) -> bool:
+    def _endpoint_gate(self, facts: Facts) -> Gate | None:
+        """The proxy's own gate for a stream that may be one of HTTP+SSE, whose session `facts` get."""
+        exchange = self._exchange
+        if self._held is None:
+            return None
+        self._held = None
+
+        def endpoint(reference: str) -> str | None:
+            mapped = exchange.endpoint(reference)
+            facts.session = exchange.session
+            return mapped
+
+        return Gate([EndpointGate(endpoint)], exchange.relay.say)
+
+    async def _stream_json(self, head: Head, gate: LiveGate, encoding: str) -> bool:
         """Collect the body, then decide on it."""
         parts, size, ended, broken, t = [], 0, False, False, self._t
         if announces_too_much(self._headers):
@@ -142,7 +187,7 @@ class GatedResponse(Response):
             await record(self._channel(), came, t)
         return not broken
 
-    def _gated_channel(self, gate: Gate, facts: Facts, own: Gate | None, coder: Encoder | None) -> GatedChannel:
+    def _gated_channel(self, gate: LiveGate, facts: Facts, own: Gate | None, coder: Encoder | None) -> GatedChannel:
         """What carries out the verdicts on events; `own` is a gate of the proxy's own, which is asked first."""
         exchange = self._exchange
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from mcpspy.relay.declared import declared
 from mcpspy.relay.http.forward import ForwardedRequest
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
@@ -23,7 +22,6 @@ from mcpspy.relay.http.route import HttpRoute
 
 if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
-    from mcpspy.gate.gate import Gate
 
 
 @dataclass(slots=True)
@@ -34,20 +32,28 @@ class Relay:
     guard: Guard
     say: Callable[[str], None]
     rewrite_oauth: bool = False
-    gate: "Gate | None" = None
-    """What decides on frames; it begins with the next head."""
     gates: list[dict[str, Any]] | None = None
-    """The same as compiled gates."""
+    """The gates of a file, compiled; each route counts its own matches."""
     answerers: "Answerers | None" = None
-    control: bool = True
+    control: bool = False
     """Whether viewers may set gates."""
     ending: bool = False
     """Whether exchanges that are cancelled now end because we do."""
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        if self.gates:
-            self.gate = declared(self.gates, self.answerers or {}, self.say)
+        for route in self.routes:
+            if self.gates or (self.control and route.recording.live_path):
+                self._set_gate(route)
+
+    def _set_gate(self, route: HttpRoute) -> None:
+        from mcpspy.relay.http.own_requests import OwnRequests
+        from mcpspy.relay.live_gate import LiveGate
+
+        gate = LiveGate(self.gates or (), self.answerers or {}, self.say, control=self.control)
+        own = OwnRequests(route, gate, self.say)
+        gate.begin(route.recording, own.send)
+        route.gate, route.own = gate, own if gate.controlled else None
 
     def server(self) -> web.Server:
         """The protocol factory to listen with."""
@@ -84,6 +90,10 @@ class Relay:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for route in self.routes:
+            if route.own:
+                await route.own.end()
+            if route.gate:
+                route.gate.end()
             await route.upstream.close()
             route.recording.end(route.now())
 

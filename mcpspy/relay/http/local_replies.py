@@ -5,12 +5,21 @@ not a parser's complaint.
 """
 
 import json
+from http import HTTPStatus
 
+from mcpspy.gate.verdicts import Refuse, Reply
 from mcpspy.relay.http.heads import Head
 from mcpspy.wire.jsonrpc import Request, parse
 
-REASONS = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 504: "Gateway Timeout"}
 _SERVER_ERROR = -32000  # what JSON-RPC leaves to implementations; SDKs read it as a closed connection
+
+
+def reason(status: int) -> str:
+    """The phrase of a status (RFC 9110, 15); nothing for one that has none."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 def answer(status: int, why: str, *, json_request: bytes | None) -> tuple[Head, bytes]:
@@ -19,7 +28,18 @@ def answer(status: int, why: str, *, json_request: bytes | None) -> tuple[Head, 
     if json_request is not None:
         kind, body = b"application/json", _error(why, json_request)
     headers = [(b"Content-Type", kind), (b"Content-Length", b"%d" % len(body))]
-    return Head(f"HTTP/1.1 {status} {REASONS[status]}".encode(), headers), body
+    return Head(f"HTTP/1.1 {status} {reason(status)}".encode(), headers), body
+
+
+def gated_answer(verdict: Reply | Refuse | None, request: bytes) -> tuple[int, Head, bytes]:
+    """Status, head and body of the answer that a gate gives to a request of JSON; None: it was accepted."""
+    if isinstance(verdict, Refuse):
+        head, body = answer(verdict.status, f"{verdict.by} answers with this status", json_request=request)
+        return verdict.status, head, body
+    status, body = (200, verdict.frame) if verdict else (202, b"")
+    headers = [(b"Content-Type", b"application/json")] if verdict else []
+    line = f"HTTP/1.1 {status} {reason(status)}".encode()
+    return status, Head(line, [*headers, (b"Content-Length", b"%d" % len(body))]), body
 
 
 def _error(why: str, json_request: bytes) -> bytes:

@@ -21,7 +21,7 @@ from mcpspy.relay.http.response import chunk, record
 from mcpspy.relay.http.route import RequestContext
 
 if TYPE_CHECKING:
-    from mcpspy.gate.gate import Gate
+    from mcpspy.relay.live_gate import LiveGate
 
 _KEPT = 1 << 18  # bytes of a request that are kept
 _PATIENCE = 1.0  # seconds in which a request is awaited that cannot be forwarded
@@ -50,7 +50,7 @@ class RequestBody:
         if self._request.content.is_eof():
             self.whole = self.begun = await self._request.content.readany()
 
-    async def pass_gate(self, head: Head, gate: "Gate") -> bool:
+    async def pass_gate(self, head: Head, gate: "LiveGate") -> bool:
         """Let the gate decide on the body; False where the request goes no further."""
         from mcpspy.relay.http.gated_request import collect, decide
 

@@ -97,7 +97,7 @@ class Response:
 
         encoding, say = every(self._headers, b"content-encoding"), exchange.relay.say
         if legacy:
-            self._held = FirstEvent(Gate([EndpointGate(exchange.mapped)], say), encoding, say)
+            self._held = FirstEvent(Gate([EndpointGate(exchange.endpoint)], say), encoding, say)
             return
         rewrite = exchange.relay.rewrite_oauth and exchange.request.version >= HttpVersion11
         self._metadata = oauth.MetadataGate(exchange.mapped if rewrite else None)
@@ -123,10 +123,7 @@ class Response:
             if start:
                 self._open(head)
                 start = b""
-            if self._held:
-                await self._record_held(self._held, t)
-            else:
-                await record(self._channel(), came, t)
+            await self._record(came, t)
         return not broken
 
     async def _read(self) -> tuple[bytes, int, bool, bool]:
@@ -149,10 +146,13 @@ class Response:
                 passed += self._held.end(t)
         return chunk(passed, last=ended) if self._chunked else passed
 
-    async def _record_held(self, held: "HeldBody", t: int) -> None:
-        """Record what was forwarded of a body that one of the proxy's own gates decides on."""
+    async def _record(self, came: bytes, t: int) -> None:
+        """Record what was forwarded of a chunk; one of the proxy's own gates may have decided on it."""
         channel = self._channel()
-        for entry in held.recorded():
+        if not self._held:
+            await record(channel, came, t)
+            return
+        for entry in self._held.recorded():
             if entry.decoded:
                 channel.decoded()
             if entry.whole:

@@ -1,7 +1,7 @@
 """Where the paths of the relay lead, and what the parts of one exchange know of the relay and of each other."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aiohttp import web
 
@@ -13,8 +13,36 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
-    from mcpspy.gate.gate import Gate
     from mcpspy.relay.http.gated_channel import GatedChannel
+    from mcpspy.relay.live_gate import LiveGate
+
+
+class LatestRequest(NamedTuple):
+    """Where a client has posted to, with what head, and from where."""
+
+    target: str
+    headers: RawHeaders
+    peer: str | None
+
+
+class OpenSocket(Protocol):
+    """A WebSocket of a client."""
+
+    def send(self, frame: bytes) -> None:
+        """Send a text message to the server."""
+
+
+class ViewerRequests(Protocol):
+    """What sends requests of viewers to the server of a route."""
+
+    def note(self, session: str, way: LatestRequest | OpenSocket, /) -> None:
+        """A client of that session has sent something this way."""
+
+    def forget(self, way: OpenSocket, /) -> None:
+        """The WebSocket has ended."""
+
+    async def end(self) -> None:
+        """End what is under way."""
 
 
 @dataclass(slots=True)
@@ -32,7 +60,10 @@ class HttpRoute:
     """Whether the user has been told that requests are refused in the server's place."""
     told: set[str] = field(default_factory=set)
     """What the user has been told of frames that a gate cannot decide on, or not as it wants."""
-
+    gate: "LiveGate | None" = None
+    """What decides on frames; None where all pass, for ever."""
+    own: "ViewerRequests | None" = None
+    """The requests that viewers send; None where they cannot."""
     held: list[tuple[str, "GatedChannel"]] = field(default_factory=list)
     """The sessions and bodies of requests that wait for a gate."""
 
@@ -46,8 +77,6 @@ class RelayContext(Protocol):
 
     guard: Guard
     rewrite_oauth: bool
-    gate: "Gate | None"
-    """What decides on frames; None where all pass."""
     ending: bool
     """Whether exchanges that are cancelled now end because we do."""
 
@@ -86,6 +115,9 @@ class RequestContext(Protocol):
 
     def mapped(self, reference: str) -> str | None:
         """A URL that the upstream named, as this client has to see it; None where it needs no change."""
+
+    def endpoint(self, reference: str) -> str | None:
+        """The same for the URL of the endpoint event, which names the session."""
 
 
 def say_once(exchange: RequestContext, sentence: str) -> None:

@@ -3,9 +3,9 @@
     client ── TLS with our certificate ──▶ mitmproxy ── TLS ──▶ server
                                               └─ Interceptor ─▶ Flow ─▶ one capture for each origin
 
-Without a gate every body is streamed, so that an event goes on when it comes; the tee that sees a chunk on its way only
-asks the event loop to record it afterwards, so recording comes after the forward, and what fails in it cannot reach the
-flow (S-01, M-03). With a gate, `gated` says what is streamed and what waits.
+While no gate is in force every body is streamed, so that an event goes on when it comes; the tee that sees a chunk on
+its way only asks the event loop to record it afterwards, so recording comes after the forward, and what fails in it
+cannot reach the flow (S-01, M-03). Where a gate may come into force, `gated` says what is streamed and what waits.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from typing import Any
 from mitmproxy import ctx, http  # type: ignore[import-not-found]
 
 from mcpspy.errors import UsageError
-from mcpspy.gate.gate import Gate
 from mcpspy.recording.http_body import Fields
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
 from mcpspy.relay.mitm.flow import Flow
@@ -61,15 +61,16 @@ class Interceptor:
         begin: Callable[[str, Clock], Recording],
         ready: Callable[[int | None], None],
         say: Callable[[str], None],
-        gate: Gate | None,
+        gate: Callable[[Callable[[str], None]], LiveGate] | None,
     ) -> None:
-        self._gate = gate
+        """`gate` makes the gate of an origin, which reports to its argument."""
         self._settings = settings
         self._mode = settings.mode.partition(":")[0]
         self._guard = Guard(settings.host, settings.hosts.globs, "--allow") if self._mode == "reverse" else None
         self._ready = ready
         self._said = Notices(say)
-        self._origins = Origins(begin)
+        once = functools.partial(self._said.once, "a gate cannot act:")
+        self._origins = Origins(begin, functools.partial(gate, once) if gate else None)
         self._flows: defaultdict[str, dict[str, Turns]] = defaultdict(dict)  # by mitmproxy's ids of client and flow
         self._loop = asyncio.get_running_loop()
         self.bugs = Bugs(self._said)
@@ -115,8 +116,8 @@ class Interceptor:
         turns = self._flows[flow.client_conn.id][flow.id] = Turns(recording, self._loop.call_soon)
         stream = None
         if refusal is None:
-            if self._gate:
-                gated = flow.metadata[layers.GATED] = self._gated(self._gate, flow, turns, peer)
+            if origin.gate:
+                gated = flow.metadata[layers.GATED] = self._gated(origin.gate, flow, turns, peer)
                 stream = gated.collect_request(request)
             request.stream = tee(turns, by_client=True) if stream is None else stream
         if stream is None:
@@ -125,7 +126,7 @@ class Interceptor:
             error = flow.error.msg
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 400, "Bad Request", unquoted(error)))
 
-    def _gated(self, gate: Gate, flow: Any, turns: Turns, peer: str) -> GatedFlow:
+    def _gated(self, gate: LiveGate, flow: Any, turns: Turns, peer: str) -> GatedFlow:
         headers, record = list(flow.request.headers.fields), functools.partial(self._afterwards, flow)
         return GatedFlow(gate, turns, headers, peer, functools.partial(self._said.once, "a gate cannot act:"), record)
 

@@ -3,8 +3,10 @@
 The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON.
 A body that is too long passes undecided; so does one whose content coding cannot be undone, of which the user is told.
 A request that is dropped or answered never reaches the server: the client gets status 202, or the answer with status
-200. A body keeps its content coding, and its length is corrected. A cancellation drops a request of its session that is
-held in another flow, and is dropped itself.
+200; for one that is refused, the status that the gate names and a JSON-RPC error. A body keeps its content coding, and
+its length is corrected. A cancellation drops a request of its session that is held in another flow, and is dropped
+itself. While no gate is in force nothing is collected; one that comes into force begins with the next head, or the next
+message of a WebSocket.
 
 Nothing here imports mitmproxy: its flows and messages are used by their attributes alone.
 """
@@ -13,12 +15,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.gate.facts import Facts
-from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import Drop, Pass, Reply, Send
+from mcpspy.gate.verdicts import Drop, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.gated_channel import GatedChannel, cancel
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
+from mcpspy.relay.http.local_replies import gated_answer, reason
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.gated_events import GatedEvents
 from mcpspy.relay.mitm.gated_socket import GatedSocket
@@ -36,7 +39,7 @@ class GatedFlow:
 
     def __init__(
         self,
-        gate: Gate,
+        gate: LiveGate,
         turns: Turns,
         headers: RawHeaders,
         peer: str,
@@ -52,6 +55,7 @@ class GatedFlow:
         self._begin: Callable[[Fields | None], object] | None = None
         self._by_client = True  # whose body is collected
         self._gated_channel: GatedChannel | None = None
+        self._plain = b""  # of the body that was decided on last
         self._left = False  # the client has left while a body was held
         self._closed = False
         self.events: GatedEvents | None = None
@@ -73,7 +77,7 @@ class GatedFlow:
 
     def collect_request(self, request: Any) -> bool | Callable[[bytes], list[bytes]] | None:
         """What `request.stream` has to be for the gate, as of `_collect`."""
-        if request.method != "POST":
+        if request.method != "POST" or not self._gate.look(self._turns.flow.origin.now()):
             return None
         return self._collect(request, self._turns.flow.open_request, by_client=True)
 
@@ -86,6 +90,8 @@ class GatedFlow:
         """
         headers = list(response.headers.fields)
         if request.method == "HEAD" or response.status_code in (101, 204, 304):
+            return None
+        if not self._gate.look(self._turns.flow.origin.now()):
             return None
         if "text/event-stream" not in every(headers, b"content-type").lower():
             return self._collect(response, begin, by_client=False)
@@ -141,9 +147,9 @@ class GatedFlow:
 
         The flow is killed where a verdict closes the stream.
         """
-        replies: list[Reply] = []
+        replies: list[Reply | Refuse] = []
 
-        async def reply(answer: Reply) -> None:
+        async def reply(answer: Reply | Refuse) -> None:
             replies.append(answer)
 
         passes = await self._decide(flow.request, "client", reply)
@@ -153,18 +159,17 @@ class GatedFlow:
         if passes or self._left or self._closed:
             return None
         answer = replies[0] if replies else None
-        body = answer.frame if answer else b""
-        headers = [(b"Content-Type", b"application/json")] if answer else []
-        headers.append((b"Content-Length", b"%d" % len(body)))
+        status, head, body = gated_answer(answer, self._plain)
+        by = {"by": answer.by} if answer else None
 
         def answered(recording: Flow, t: int) -> None:
-            channel = recording.respond(t, 200 if answer else 202, "OK" if answer else "Accepted", headers, "mcpspy")
+            channel = recording.respond(t, status, reason(status), head.headers, "mcpspy", by)
             if answer:
-                channel.frame(body, t, gated={"by": answer.by})
+                channel.frame(body, t, gated=by)
             recording.response_ended(t, switch=False)
 
         self._record(answered)
-        return 200 if answer else 202, body, headers[:-1]
+        return status, body, [field for field in head.headers if field[0] != b"Content-Length"]
 
     async def response(self, flow: Any) -> None:
         """Decide on the body of the response. The flow is killed where a verdict closes the stream."""
@@ -200,14 +205,14 @@ class GatedFlow:
         if self.socket:
             self.socket.abandon()
 
-    async def _decide(self, message: Any, sender: str, reply: Callable[[Reply], Any] | None) -> bool:
+    async def _decide(self, message: Any, sender: str, reply: Callable[[Reply | Refuse], Any] | None) -> bool:
         """Decide on a whole body, wait where the verdict says so, and put the result into the message.
 
         False where nothing of it is to be forwarded.
         """
         headers = list(message.headers.fields)
         body = CollectedBody(message.raw_content or b"", every(headers, b"content-encoding"))
-        flow = self._turns.flow
+        flow, self._plain = self._turns.flow, body.plain
         t = flow.origin.now()
         facts = self._gate.facts(sender, "body", self._session)
         verdict = body.decide(self._gate, facts, t)
@@ -239,7 +244,7 @@ class GatedFlow:
         channel: Body,
         facts: Facts,
         verdict: "Verdict",
-        reply: Callable[[Reply], Any] | None,
+        reply: Callable[[Reply | Refuse], Any] | None,
         t: int,
     ) -> bool:
         out: list[bytes] = []
@@ -248,7 +253,9 @@ class GatedFlow:
             out.append(forwarded)
 
         flow = self._turns.flow
-        gated_channel = body.gated_channel(self._gate, facts, channel, flow.recording, write, self._say, reply=reply)
+        gated_channel = body.gated_channel(
+            self._gate, facts, channel, flow.recording, write, self._say, reply=reply, refuse=reply
+        )
         self._gated_channel, waiting = gated_channel, (self._session, gated_channel)
         if facts.sender == "client":
             flow.origin.held.append(waiting)

@@ -13,10 +13,10 @@ Nothing here imports mitmproxy.
 import struct
 from collections.abc import Callable, Iterator
 
-from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import PASS, Reply
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_channel import GatedChannel
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm.queue import Turns
 
 TEXT, BINARY = 1, 2  # RFC 6455, 5.2
@@ -30,7 +30,7 @@ Message = tuple[bool, int, bytes]
 class GatedSocket:
     """Both directions; `wake` has mitmproxy send what stands in `out`."""
 
-    def __init__(self, gate: Gate, turns: Turns, say: Callable[[str], None], wake: Callable[[], None]) -> None:
+    def __init__(self, gate: LiveGate, turns: Turns, say: Callable[[str], None], wake: Callable[[], None]) -> None:
         self.out: list[Message] = []
         """What is to be sent now."""
         self.closed = False
@@ -50,7 +50,8 @@ class GatedSocket:
         piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
         t = self._turns.flow.origin.now()
         gated_channel = self._gated_channels[sender]
-        verdict = PASS if gated_channel.closed else self._gate.decide(payload, self._facts[sender], t)
+        decides = self._gate.look(t) and not gated_channel.closed
+        verdict = self._gate.decide(payload, self._facts[sender], t) if decides else PASS
         self._asked = True
         try:
             await gated_channel.take(piece, verdict, t)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,9 @@ from mitmproxy.options import Options  # type: ignore[import-not-found]
 from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
 
 from mcpspy.errors import UsageError
-from mcpspy.gate.gate import Gate
 from mcpspy.process.signals import on_ending_signal
 from mcpspy.recording.recording import Clock, Recording
-from mcpspy.relay.declared import declared
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import layers
 from mcpspy.relay.mitm.addon import Interceptor, MitmSettings
 from mcpspy.relay.mitm.authority import BASENAME, Authority, write_bundle
@@ -77,18 +77,16 @@ async def run(
     begin: Callable[[str, Clock], Recording],
     ready: Callable[[int | None], None],
     say: Callable[[str], None],
-    gate: Gate | None = None,
     gates: list[dict[str, Any]] | None = None,
     answerers: "Answerers | None" = None,
-    control: bool = True,  # noqa: ARG001 (for the live directory)
+    control: bool = False,
 ) -> None:
     """Relay until a signal comes.
 
-    `ready` gets the port that was taken, None in a mode without one. `gate`, or compiled `gates` with their
-    `answerers`, decide on JSON bodies, events and messages of WebSockets. Raises UsageError where it cannot start.
+    `ready` gets the port that was taken, None in a mode without one. `gates` are those of a file, compiled; each server
+    counts its own matches. With `control` viewers may set others. Raises UsageError where it cannot start.
     """
-    if gates:
-        gate = declared(gates, answerers or {}, say)
+    gate = partial(LiveGate, gates or (), answerers or {}, control=control) if gates or control else None
     make(authority)
     with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
         trusted = os.path.join(folder, "trusted.pem")
@@ -103,7 +101,7 @@ async def _relay(
     begin: Callable[[str, Clock], Recording],
     ready: Callable[[int | None], None],
     say: Callable[[str], None],
-    gate: Gate | None,
+    gate: Callable[[Callable[[str], None]], LiveGate] | None,
 ) -> None:
     """Relay; `trusted` is a file of the certificates that servers may have."""
     interceptor = Interceptor(settings, begin, ready, say, gate)

@@ -146,11 +146,13 @@ def _under_gate(
     end_server: "Callable[[int], None]",
 ) -> "Gated":
     """Put these gates into force. Raises RuntimeError where no thread can be had."""
-    from mcpspy.relay.declared import declared
+    from mcpspy.gate.compiled import DeclaredGate
+    from mcpspy.gate.gate import Gate
     from mcpspy.relay.stdio.gated import gate_lines
     from mcpspy.relay.stdio.session import GatedSession
 
-    session = GatedSession(declared(gates, answerers or {}, say_aside), say_aside, end_server)
+    gate = Gate([DeclaredGate(it, answerers) for it in gates], say_aside)
+    session = GatedSession(gate, say_aside, end_server)
     return session, gate_lines(there, back, session)[0]
 
 

@@ -7,16 +7,16 @@ import zlib
 import brotli
 import pytest
 
-from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.verdicts import PASS, Send
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much
+from mcpspy.relay.live_gate import LiveGate
 
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search"}}'
 
 
 def decided(body, action):
-    gate = Gate([DeclaredGate({"name": "g", "action": action})], print)
+    gate = LiveGate([{"name": "g", "action": action}], {}, print)
     return body.decide(gate, gate.facts("client", "body"), 0)
 
 

@@ -6,15 +6,15 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
-from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.messages import read
 from mcpspy.gate.order import BYTES, FRAMES
-from mcpspy.gate.verdicts import Reply
+from mcpspy.gate.verdicts import Exit, Refuse, Reply
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
 from mcpspy.relay.http.gated_channel import GatedChannel
+from mcpspy.relay.live_gate import LiveGate
 from tests.relay.stage import scripted
 from tests.transcript import begin
 
@@ -36,7 +36,7 @@ class Stream:
         exchange = HttpExchange(recording)
         exchange.open_request(0, {"method": "GET", "target": "/", "version": "1.1", "headers": []})
         head = {"status": 200, "reason": "OK", "headers": [["content-type", "text/event-stream"]]}
-        gates = Gate([DeclaredGate(gate)], self.said.append)
+        gates = self.gates = LiveGate([gate], {}, self.said.append)
         self.blocks = EventBlocks(LIMIT)
         channel = exchange.open_response(0, head)
         facts = gates.facts("server", "sse")
@@ -51,6 +51,10 @@ class Stream:
     async def feed(self, raw):
         await self.gated_channel.feed(self.blocks.feed(raw), 1)
 
+    async def until(self, condition):
+        while not condition():  # noqa: ASYNC110 (no event tells)
+            await asyncio.sleep(0)
+
     def records(self, kind):
         return [it for it in Capture(str(self.path)).records() if isinstance(it, kind)]
 
@@ -64,7 +68,8 @@ async def test_a_held_event_is_released_by_its_number(tmp_path, message, how, se
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(A + B)
     assert stream.out == []
-    await stream.gated_channel.release(1, how, message)
+    stream.gated_channel.release(1, how, message)
+    await stream.gated_channel.drained()
     assert b"".join(stream.out) == sent + B
     stream.gated_channel.abandon()
     first, second = stream.records(Release)
@@ -94,7 +99,7 @@ async def test_an_event_that_is_too_long_waits_for_what_is_held(tmp_path):
     feeding = asyncio.create_task(stream.feed(A + long))
     await asyncio.sleep(0)
     assert stream.out == []
-    await stream.gated_channel.release(1, "continued")
+    stream.gated_channel.release(1, "continued")
     await feeding
     assert b"".join(stream.out) == A + long
     stream.gated_channel.abandon()
@@ -133,8 +138,8 @@ async def test_a_receiver_that_has_left_is_told_and_recorded(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(A)
     stream.broken = True
-    with pytest.raises(ConnectionResetError):
-        await stream.gated_channel.release(1, "continued")
+    stream.gated_channel.release(1, "continued")
+    await stream.gated_channel.drained()
     stream.gated_channel.abandon()
     (release,) = stream.records(Release)
     assert release.dropped
@@ -203,32 +208,58 @@ async def test_frames_of_one_chunk_are_recorded_in_their_order(tmp_path):
 
 
 @scripted
-async def test_a_release_that_is_given_up_is_recorded(tmp_path):
-    """While it waits for another write to end."""
+async def test_a_release_that_comes_too_late_lets_nothing_go(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
-    await stream.feed(A + A)
-    stream.room.clear()
-    first, second = (asyncio.create_task(stream.gated_channel.release(number, "continued")) for number in (1, 2))
-    await asyncio.sleep(0)
-    second.cancel()
-    await asyncio.wait([second])
-    stream.room.set()
-    await first
+    await stream.feed(A)
+    stream.gated_channel.release(1, "continued")
     stream.gated_channel.abandon()
-    assert stream.out == [A]
-    assert sorted((it.held, it.how, it.dropped) for it in stream.records(Release)) == [
-        (1, "continued", False),
-        (2, "continued", True),
-    ]
+    stream.gated_channel.release(1, "continued")
+    await stream.gated_channel.drained()
+    assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "closed", True)]
+    assert stream.out == []
 
 
 @scripted
-async def test_a_release_that_is_never_awaited_takes_nothing_out(tmp_path):
+async def test_whoever_holds_a_frame_is_known_as_long_as_it_does(tmp_path):
     stream = Stream(tmp_path / "capture.jsonl")
-    await stream.feed(A)
-    stream.gated_channel.release(1, "continued").close()
+    await stream.feed(A + B + A + A)
+    channel, holders = stream.gated_channel, stream.gates.holders
+    assert holders == dict.fromkeys((1, 2, 3, 4), channel)
+    channel.release(1, "dropped")
+    await stream.until(lambda: len(holders) < 4)
+    assert sorted(holders) == [3, 4]
+    await channel.end()
+    assert holders == {}
+    await stream.feed(B)
+    assert holders == {}
+    channel.abandon()
+
+
+@pytest.mark.parametrize("order", [("answered", b"{}"), ("edited", b"{}")])
+@scripted
+async def test_what_cannot_be_done_with_a_held_frame_is_told_once_and_it_stays_held(tmp_path, order):
+    """A response has nobody who could be answered; an event without data has no place for a message."""
+    bare = b"event: a\n\n"
+    stream = Stream(tmp_path / "capture.jsonl", HOLD | {"when": {}})
+    await stream.feed(bare)
+    stream.gated_channel.release(1, *order)
+    await stream.until(lambda: stream.said)
+    assert list(stream.gates.holders) == [1]
+    assert stream.out == []
+    stream.gated_channel.release(1, "continued")
+    await stream.gated_channel.drained()
+    assert (stream.out, len(stream.said)) == ([bare], 1)
+
+
+@pytest.mark.parametrize(("verdict", "word"), [(Refuse(503, "gate g"), "status"), (Exit(1, "gate g"), "end a server")])
+@scripted
+async def test_a_verdict_that_is_for_others_lets_the_frame_pass_and_is_told(tmp_path, verdict, word):
+    stream = Stream(tmp_path / "capture.jsonl")
+    await stream.gated_channel.take(Piece(A, A[:-1], b"\n"), verdict, 1)
+    assert (stream.out, len(stream.said)) == ([A], 1)
+    assert word in stream.said[0]
     stream.gated_channel.abandon()
-    assert [(it.held, it.how, it.dropped) for it in stream.records(Release)] == [(1, "closed", True)]
+    assert [it.by for it in stream.records(Frame)] == [None]
 
 
 @scripted

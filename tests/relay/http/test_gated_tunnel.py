@@ -8,13 +8,13 @@ import pytest
 from aiohttp.base_protocol import BaseProtocol
 
 from mcpspy.capture.records import Close, Frame, Release
-from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.order import FRAMES
 from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_tunnel import GatedTunnel
+from mcpspy.relay.live_gate import LiveGate
 from tests.memory import objects_in
 from tests.relay.http.test_tunnel import MASK, opened
 from tests.relay.stage import scripted, stage
@@ -202,7 +202,7 @@ def tunnel(path, gates):
     recorded.open_socket(0)
     exchange = SimpleNamespace(recorded=recorded, route=SimpleNamespace(recording=recording))
     client, server = Sink(), Sink()
-    there = GatedTunnel(exchange, Gate([DeclaredGate(it) for it in gates], print), client, server)
+    there = GatedTunnel(exchange, LiveGate(gates, {}, print), client, server)
 
     def pump(source, sink):
         return asyncio.create_task(there.pump(source, sink, None, lambda: 1))

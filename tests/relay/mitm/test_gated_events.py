@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from mcpspy.capture.records import Frame, Release
-from mcpspy.gate.gate import Gate
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import gated_events
 from mcpspy.relay.mitm.queue import Turns
 from mcpspy.wire.lines import PIECE
@@ -163,7 +163,7 @@ def test_a_chunk_that_decodes_to_megabytes_is_decoded_part_by_part(kept, monkeyp
     later = []
     turns = Turns(flow, later.append)
     turns.add(lambda flow, t: flow.respond(t, 200, "OK", [*EVENT_STREAM, (b"Content-Encoding", b"gzip")]))
-    checked = Gate([], kept.said.append)
+    checked = LiveGate((), {}, kept.said.append)
     events = gated_events.GatedEvents(checked, checked.facts("server", "sse"), turns, "gzip", kept.said.append)
     long = A + b"data: " + b"x" * (4 << 20) + b"\n\n" + C
     coder = zlib.compressobj(wbits=31)

@@ -1,0 +1,196 @@
+"""The requests that viewers send to the server of a route themselves.
+
+The rules. A request goes the way of the latest one of its session: with the same head, which has the client's session
+and authorization, or as a message of the same WebSocket. The heads of the last sessions are kept in memory, and nowhere
+else. The client never sees the answer: what comes to the request itself is read here to its end, and what comes on a
+stream of the client's is dropped by its id (`LiveGate`). Both are recorded. A session in which nothing happens makes
+nobody look for what viewers want, so once there is a client we look every now and then.
+"""
+
+import asyncio
+import base64
+from collections.abc import Callable, Coroutine
+
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_writer import StreamWriter
+from aiohttp.streams import StreamReader
+
+from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.messages import Envelope, read
+from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.relay.http.gated_body import EventBlocks, Piece
+from mcpspy.relay.http.heads import RawHeaders, every, first, recorded, request_head
+from mcpspy.relay.http.local_replies import answer, reason
+from mcpspy.relay.http.response import BROKEN, record
+from mcpspy.relay.http.route import HttpRoute, LatestRequest, OpenSocket
+from mcpspy.relay.http.upstream import protocol_of
+from mcpspy.relay.live_gate import OWN, VIEWER, LiveGate
+from mcpspy.wire.content_coding import Decoder
+
+_SESSIONS = 64  # whose latest requests are kept
+_INTERVAL = 0.25  # seconds between two looks while nothing happens
+_OF_BODY = (b"content-length", b"transfer-encoding", b"content-encoding", b"expect", b"last-event-id")
+_REPEAT = (b"mcp-method", b"mcp-name", b"mcp-param-")  # the body
+_NEVER_SENT: Fields = {"sent": None, "by": VIEWER}
+
+
+class OwnRequests:
+    """Sends requests of viewers; `say` gets a sentence for the user."""
+
+    def __init__(self, route: HttpRoute, gate: LiveGate, say: Callable[[str], None]) -> None:
+        self._route = route
+        self._gate = gate
+        self._say = say
+        self._ways: dict[str, LatestRequest | OpenSocket] = {}  # by session, in the order of their last use
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def note(self, session: str, way: LatestRequest | OpenSocket) -> None:
+        """A client of that session has sent something this way."""
+        if not self._tasks:
+            self._start(self._watch())
+        if self._ways.pop(session, None) is None and len(self._ways) >= _SESSIONS:
+            del self._ways[next(iter(self._ways))]
+        self._ways[session] = way
+
+    def forget(self, way: OpenSocket) -> None:
+        """The WebSocket has ended."""
+        for session in [session for session, known in self._ways.items() if known is way]:
+            del self._ways[session]
+
+    def send(self, frame: bytes, session: str | None) -> None:
+        """Send a request in the session of that id, or in the one that was used last."""
+        messages = read(frame, "body")
+        request = messages[0] if len(messages) == 1 else None
+        if request is None or request.id is None or request.kind != "request" or not request.id[1].startswith(OWN):
+            self._say(f"a viewer's frame is no request whose id begins with {OWN}; it is not sent")
+            return
+        way = self._ways.get(session) if session is not None else next(reversed(self._ways.values()), None)
+        if way is None:
+            whose = "no client" if session is None else f"no client of the session {session!r}"
+            self._say(f"a viewer's request cannot be sent: {whose} has sent one since the proxy began")
+            return
+        self._gate.await_answer(request.id)
+        if isinstance(way, LatestRequest):
+            self._start(self._post(way, frame, request))
+        else:
+            way.send(frame)
+
+    async def end(self) -> None:
+        """End what is under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_INTERVAL)
+            self._gate.look(self._route.now())
+
+    async def _post(self, way: LatestRequest, frame: bytes, request: Envelope) -> None:
+        route, exchange = self._route, HttpExchange(self._route.recording)
+        headers = [field for field in fitting(way.headers, request) if field[0].lower() not in _OF_BODY]
+        head = request_head("POST", way.target, headers, route.address, plain=True)
+        head.headers.append((b"Content-Length", b"%d" % len(frame)))
+        _, target, _ = head.line.decode("utf-8", "replace").split(" ")
+        sent = {"method": "POST", "target": target, "version": "1.1", "headers": recorded(head.headers)}
+        now = route.now()
+        channel = exchange.open_request(now, sent, way.peer, {"by": VIEWER})
+        channel.frame(frame, now, gated={"from": "mcpspy", "by": VIEWER})
+        how = "shutdown"
+        try:
+            connection, _ = await route.upstream.connect()
+            try:
+                protocol = protocol_of(connection)
+                protocol.expect_response("POST")
+                writer = StreamWriter(protocol, asyncio.get_running_loop())
+                await writer.write(head.encode() + frame, drain=False)
+                channel.end(route.now(), "eof")
+                message, payload = await _final_response(protocol)
+                await self._receive(exchange, message, payload)
+                if message.code != 202 and request.id:  # of HTTP+SSE: the answer comes on another stream
+                    self._gate.forget(request.id)
+                connection.release()
+            finally:
+                connection.close()
+        except BROKEN as error:
+            how = "reset"
+            if exchange.response is None:
+                self._fail(exchange, error, frame)
+        finally:
+            exchange.end(route.now(), how, how)
+
+    def _fail(self, exchange: HttpExchange, error: BaseException, frame: bytes) -> None:
+        """Record the answer that a client would have got in the upstream's place."""
+        status, why = self._route.upstream.failure(error)
+        head, body = answer(status, why, json_request=frame)
+        came = {"status": status, "reason": reason(status), "headers": recorded(head.headers)}
+        now = self._route.now()
+        channel = exchange.open_response(now, came, "mcpspy", {"by": VIEWER})
+        channel.frame(body, now, gated=_NEVER_SENT)
+        channel.end(now, "eof")
+
+    async def _receive(self, exchange: HttpExchange, message: RawResponseMessage, payload: StreamReader) -> None:
+        """Record the response to its end."""
+        now, headers = self._route.now, list(message.raw_headers)
+        came = {"status": message.code, "reason": message.reason, "headers": recorded(headers)}
+        channel = exchange.open_response(now(), came)
+        channel.decoded()
+        decoder = Decoder(every(headers, b"content-encoding"))
+        events = "text/event-stream" in every(headers, b"content-type").lower()
+        blocks, body = EventBlocks(LIMIT), b""
+        while not payload.at_eof():
+            coded = await payload.readany()
+            for part in decoder.feed(coded):
+                if events:
+                    _record_events(channel, blocks.feed(part), now())
+                elif len(body) > LIMIT:
+                    await record(channel, part, now())
+                else:
+                    body += part
+                    if len(body) > LIMIT:
+                        await record(channel, body, now())
+        _record_events(channel, blocks.end(), now())
+        if body and len(body) <= LIMIT:
+            channel.frame(body, now(), gated=_NEVER_SENT)
+        channel.end(now(), "eof")
+
+
+async def _final_response(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
+    """The response behind informational ones."""
+    while True:
+        message, payload = await protocol.read()
+        if not 100 <= message.code < 200:
+            return message, payload
+
+
+def fitting(headers: RawHeaders, request: Envelope) -> RawHeaders:
+    """The headers of another request, with those that repeat its body (2026-07-28) made for this one."""
+    method, name = request.method or "", request.name
+    repeated = [(b"Mcp-Method", _field(method))] + ([(b"Mcp-Name", _field(name))] if name is not None else [])
+    if first(headers, b"mcp-method") is None:
+        return headers
+    if all(first(headers, key.lower()) == value for key, value in repeated):
+        return headers
+    return [field for field in headers if not field[0].lower().startswith(_REPEAT)] + repeated
+
+
+def _field(value: str) -> bytes:
+    """A text as the value of a header: encoded where it may not stand there."""
+    raw = value.encode("utf-8", "replace")
+    plain = value.isascii() and value.isprintable() and value.strip() == value and not value.startswith("=?base64?")
+    return raw if plain else b"=?base64?" + base64.b64encode(raw) + b"?="
+
+
+def _record_events(channel: Body, pieces: list[Piece], t: int) -> None:
+    for piece in pieces:
+        if piece.frame is not None:
+            channel.frame(piece.frame, t, gated=_NEVER_SENT)
+        elif piece.passes.strip(b"\r\n"):  # too long, or cut off
+            channel.feed(piece.passes, t)

@@ -1,0 +1,124 @@
+"""The gate of one capture over HTTP: what a file declares, what viewers set while the session runs, and what they send.
+
+Each route of `proxy`, and each server behind `mitm`, has one. As long as no gate is in force the relay asks for nothing
+but that, so bytes go on as they come. Answers to requests that a viewer has sent are dropped before any other gate sees
+them: the client has not asked.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.capture.live import LiveFolder
+from mcpspy.gate.compiled import DeclaredGate
+from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.messages import read
+from mcpspy.gate.verdicts import Drop
+from mcpspy.relay.control import Control
+
+if TYPE_CHECKING:
+    from mcpspy.gate.compiled import Answerers
+    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.messages import Key
+    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.recording.recording import Recording
+
+VIEWER = "viewer"
+"""Who has set a gate or made a frame, as the capture has it."""
+OWN = "mcpspy-"
+"""How the ids of a viewer's requests begin."""
+_AWAITED = 100  # requests of viewers whose answers are awaited
+
+
+class LiveGate(Gate):
+    """`gates` are those of a file, compiled; with `control` viewers may set others once `begin` was called."""
+
+    def __init__(
+        self,
+        gates: Sequence[dict[str, Any]],
+        answerers: "Answerers",
+        report: Callable[[str], None],
+        *,
+        control: bool = False,
+    ) -> None:
+        """`report` gets a sentence for the user. Raises ValueError for what is no gate."""
+        super().__init__([DeclaredGate(gate, answerers) for gate in gates], report)
+        self.in_force = bool(gates)
+        """Whether frames have to be decided on."""
+        self._file = list(gates)
+        self._live: list[dict[str, Any]] = []
+        self._say = report
+        self._controllable = control
+        self._control: Control | None = None
+        self._folder: LiveFolder | None = None
+        self._awaited: dict[Key, None] = {}  # the ids of a viewer's requests
+
+    def begin(self, recording: "Recording", send: Callable[[bytes, str | None], None] | None = None) -> None:
+        """The capture has begun: record the gates of the file, and look for what viewers want.
+
+        `send` gets a request of a viewer's and the session that it is for, or None.
+        """
+        now = recording.clock.now
+        if self._file:
+            recording.gates(now(), self._file, "file")
+        if self._controllable and recording.live_path:
+            self._folder = LiveFolder(recording.live_path)
+            set_live = partial(self._set, recording)
+            self._control = Control(self._folder, self, self._say, set_live, send or self._refuse)
+
+    def end(self) -> None:
+        """Remove the live directory."""
+        self._control = None
+        if self._folder:
+            self._folder.remove()
+
+    @property
+    def controlled(self) -> bool:
+        """Whether a viewer may set gates now."""
+        return self._control is not None
+
+    def look(self, t: int) -> bool:
+        """Do what viewers want by now, and tell whether frames have to be decided on. Never raises."""
+        if self._control:
+            self._control.look(t)
+        return self.in_force
+
+    def decide(self, frame: bytes, facts: "Facts", t: int) -> "Verdict":
+        """The verdict on a frame that came at `t`; never raises."""
+        self.look(t)
+        if self._awaited and self._is_awaited(frame, facts):
+            return Drop(VIEWER)
+        return super().decide(frame, facts, t)
+
+    def await_answer(self, key: "Key") -> None:
+        """Drop the answer to a viewer's request of that id, wherever it comes."""
+        if len(self._awaited) >= _AWAITED:
+            del self._awaited[next(iter(self._awaited))]
+        self._awaited[key] = None
+        self._update()
+
+    def forget(self, key: "Key") -> None:
+        """No answer to a viewer's request of that id is awaited any more."""
+        self._awaited.pop(key, None)
+        self._update()
+
+    def _is_awaited(self, frame: bytes, facts: "Facts") -> bool:
+        if facts.sender != "server" or len(frame) > LIMIT or OWN.encode() not in frame:
+            return False
+        messages = read(frame, facts.framing)
+        if len(messages) != 1 or not messages[0].answers or messages[0].id not in self._awaited:
+            return False
+        self.forget(messages[0].id)
+        return True
+
+    def _refuse(self, _frame: bytes, _session: str | None) -> None:
+        self._say("this relay cannot send requests of viewers")
+
+    def _set(self, recording: "Recording", gates: list[dict[str, Any]]) -> None:
+        """These gates of viewers are in force from now on."""
+        self._live = gates
+        self._update()
+        recording.gates(recording.clock.now(), gates, VIEWER)
+
+    def _update(self) -> None:
+        self.in_force = bool(self._file or self._live or self._awaited)
