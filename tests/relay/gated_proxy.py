@@ -1,16 +1,19 @@
 """`mcpspy proxy` with gates of a file that is compiled already: `gated_proxy.py GATES proxy ...`.
 
-GATES is a JSON array of compiled gates.
+GATES is a JSON array of compiled gates; what some names mean stands in `told.py`.
 """
 
 import functools
 import json
 import sys
 
+import told
+
 from mcpspy import cli
 from mcpspy.cli import proxy
 from mcpspy.relay.http.listener import Relay
 
 if __name__ == "__main__":
+    told.install()
     proxy.Relay = functools.partial(Relay, gates=json.loads(sys.argv.pop(1)))
     sys.exit(cli.main())

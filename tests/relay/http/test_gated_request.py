@@ -249,3 +249,41 @@ async def test_a_content_coding_that_is_unknown_passes_and_is_said_once(tmp_path
             await server.send(LAST)
             await client.until(b"{}")
     assert there.stderr.count(b"a request has a content coding that cannot be undone") == 1
+
+
+@pytest.mark.parametrize("action", [{"answer": ANSWER}, {"answer": ANSWER, "delay": 20_000_000}])
+@scripted
+async def test_a_refused_request_gets_the_status_and_goes_no_further(tmp_path, action):
+    gates = [{"name": "refuses 503", "when": CALLS, "action": action}]
+    async with stage(tmp_path, gates=gates) as there:
+        client = await there.client()
+        await client.send(ASK)
+        head = await client.head()
+        assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n")
+        error = json.loads(await client.until(b"}}"))
+        assert (error["id"], error["error"]["code"]) == (7, -32000)
+        assert "gate refuses 503" in error["error"]["message"]
+        assert there.arrived.empty()
+        await client.send(POST + b"Content-Length: 2\r\n\r\n{}")  # the connection goes on
+        server = await there.server()
+        await server.head()
+        await server.send(OK)
+        await client.until(b"{}")
+    asked, answered, *_ = there.records(Frame)
+    assert asked.raw == CALL
+    assert json.loads(answered.raw) == error
+    opened = there.opens()[1]
+    assert (opened.sender, opened.by, opened.head["status"]) == ("mcpspy", "gate refuses 503", 503)
+
+
+@scripted
+async def test_a_response_cannot_be_refused_and_passes(tmp_path):
+    when = {"from": "server", "method": "tools/call"}
+    hold = [{"name": "refuses 503", "when": when, "action": {"hold": 20_000_000}}]
+    async with stage(tmp_path, gates=hold) as there:
+        client, server, _ = await there.both(ASK)
+        result = b'{"jsonrpc":"2.0","id":7,"result":{}}'
+        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        await server.send(b"Content-Length: %d\r\n\r\n" % len(result) + result)
+        assert result in await client.until(b"0\r\n\r\n")
+    assert there.stderr.count(b"gate refuses 503 can answer only requests over HTTP with a status") == 1

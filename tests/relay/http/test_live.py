@@ -11,7 +11,10 @@ import pytest
 from mcpspy.capture.live import live_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gates, Release
+from mcpspy.wire.websocket import TEXT, encode, unmask
 from tests.relay.http.test_forward import CALL, GET, LAST, POST, STREAM, chunk
+from tests.relay.http.test_tunnel import ASK as HANDSHAKE
+from tests.relay.http.test_tunnel import GRANT as SWITCH
 from tests.relay.stage import scripted, stage
 from tests.relay.viewer import HOLD, viewing
 
@@ -268,3 +271,31 @@ async def test_each_route_has_gates_of_its_own(tmp_path):
     for path in paths:
         (gates,) = [it for it in Capture(str(path)).records() if isinstance(it, Gates)]
         assert (list(gates.gates), gates.by) == ([once], "file")
+
+
+@scripted
+async def test_a_websocket_that_is_open_goes_over_to_the_gate_between_two_messages(tmp_path):
+    """In each direction by itself, and what no gate names keeps its bytes."""
+    mask = b"\x12\x34\x56\x78"
+    call, other = encode(CALL, TEXT, mask), encode(b'{"method":"other"}', TEXT, mask)
+    async with stage(tmp_path) as there:
+        client, server, _ = await there.both(HANDSHAKE)
+        await server.send(SWITCH)
+        await client.head()
+        await client.send(call, call[:9])
+        assert await server.read(len(call) + 9) == call + call[:9]
+        with viewing(there.path) as viewer:
+            viewer.gate(HOLD, **CALLS)
+            await looked()
+            await client.send(call[9:], other)  # the end of a message that has begun, before any is decided on
+            assert await server.read(len(call) - 9 + len(other)) == call[9:] + other
+            await client.send(call, other)
+            first, second = await viewer.holds(2)
+            assert (first.raw, first.by) == (CALL, "gate g")
+            await server.send(encode(RESULT, TEXT))
+            assert await client.read(len(encode(RESULT, TEXT))) == encode(RESULT, TEXT)
+            viewer.release(first.held, "edited", EDITED)
+            got = await server.read(6 + len(EDITED) + len(other))
+            assert unmask(got[6 : -len(other)], got[2:6], 0) == EDITED.encode()
+            assert got[-len(other) :] == other
+    assert [(it.held, it.how) for it in there.records(Release)] == [(1, "edited"), (second.held, "delayed")]
