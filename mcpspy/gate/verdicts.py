@@ -68,7 +68,7 @@ class CloseStream:
 
 
 class Refuse:
-    """Forward nothing, and answer the HTTP request that the frame came in with a status and no message."""
+    """Forward nothing, and answer the HTTP request that the frame came in with a status."""
 
     __slots__ = ("by", "status")
 

@@ -21,6 +21,10 @@ from tests.relay.stage import LIMIT
 
 ANSWER = b'{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"down"}}'
 RECORDED = b'{"jsonrpc":"2.0","id":7,"result":{"recorded":true}}'
+REFUSAL = (
+    b'{"jsonrpc": "2.0", "id": 7, "error": '
+    b'{"code": -32000, "message": "mcpspy: gate status-request answers with this status"}}'
+)
 EDIT = '[{ op = "replace", path = "%s", value = %s }]'
 CASES = {
     "untouched": None,
@@ -85,8 +89,10 @@ def expected(name, *, progress, joined):
     """What the server and the client get; `joined`: frames of one body stand one after the other."""
     call, before = CALL % name.encode(), [PROGRESS] if progress else []
     server, client = [call], [*before, RESULT]
-    if name in ("drop-request", "delayed-drop-request", "status-request"):
+    if name in ("drop-request", "delayed-drop-request"):
         server, client = [], []
+    elif name == "status-request":
+        server, client = [], [REFUSAL]
     elif name == "answer-request":
         server, client = [], [ANSWER]
     elif name in ("recorded-request", "nearest-request"):
