@@ -5,6 +5,7 @@ answers a call with RESULT, whatever it was called with; over streams a progress
 """
 
 import asyncio
+import contextlib
 import json
 from contextlib import asynccontextmanager
 
@@ -86,7 +87,8 @@ class Upstream:
         if message != SYNC:
             self.got.append(message)
         for part in answers(message):
-            await self.streams[request.query["session_id"]].write(b"event: message\ndata: " + part + b"\n\n")
+            with contextlib.suppress(ConnectionError):  # a gate has closed it
+                await self.streams[request.query["session_id"]].write(b"event: message\ndata: " + part + b"\n\n")
         return web.Response(status=202)
 
     async def socket(self, request):
@@ -157,7 +159,7 @@ async def post(session, url, message):
 async def over_legacy(session, base, message):
     """A call in a session of HTTP+SSE."""
     came = Came()
-    async with session.get(f"{base}/legacy") as stream:
+    async with session.get(f"{base}/legacy", headers={"Accept": "text/event-stream"}) as stream:
         raw = b""
         while b"\n\n" not in raw:
             raw += await stream.content.readany()

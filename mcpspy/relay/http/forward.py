@@ -81,7 +81,8 @@ class ForwardedRequest:
         self.recorded = HttpExchange(route.recording)
         """Its channels in the capture."""
         self._body = RequestBody(self)
-        self._legacy_session: str | None = None  # of an event stream, as the endpoint event names it
+        self.legacy_session: str | None = None
+        """Of an event stream of HTTP+SSE: the session that its endpoint event names."""
         self.keep_alive = request.keep_alive
         """Whether the client's connection may serve another request."""
 
@@ -197,7 +198,7 @@ class ForwardedRequest:
         found = first(self.headers, b"mcp-session-id")
         if found:
             return found.decode("latin-1")
-        return self._legacy_session or query(self.request.raw_path, *LEGACY_SESSION) or self._address() or ""
+        return self.legacy_session or query(self.request.raw_path, *LEGACY_SESSION) or self._address() or ""
 
     async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
         """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
@@ -310,5 +311,5 @@ class ForwardedRequest:
 
     def endpoint(self, reference: str) -> str | None:
         """The same for the URL of the endpoint event, which names the session."""
-        self._legacy_session = query(reference, *LEGACY_SESSION)
+        self.legacy_session = query(reference, *LEGACY_SESSION)
         return self.mapped(reference)

@@ -88,6 +88,7 @@ class GatedChannel:
         self._reply = reply
         self._refuse = refuse
         self._releases: list[tuple[int, str, bytes | None]] = []  # of held frames, to be carried out
+        self._own_delimiter = b"\n" if facts.framing == "sse" else b""
         self._own_frames: list[Reply] = []  # to be forwarded as soon as that is possible
         self._own_size = 0  # of them, in bytes
         self.sealed = False
@@ -327,7 +328,7 @@ class GatedChannel:
             reply = self._own_frames.pop(0)
             self._own_size -= len(reply.frame)
             self._room.set()
-            await self._write(self._render(reply.frame, Piece(b"")))
+            await self._write(self._render(reply.frame, Piece(b"", delimiter=self._own_delimiter)))
             gated: Fields = {"from": "mcpspy", "by": reply.by}
             self._channel.frame(reply.frame, self._recording.clock.now(), gated=gated)
 

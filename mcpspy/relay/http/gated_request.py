@@ -1,7 +1,8 @@
 """The body of a request on its way through the gate of the relay: JSON of at most 1 MiB, decided on as a whole.
 
 A request that is dropped or answered never reaches the upstream: the client gets status 202, or the answer with status
-200; for one that is refused, the status that the gate names and a JSON-RPC error. Several frames in the place of one
+200; for one that is refused, the status that the gate names and a JSON-RPC error. A client of HTTP+SSE gets the answer
+on its event stream, if that passes the gate already. Several frames in the place of one
 stand in the same body, one after the other. A cancellation in another request of the session drops a request that is
 held, and is dropped itself; one that is held in a batch goes on.
 
@@ -109,6 +110,10 @@ async def decide(
 async def _answer(exchange: RequestContext, reply: Reply | Refuse | None, request: bytes) -> None:
     """Answer the client in the upstream's place: with the reply or status, or that the request was accepted."""
     t = exchange.route.now()
+    stream = exchange.route.streams.get(exchange.session)
+    if stream and isinstance(reply, Reply):  # where a client of HTTP+SSE waits for it
+        stream.add(Reply(b"event: message\ndata: " + reply.frame + b"\n", reply.by))
+        reply = None
     status, head, body = gated_answer(reply, request)
     exchange.say_whether_we_close(head)
     await exchange.request.writer.write(head.encode() + body)

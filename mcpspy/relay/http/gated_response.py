@@ -86,9 +86,12 @@ class GatedResponse(Response):
         coder = None if decoder.plain else encoder(encoding)
         facts = gate.facts("server", "sse", exchange.session)
         gated_channel = self._gated_channel(gate, facts, self._endpoint_gate(facts), coder)
+        streams = exchange.route.streams
         ended = broken = False
         try:
             while not ended and not broken and not gated_channel.closed:
+                if exchange.legacy_session:
+                    streams[exchange.legacy_session] = gated_channel
                 came, t, ended, broken = read or await self._read()
                 read = None
                 for part in decoder.feed(came):
@@ -105,6 +108,8 @@ class GatedResponse(Response):
             await exchange.request.writer.write(chunk(rest, last=True) if self._chunked else rest)
         finally:
             gated_channel.abandon()
+            if streams.get(exchange.session) is gated_channel:
+                del streams[exchange.session]
         return True
 
     def _endpoint_gate(self, facts: Facts) -> Gate | None:

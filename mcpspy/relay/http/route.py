@@ -66,6 +66,8 @@ class HttpRoute:
     """The requests that viewers send; None where they cannot."""
     held: list[tuple[str, "GatedChannel"]] = field(default_factory=list)
     """The sessions and bodies of requests that wait for a gate."""
+    streams: dict[str, "GatedChannel"] = field(default_factory=dict)
+    """By session of HTTP+SSE: the event stream on which its requests are answered, where that passes a gate."""
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""
@@ -99,6 +101,9 @@ class RequestContext(Protocol):
     """The channels of the exchange in the capture."""
     keep_alive: bool
     """Whether the client's connection may serve another request."""
+
+    legacy_session: str | None
+    """Of an event stream of HTTP+SSE: the session that its endpoint event names."""
 
     @property
     def session(self) -> str:
