@@ -57,6 +57,11 @@ def caller(count, *where):
     return [python("python1"), os.path.join(HERE, "python1", "caller.py"), str(count), *where]
 
 
+def talker(transport, url):
+    """The argv of a client that calls `echo` with each line of stdin and prints what comes back."""
+    return [python("python1"), os.path.join(HERE, "python1", "talker.py"), transport, url]
+
+
 def lists(listings):
     """The argv of a server without an SDK that gives each of some listings (JSON) in turn."""
     return [sys.executable, os.path.join(HERE, "lists.py"), listings]

@@ -11,7 +11,7 @@ import pytest
 from tests import limits, ports
 from tests.peers import prepare, warm
 
-PATHS = {"http": "/mcp", "sse": "/sse", "ws": "/ws"}
+PATHS = {"http": "/mcp", "json": "/mcp", "sse": "/sse", "ws": "/ws"}
 LIMIT = 30  # seconds until a process that ends, or a server that starts, is given up
 
 

@@ -29,8 +29,8 @@ class Endpoint:
         await self.application(scope, receive, send)
 
 
-def streamable(server):
-    manager = StreamableHTTPSessionManager(app=server, security_settings=SECURITY)
+def streamable(server, *, json=False):
+    manager = StreamableHTTPSessionManager(app=server, json_response=json, security_settings=SECURITY)
 
     @contextlib.asynccontextmanager
     async def lifespan(_):
@@ -61,10 +61,13 @@ def websocket(server, options):
 
 
 async def serve(transport, server, options):
-    """Serve over `http`, `sse` or `ws` until a signal comes; over TLS where a certificate and its key were named."""
+    """Serve over `http`, `json` (the same, answered without events), `sse` or `ws` until a signal comes.
+
+    Over TLS where a certificate and its key were named.
+    """
     server.create_initialization_options = lambda *_, **__: options
-    if transport == "http":
-        application = streamable(server)
+    if transport in ("http", "json"):
+        application = streamable(server, json=transport == "json")
     else:
         application = {"sse": legacy, "ws": websocket}[transport](server, options)
     listener = socket.socket(proto=socket.IPPROTO_TCP)  # without which asyncio leaves Nagle's algorithm on
