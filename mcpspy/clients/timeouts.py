@@ -85,3 +85,8 @@ TIME_OUTS = (
 """The rows, by client."""
 
 BY_CLIENT = {row.client: row for row in TIME_OUTS}
+
+
+def time_outs_of(name: str) -> TimeOuts | None:
+    """The row of the client that calls itself so in `clientInfo`; None where there is none."""
+    return next((row for row in TIME_OUTS if name.startswith(row.names)), None)

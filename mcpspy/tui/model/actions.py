@@ -95,6 +95,24 @@ SCOPES = {
             Action("t", "deltas", "time: since the start, or since the row above"),
         ),
     ),
+    # These come before the keys of the timeline, on the row of a held frame only.
+    "held frame": Scope(
+        "a held frame",
+        (
+            Action("enter", "release('continued')", "continue", footer=True, priority=True),
+            Action("E", "edit", "edit", footer=True),
+            Action("D", "release('dropped')", "drop", footer=True),
+            Action("A", "answer", "answer", footer=True),
+        ),
+    ),
+    "breakpoints": Scope(
+        "a running session",
+        (
+            Action("B", "breakpoint", "hold frames like this one"),
+            Action("H", "next_held", "next held frame"),
+            Action("R", "resend", "send the request again, edited or not; the client does not see the answer"),
+        ),
+    ),
     # The message of the timeline's row can be seen without the focus, so its keys work from there too.
     "timeline message": Scope("", tuple(it._replace(name=f"message('{it.name}')", footer=False) for it in _MESSAGE)),
     "lines": Scope(
@@ -122,6 +140,13 @@ SCOPES = {
             Action("minus", "fold_all(False)", "fold all", footer=True),
         ),
     ),
+    "gates": Scope(
+        "gates",
+        (
+            Action("space", "switch", "on/off", footer=True),
+            Action("delete,x", "remove", "remove", footer=True),
+        ),
+    ),
     "message": Scope("the message, from the timeline too", _MESSAGE),
     "message pane": Scope(
         "in the message",
@@ -144,6 +169,15 @@ SCOPES = {
     ),
     "copy": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "save": Scope("", (Action("escape", "dismiss(None)", "cancel", footer=True),)),
+    "breakpoint": Scope("", (Action("escape", "dismiss(None)", "cancel", footer=True),)),
+    "editor": Scope(
+        "editing a message",
+        (
+            Action("ctrl+s", "done", "done", footer=True, priority=True),
+            Action("ctrl+o", "outside", "$EDITOR", footer=True, priority=True),
+            Action("escape", "dismiss(None)", "leave; the text is kept", footer=True, priority=True),
+        ),
+    ),
     "clients": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "help": Scope("", (Action("escape,q,question_mark", "dismiss", "back", footer=True),)),
 }

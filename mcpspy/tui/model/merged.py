@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from mcpspy.capture.records import Header, Record
 from mcpspy.timeline import Counts, Row
+from mcpspy.tui.model.gates import HeldFrame
 from mcpspy.tui.model.timeline import OpenCapture, Source, TimelineRow
 
 SLICE = 0.0005
@@ -146,6 +147,11 @@ class Merged:
         """The sessions, in the order in which they were given."""
         return [part.session for part in self._parts]
 
+    @property
+    def held(self) -> list[HeldFrame]:
+        """The frames that are held now, with the numbers and times of their own sessions."""
+        return [held for session in self.sessions for held in session.held]
+
     def close(self) -> None:
         """Give the files back."""
         for session in self.sessions:
@@ -222,7 +228,8 @@ class Merged:
         part = self._parts[which]
         line = part.session.line(there)
         source = Source(which, line.n, part.session.header.name)
-        return line._replace(n=place + 1, t=line.t + part.offset, source=source)
+        held = line.held and line.held.shifted(part.offset)
+        return line._replace(n=place + 1, t=line.t + part.offset, source=source, held=held)
 
     def partner(self, place: int) -> int | None:
         """The place of the response to a request, or of the request that a response answers."""

@@ -24,7 +24,9 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
 from mcpspy.timeline import Counts, Row, rows_alone
+from mcpspy.tui.model.control import SessionControl
 from mcpspy.tui.model.findings import SessionFindings
+from mcpspy.tui.model.gates import GatesInCapture, HeldFrame
 from mcpspy.tui.model.offers import Announced
 from mcpspy.tui.model.refusals import GROUP, Refusals
 
@@ -33,6 +35,7 @@ SLICE = 1 << 15
 """Bytes that the fold reads at once."""
 _SHOWN = 1 << 20  # bytes of a frame that a person is shown
 _READ = 1 << 12  # bytes of what is no message that a line may show
+_LAST = 0.1  # seconds that the fold goes on for at most as a session is left
 _NAMED = 9  # messages of a batch that a line names
 
 _SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
@@ -72,6 +75,8 @@ class TimelineRow(NamedTuple):
     """In a merge: where it comes from."""
     act: str = ""
     """What a gate did to the frame."""
+    held: HeldFrame | None = None
+    """While its frame is held."""
 
 
 class OpenCapture:
@@ -91,6 +96,8 @@ class OpenCapture:
         """How often something was found, by severity."""
         self.announced = Announced()
         self.refusals = Refusals(self.index)
+        self.gates = GatesInCapture()
+        self.control = SessionControl(path, self.header, self.gates, lambda: self.index.live)
         self.stderr = array("I")
         """The line numbers of what the server wrote to stderr."""
         self.revised = array("I")
@@ -106,12 +113,25 @@ class OpenCapture:
         self._steps = self._fold()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Give the file back, and leave the session: what our gates hold, also since the last look, goes on."""
+        if self.control.used:
+            self._go_on(time.perf_counter() + _LAST)
+            self.control.close()
         self.index.close()
 
     def __len__(self) -> int:
         """How many rows there are so far."""
         return len(self.index.rows)
+
+    @property
+    def sessions(self) -> "list[OpenCapture]":
+        """The session itself: a merge has several."""
+        return [self]
+
+    @property
+    def held(self) -> list[HeldFrame]:
+        """The frames that are held now, the oldest first."""
+        return list(self.gates.held.values()) if self.index.live else []
 
     @property
     def state(self) -> str:
@@ -164,8 +184,9 @@ class OpenCapture:
         """The line of the timeline at that place."""
         n = self.index.rows[place]
         known = self._columns.at(n)
+        held = self.gates.held.get(n) if self.index.live else None
         if known.kind not in _SPOKEN:
-            return self._decoded(n)
+            return self._decoded(n)._replace(held=held)
         return TimelineRow(
             n,
             known.t,
@@ -180,6 +201,7 @@ class OpenCapture:
             self._content(n) if has_content(known.kind, known.method) else "",
             self.findings.worst(n) or "",
             act=self._act(n),
+            held=held,
         )
 
     def act(self, place: int) -> GateAct | None:
@@ -309,6 +331,8 @@ class OpenCapture:
             self._idle = 0
             self._folded += len(chunk)
             for record in self._records.feed(chunk):
+                if type(record) is not Frame or record.by:
+                    self.gates.note(record)
                 yield from self._take(self._window.feed(record))
                 yield True
 
@@ -355,6 +379,7 @@ class OpenCapture:
             self.moved.extend([n] * self.index.put(n, self._placed))  # it was before what was recorded before it
             self._placed += 1
         if isinstance(event, Message):
+            self.gates.learn(event)
             self.announced.add(event)
             self.refusals.note(event)
             if event.exchange and event.exchange.response is event and not event.http:

@@ -21,6 +21,7 @@ from textual.widgets import Input, Static
 from mcpspy.errors import CaptureError, FilterError, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.text import printable
+from mcpspy.tui.gates.timeline import GatedTimeline
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.frame_number import destination
@@ -54,7 +55,7 @@ class SessionScreen(Screen[None]):
         self.session = session
         """What is shown; it is closed with the screen."""
         self._view = _TIMELINE
-        self._timeline = TimelineView(session)
+        self._timeline = GatedTimeline(session)
         self._views: dict[str, View | RowsOrNotice] = {_TIMELINE: self._timeline}  # those that were shown
         self._woken = asyncio.Event()  # there is something to search for
         self._filter = ""  # that of the timeline, as it was typed
@@ -164,7 +165,7 @@ class SessionScreen(Screen[None]):
                 parts.append(f"{len(rows.marked)} marked")
         if rows.hunt:
             parts.append("looking")
-        self.query_one(Status).show(self._view, " · ".join(parts), self._said)
+        self.query_one(Status).show(self._view, " · ".join(parts), self._said, len(self.session.held))
         progress = rows.selection.progress
         done = f" · {progress:.0%}" if progress < 1 else ""
         count = f"{rows.count():,} of {len(self.session):,}{done}"

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.events import Click
 from textual.message import Message
@@ -14,6 +15,7 @@ from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.table import VIEWS
 from mcpspy.tui.widgets.view import MARKS
 
+_LEAST = 15  # columns beside the names of the views
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
 
 
@@ -34,21 +36,21 @@ def title(session: OpenCapture | Merged, *, following: bool) -> str:
     return printable(" · ".join(parts), 400)
 
 
-def tabs(width: int) -> list[str]:
-    """The views as they stand in a line of that width, with their keys: the whole names where there is room."""
+def tabs(width: int, beside: int = _LEAST) -> list[str]:
+    """The views in a line of that width, with their keys: the whole names where `beside` columns are left then."""
     names = [f" {view.key} {view.title} " for view in VIEWS.values()]
-    return names if sum(map(len, names)) < width - 20 else [f" {view.key} " for view in VIEWS.values()]
+    return names if sum(map(len, names)) + beside < width else [f" {view.key} " for view in VIEWS.values()]
 
 
 class Status(Widget):
     """The line; a click on a view shows it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--shown", "status--said"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--shown", "status--said", "status--held"}
 
     def __init__(self) -> None:
         super().__init__()
         self._shown = next(iter(VIEWS))
-        self._text, self._said = "", ""
+        self._text, self._said, self._held = "", "", 0
 
     class Clicked(Message):
         """A view was clicked."""
@@ -57,29 +59,39 @@ class Status(Widget):
             super().__init__()
             self.view = view
 
-    def show(self, view: str, text: str, said: str) -> None:
-        """Say which view is shown, where one is, or in place of that something that has just come about."""
-        if (view, text, said) != (self._shown, self._text, self._said):
-            self._shown, self._text, self._said = view, text, said
+    def show(self, view: str, text: str, said: str, held: int = 0) -> None:
+        """Say which view is shown, where one is, or in place of that what has just come about; how many are held."""
+        if (view, text, said, held) != (self._shown, self._text, self._said, self._held):
+            self._shown, self._text, self._said, self._held = view, text, said, held
             self.refresh()
+
+    def _tabs(self) -> list[str]:
+        """The views, by their keys alone where what is said needs the room."""
+        beside = cell_len(printable(self._said or self._text, self.size.width)) + len(self._holds())
+        return tabs(self.size.width, max(beside, _LEAST))
+
+    def _holds(self) -> str:
+        return f" {self._held:,} held " if self._held else ""
 
     def render_line(self, _: int) -> Strip:
         """The views to the left, the rest to the right."""
         width, base = self.size.width, self.rich_style
         shown = base + self.get_component_rich_style("status--shown")
         segments = [
-            Segment(tab, shown if view == self._shown else base) for view, tab in zip(VIEWS, tabs(width), strict=True)
+            Segment(tab, shown if view == self._shown else base) for view, tab in zip(VIEWS, self._tabs(), strict=True)
         ]
-        room = max(width - sum(len(segment.text) for segment in segments) - 1, 0)
+        holds = self._holds()
+        room = max(width - sum(len(segment.text) for segment in segments) - len(holds) - 1, 0)
         text = printable(self._said or self._text, room)
         style = base + self.get_component_rich_style("status--said") if self._said else base
-        segments.append(Segment(" " * (room - Segment(text).cell_length), base))
-        return Strip([*segments, Segment(text, style)]).adjust_cell_length(width, base)
+        segments.append(Segment(" " * (room - cell_len(text)), base))
+        segments.append(Segment(holds, base + self.get_component_rich_style("status--held")))
+        return Strip([*segments, Segment(f" {text}" if holds else text, style)]).adjust_cell_length(width, base)
 
     def on_click(self, event: Click) -> None:
         """Show the view under the mouse."""
         left = 0
-        for view, tab in zip(VIEWS, tabs(self.size.width), strict=True):
+        for view, tab in zip(VIEWS, self._tabs(), strict=True):
             if left <= event.x < left + len(tab):
                 self.post_message(self.Clicked(view))
             left += len(tab)

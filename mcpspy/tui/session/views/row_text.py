@@ -6,6 +6,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from mcpspy.text import duration_text, printable, size_text
+from mcpspy.tui.model.gates import HeldTime
 from mcpspy.tui.model.timeline import TimelineRow
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import MARKS, fit
@@ -36,6 +37,8 @@ class Face(NamedTuple):
     marked: bool
     tie: str
     """Its part of the line from the selected row to the one that it answers or that answers it."""
+    held: HeldTime | None = None
+    """How long it has been held by now, while it is."""
 
 
 def cells(face: Face, width: int) -> list[Cell]:
@@ -50,17 +53,19 @@ def cells(face: Face, width: int) -> list[Cell]:
         (f"{_ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
     ]
     room = max(width - sum(cell_len(text) for text, _ in start), 0)
+    left = width - _NAME if line.source else width
+    held = _held(face.held, left) if face.held else []
     if not line.method and line.kind not in ("result", "error"):
         colour = _COLOURS.get(line.kind, "")
-        acted = _act(line, room)
-        room = max(room - sum(cell_len(text) for text, _ in acted) - len(line.kind) - 2, 1)
-        return [*start, (f"{line.kind}: {printable(line.text, room)}", colour), *acted]
-    left = width - _NAME if line.source else width
-    outcome = _outcome(face, left)
-    if line.kind == "notification" and line.text:  # nothing answers it, and what it says needs the room
+        acted = [] if held else _act(line, room)
+        room = max(room - sum(cell_len(text) for text, _ in [*acted, *held]), 1)
+        text = f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}"
+        return [*start, (set_cell_size(text, room) if held else text, colour), *acted, *held]
+    outcome = held or _outcome(face, left)
+    if line.kind == "notification" and line.text and not held:  # nothing answers it, and what it says needs the room
         outcome = outcome[-1:] if left >= _SIZED else []
     room = max(room - sum(len(text) for text, _ in outcome), 8)
-    acted = _act(line, room)
+    acted = [] if held else _act(line, room)
     room = max(room - sum(cell_len(text) for text, _ in acted), 8)
     return [*start, *_subject(line, room), *acted, *outcome]
 
@@ -116,6 +121,17 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
 def _act(line: TimelineRow, room: int) -> list[Cell]:
     """What a gate did to the frame, in at most half of the columns that there are."""
     return [(f" {printable(line.act, max(room // 2 - 1, 1))}", "timeline--gap")] if line.act else []
+
+
+def _held(held: HeldTime, width: int) -> list[Cell]:
+    """How long a frame has been held, and how long its client still waits."""
+    text = f"held {held.seconds} s"
+    if held.awaited and width >= _SIZED:
+        gives_up = "has given up" if held.left == 0 else f"gives up in {held.left} s"
+        text += f" · client {'time-out unknown' if held.left is None else gives_up}"
+    elif held.left is not None and width >= _NARROW:
+        text += f" · {held.left} s left"
+    return [(" ", ""), (text, "timeline--held")]
 
 
 def _outcome(face: Face, width: int) -> list[Cell]:

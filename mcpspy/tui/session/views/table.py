@@ -6,14 +6,15 @@ To add a view, write its module beside this one and give it an entry here.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mcpspy.tui.gates.timeline import GatedTimeline
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.actions import Action, Scope
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.findings import FindingsView
+from mcpspy.tui.session.views.gates import GatesView
 from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
-from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.session.views.tools import ToolsView
 from mcpspy.tui.widgets.view import RowsOrNotice, View
 
@@ -32,11 +33,12 @@ class ViewEntry(NamedTuple):
 VIEWS = {
     view.title: view
     for view in (
-        ViewEntry("1", "timeline", TimelineView, TimelineView),
+        ViewEntry("1", "timeline", GatedTimeline, GatedTimeline),
         ViewEntry("2", "findings", FindingsView),
         ViewEntry("3", "tools", ToolsView),
         ViewEntry("4", "sequence", SequenceView),
         ViewEntry("5", "stderr", StderrView),
+        ViewEntry("6", "gates", GatesView, GatesView),
     )
 }
 """In the order of the tabs; a session is first shown in the timeline."""

@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from mcpspy.filters import Filter, parse
 from mcpspy.tui.message.context import around
 from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.model.gates import held_time
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection
 from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
@@ -31,7 +32,7 @@ class TimelineRows(Following):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
         "timeline--server", "timeline--pending", "timeline--partner", "timeline--warning", "timeline--info",
-        "timeline--mark", *(f"timeline--source{number}" for number in range(SOURCES)),
+        "timeline--mark", "timeline--held", *(f"timeline--source{number}" for number in range(SOURCES)),
     }  # fmt: skip
 
     deltas = reactive(False)
@@ -119,7 +120,8 @@ class TimelineRows(Following):
             since = line.t - self.session.line(self.selection.place(place - 1)).t
         live = line.status == "pending" and line.kind == "request" and self.session.state == "live"
         waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
-        return Face(line, since, waiting, line.n in self.marked, self._tie(place))
+        held = held_time(line.held, self._now) if line.held else None
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """What stands in a row."""

@@ -1,0 +1,1 @@
+"""What a person does to a running session: breakpoints, and frames that are held."""

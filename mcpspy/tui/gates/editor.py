@@ -1,0 +1,126 @@
+"""Editing a message: in the person's own editor where there is one, else here, until it is what it has to be."""
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import ClassVar
+
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from mcpspy.errors import UsageError
+from mcpspy.text import printable
+from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import Keys
+
+
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """The command of the person's editor; empty where there is none."""
+    try:
+        return shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "")
+    except ValueError:
+        return []
+
+
+def edited(text: str, command: list[str]) -> str:
+    """The text as an editor leaves it. Raises UsageError."""
+    fd, path = tempfile.mkstemp(prefix="mcpspy-", suffix=".json")
+    try:
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+        before = signal.signal(signal.SIGINT, lambda *_: None)  # what is pressed in the editor is for the editor
+        try:
+            status = subprocess.call([*command, path])
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if status:
+            raise UsageError(f"{command[0]} ended with status {status}: the text is as it was")
+        with open(path, encoding="utf-8") as file:
+            return file.read().rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{command[0]} cannot edit the text: {error}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+class MessageEditor(ModalScreen[str | None]):
+    """A text to edit, until it has no mistake; the answer is the text, or None where nothing is to happen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("editor")
+
+    def __init__(
+        self, title: Callable[[], str], text: str, mistake: Callable[[str], str | None], *, outside: bool = False
+    ) -> None:
+        """`title` is asked every second; `mistake` says what is wrong with a text.
+
+        `outside`: begin in the person's own editor.
+        """
+        super().__init__()
+        self.draft = text
+        """The text as it was last."""
+        self._title, self._mistake, self._outside = title, mistake, outside
+        self._judged = text  # what was looked at last for mistakes
+
+    def compose(self) -> ComposeResult:
+        """What is edited, the text, what is wrong with it, the keys."""
+        with Vertical(classes="dialog"):
+            yield Static(classes="dialog--title", markup=False)
+            yield TextArea(self.draft, soft_wrap=True, show_line_numbers=True)
+            yield Static(id="why", markup=False)
+            yield Keys()
+
+    def on_mount(self) -> None:
+        """Begin to edit."""
+        self._show_title()
+        self.set_interval(1, self._show_title)
+        self.query_one(TextArea).focus()
+        if self._outside and editor_command(os.environ) and not self.app.is_web:
+            self.call_after_refresh(self.action_outside)
+
+    def _show_title(self) -> None:
+        self.query_one(".dialog--title", Static).update(printable(self._title(), 200))
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Keep what was typed; what was wrong with another text is not to be read any more."""
+        self.draft = event.text_area.text
+        if self.draft != self._judged:
+            self._tell("")
+
+    def action_done(self) -> None:
+        """Take the text, or say what is wrong with it."""
+        self.draft = self._judged = self.query_one(TextArea).text
+        wrong = self._mistake(self.draft)
+        if wrong:
+            self._tell(wrong)
+        else:
+            self.dismiss(self.draft)
+
+    def action_outside(self) -> None:
+        """Edit in the person's own editor; what that changes is taken at once, if nothing is wrong with it."""
+        area, command = self.query_one(TextArea), editor_command(os.environ)
+        if not command or self.app.is_web:
+            self._tell("no editor in the browser" if self.app.is_web else "$VISUAL and $EDITOR name no editor")
+            return
+        try:
+            with self.app.suspend():
+                text = edited(area.text, command)
+        except (UsageError, SuspendNotSupported) as error:
+            self._tell(str(error) if isinstance(error, UsageError) else "this terminal cannot be given to an editor")
+            return
+        if text == area.text:
+            self._tell("the editor changed nothing")
+            return
+        with self.prevent(TextArea.Changed):
+            area.text = text
+        self.action_done()
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#why", Static).update(printable(text, 300))

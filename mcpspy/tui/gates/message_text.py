@@ -1,0 +1,96 @@
+"""A message as text that a person edits: a member a line, and on one line again.
+
+Each token stays as it was written: 1.10 stays 1.10, and a doubled key stays doubled. What cannot be seen stands there
+as an escape of JSON, so that no frame can hide what it holds (F-08).
+"""
+
+import json
+import os
+import re
+from typing import Any
+
+from mcpspy.timeline import Row
+from mcpspy.tui.message.pretty import spans
+from mcpspy.wire.jsonrpc import Id
+
+_ID = re.compile(r'"id"\s*:')
+_CALL = '{"content":[{"type":"text","text":""}]}'
+
+
+def pretty(text: str, number: str | None = None) -> str:
+    """JSON text with a member a line; `number` is a text that its id becomes."""
+    lines = []
+    for span in spans(text):
+        line = text[span.start : span.end].strip()
+        if number is not None and span.depth == 1 and _ID.match(line):
+            line = f'"id":{json.dumps(number)}{"," * line.endswith(",")}'
+        lines.append("  " * max(span.depth, 0) + line)
+    return "\n".join("".join(map(_seen, line)) for line in lines)
+
+
+def _seen(letter: str) -> str:
+    """A character, or its escape where it cannot be seen."""
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
+
+
+def one_line(text: str) -> str:
+    """JSON text on one line: a string of JSON holds no newline, so those that are there stand between tokens."""
+    return "".join(line.strip(" \t\r") for line in text.split("\n"))
+
+
+def json_mistake(text: str) -> str | None:
+    """Why a text is not JSON, with line and column; None where it is."""
+    found = _decoded(text)
+    return str(found) if isinstance(found, ValueError) else None
+
+
+def answer_mistake(text: str) -> str | None:
+    """Why a text is not a response; None where it is."""
+    found = _decoded(text)
+    if isinstance(found, ValueError):
+        return str(found)
+    if not isinstance(found, dict) or ("result" in found) == ("error" in found):
+        return "a response is an object with either result or error"
+    return None
+
+
+def request_mistake(text: str, number: str) -> str | None:
+    """Why a text is not a request with that id; None where it is."""
+    found = _decoded(text)
+    if isinstance(found, ValueError):
+        return str(found)
+    if not isinstance(found, dict) or not isinstance(found.get("method"), str):
+        return "a request is an object with a method"
+    return None if found.get("id") == number else f'the id must stay "{number}": the client does not know it'
+
+
+def _decoded(text: str) -> Any:
+    """The value of JSON text, or a ValueError that says what is wrong."""
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_int=len)  # digits may be too many for Python
+    except json.JSONDecodeError as error:
+        return ValueError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
+    except RecursionError:
+        return ValueError("not JSON that can be read: nested too deeply")
+    except ValueError as error:
+        return ValueError(f"not JSON: {error}")
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no value of JSON")
+
+
+def own_id() -> str:
+    """An id for a request of our own, which no client uses."""
+    return f"mcpspy-{os.urandom(4).hex()}"
+
+
+def answer_text(request: Row) -> str:
+    """The response to a request as a person begins to edit it."""
+    result = _CALL if request.method == "tools/call" else "{}"
+    number = _id_text(request.id) if request.id else "null"
+    return pretty(f'{{"jsonrpc":"2.0","id":{number},"result":{result}}}')
+
+
+def _id_text(number: Id) -> str:
+    return json.dumps(number.token) if number.kind == "string" else number.token

@@ -1,0 +1,248 @@
+"""The timeline with the keys that act on a running session: breakpoints, held frames, requests sent again.
+
+Each row belongs to a session, in a merge too, and what is done goes to the live directory of that session's capture.
+What came of it is seen in the capture, as everything else is.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.events import DescendantBlur, DescendantFocus
+
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.gate_files.when import compile_when
+from mcpspy.text import printable
+from mcpspy.timeline import Row
+from mcpspy.tui.gates.editor import MessageEditor
+from mcpspy.tui.gates.message_text import (
+    answer_mistake,
+    answer_text,
+    json_mistake,
+    one_line,
+    own_id,
+    pretty,
+    request_mistake,
+)
+from mcpspy.tui.gates.prompt import BreakpointPrompt
+from mcpspy.tui.model.gates import HeldFrame, breakpoint_text
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.tui.session.views.timeline import TimelineView
+from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.rows import Jump
+
+_OF_HELD = ("release", "edit", "answer")
+_LOOK = 0.05  # seconds of reading before an order
+_SPEAKERS = ("client", "mcpspy")  # whose requests go to the server
+
+
+class GatedTimeline(TimelineView):
+    """The timeline of a session that may be controlled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("held frame"), *bindings("breakpoints"), *TimelineView.BINDINGS,
+    ]  # fmt: skip
+
+    def __init__(self, session: OpenCapture | Merged) -> None:
+        super().__init__(session)
+        self._drafts: dict[tuple[str, int, str], str] = {}  # by session, held frame and key: texts that were left
+        self._sent: dict[str, tuple[OpenCapture, int]] = {}  # by id: whose it is, and what was selected by then
+        self._offered = False  # whether the keys of a held frame are
+
+    def on_mount(self) -> None:
+        """Offer other keys where the selected row is another."""
+        self.watch(self.rows, "cursor", self._offer, init=False)
+
+    @on(DescendantFocus)
+    @on(DescendantBlur)
+    def _offer(self) -> None:
+        offered = self._held() is not None
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of a held frame are there only on its row; Enter continues it, unless the message is read."""
+        if action not in _OF_HELD:
+            return super().check_action(action, parameters)
+        return self._held() is not None and (parameters != ("continued",) or self.rows.has_focus)
+
+    def grown(self) -> None:
+        """Show what has come, also the answers to requests that were sent from here."""
+        super().grown()
+        self._offer()
+        for number, (session, selected) in list(self._sent.items()):
+            n = session.gates.answers.get(number)
+            shown = self._session.number(session, n) if n and isinstance(self._session, Merged) else n
+            if n and shown:
+                del self._sent[number]
+                if self.rows.follow or self.rows.selected == selected:
+                    self.post_message(Jump(shown))
+                self._tell(f"#{n} answers {number}; the client does not see it")
+
+    def _of_row(self) -> tuple[OpenCapture, int] | None:
+        """The session of the selected row, and its place there."""
+        return self._session.of(self.rows.place()) if self.rows.count() else None
+
+    def _held(self) -> tuple[OpenCapture, int, HeldFrame] | None:
+        """The same, where the row is held."""
+        found = self._of_row()
+        held = found[0].line(found[1]).held if found else None
+        return (*found, held) if found and held else None
+
+    def _tell(self, text: str) -> None:
+        self.post_message(self.Notice(printable(text, 300)))
+
+    def _refuse(self, text: str) -> None:
+        self.app.bell()
+        self._tell(text)
+
+    def _order(self, order: Callable[[], None], done: str) -> bool:
+        """Give an order, and say so; tells whether that was possible."""
+        try:
+            order()
+        except CaptureError as error:
+            self._refuse(str(error))
+            return False
+        self._tell(done)
+        return True
+
+    def action_breakpoint(self) -> None:
+        """Ask for the frames that are to be held, and hold them from now on."""
+        session, there = self._of_row() or (self._session.sessions[0], 0)
+        refused = session.control.refusal()
+        if refused:
+            self._refuse(refused)
+            return
+        line = session.line(there) if len(session) else None
+        text = breakpoint_text(line.method, line.name, line.sender) if line and line.method else ""
+
+        def accept(text: str) -> str:
+            if not text.strip():
+                raise UsageError("a breakpoint needs a filter; from:client holds all that the client sends")
+            gate = session.control.add(text.strip(), compile_when(text))
+            return f"{gate.name}: such frames are held from now on; 6 lists the gates"
+
+        def told(text: str | None) -> None:
+            if text:
+                self._tell(text)
+
+        self.app.push_screen(BreakpointPrompt(session.header.name, text, accept), told)
+
+    def action_next_held(self) -> None:
+        """Go to the next row that is held; after the last comes the first."""
+        numbers = sorted(self._numbers())
+        n = next((n for n in numbers if n > self.rows.selected), numbers[0] if numbers else None)
+        if n is None:
+            self._refuse("no frame is held")
+        else:
+            self.post_message(Jump(n))
+
+    def _numbers(self) -> list[int]:
+        """The line numbers of the held frames, in a merge those of the merge."""
+        session = self._session
+        if isinstance(session, Merged):
+            return [n for each in session.sessions for held in each.held if (n := session.number(each, held.n))]
+        return [held.n for held in session.held]
+
+    def action_release(self, how: str) -> None:
+        """Let the held frame of the row go as it is (`continued`), or not at all (`dropped`)."""
+        found = self._held()
+        if found:
+            session, _, held = found
+            self._order(lambda: session.control.release(held, how), f"#{held.n} is {how}")
+
+    def action_edit(self) -> None:
+        """Let another message go in place of the held one."""
+        found = self._held()
+        if found:
+            self._send_instead("edited", found, pretty(self._text(found[0], found[1])), json_mistake)
+
+    def action_answer(self) -> None:
+        """Answer the held request in place of who was to get it."""
+        found = self._held()
+        if found is None:
+            return
+        request = self._request(found[0], found[1])
+        if request is None:
+            self._refuse("only a request can be answered")
+        else:
+            self._send_instead("answered", found, answer_text(request), answer_mistake)
+
+    def _send_instead(
+        self, how: str, found: tuple[OpenCapture, int, HeldFrame], text: str, mistake: Callable[[str], str | None]
+    ) -> None:
+        """Let a text be edited, and release the held frame with it."""
+        session, _, held = found
+        key = (session.path, held.number, how)
+        title = f"{'edit' if how == 'edited' else 'answer'} #{held.n} of {session.header.name}"
+
+        def left() -> str:
+            return f"{title} · {_left(session, held) if held.n in session.gates.held else 'it is no longer held'}"
+
+        editor = MessageEditor(left, self._drafts.pop(key, text), mistake, outside=True)
+
+        def done(edited: str | None) -> None:
+            if edited is None:
+                self._drafts[key] = editor.draft
+                return
+            session.grow(_LOOK)  # while another editor has the terminal, nothing is read
+            if held.n not in session.gates.held:
+                self._refuse(f"#{held.n} is no longer held: it went meanwhile")
+            elif not self._order(lambda: session.control.release(held, how, one_line(edited)), f"#{held.n} is {how}"):
+                self._drafts[key] = edited
+
+        self.app.push_screen(editor, done)
+
+    def action_resend(self) -> None:
+        """Send the request of the row again, edited or not, under an id of ours."""
+        session, there = self._of_row() or (self._session.sessions[0], None)
+        if there is not None and session.line(there).kind in ("result", "error"):
+            there = session.partner(there)
+        request, selected = self._request(session, there), self.rows.selected
+        if request is None or request.sender not in _SPEAKERS:
+            self._refuse("only a request of the client can be sent again")
+            return
+        refused = session.control.refusal() or ("it is too large to be edited" if _is_cut(request) else None)
+        if refused:
+            self._refuse(refused)
+            return
+        number = own_id()
+
+        def done(edited: str | None) -> None:
+            if edited is not None:
+                self._sent[number] = session, selected
+                order = one_line(edited)
+                self._order(lambda: session.control.send(order, request.session), f"sent again as {number}")
+
+        text = pretty(request.raw.decode(errors="replace"), number)
+        title = f"send to {session.header.name} under the id {number}"
+        editor = MessageEditor(lambda: title, text, lambda text: request_mistake(text, number))
+        self.app.push_screen(editor, done)
+
+    def _text(self, session: OpenCapture, there: int) -> str:
+        """The message of a row as text: gates hold no frame that is too long for a screen."""
+        rows = session.messages(there)
+        return rows[0].raw.decode(errors="replace") if rows else ""
+
+    def _request(self, session: OpenCapture, there: int | None) -> Row | None:
+        """The request of a row; None of a batch, and of what is none."""
+        rows = session.messages(there) if there is not None else []
+        return rows[0] if len(rows) == 1 and rows[0].kind == "request" else None
+
+
+def _left(session: OpenCapture, held: HeldFrame) -> str:
+    """When a held frame goes on by itself."""
+    if held.limit is None:
+        return "held"
+    now = time.time() - datetime.fromisoformat(session.header.started).timestamp()
+    return f"goes on by itself in {max(held.limit / 1e9 - now, 0):.0f} s"
+
+
+def _is_cut(row: Row) -> bool:
+    """Whether a row has only the beginning of its frame."""
+    return len(row.raw) < row.size

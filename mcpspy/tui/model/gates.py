@@ -1,0 +1,204 @@
+"""The gates of a session as its capture has them: which are in force, how often each acted, what is held now.
+
+The theory. A relay records the gates in force, what a gate did to a frame, and what became of a frame that was held, so
+a viewer needs to ask nobody. `note` takes records in the order of the file: a person waits for what is held, and the
+order of times comes later. `learn` takes messages, which know their request and their session: that tells how long
+the client still waits.
+
+A session in which no gate acts costs nothing here: only records that a gate made are noted.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from mcpspy.capture.records import End, Frame, Gates, Record, Release
+from mcpspy.clients.timeouts import time_outs_of
+from mcpspy.conversation.model import Message, Session
+from mcpspy.json_values import member
+from mcpspy.wire.jsonrpc import Error, Request, Result
+
+GATE = "gate "
+"""What `by` of a frame begins with that a gate acted on."""
+VIEWER = "viewer"
+"""`by` of a request that a viewer has sent, and of its response."""
+_CLIENTS = 256  # sessions whose client is remembered
+_INFO = "io.modelcontextprotocol/clientInfo"
+_INTRODUCES = ("initialize", "server/discover")
+
+
+class HeldFrame(NamedTuple):
+    """A frame that waits. Times are nanoseconds since the capture started."""
+
+    number: int
+    """By which the relay knows it."""
+    n: int
+    """Its line number."""
+    t: int
+    """Since when it is held."""
+    gate: str
+    """The name of the gate."""
+    limit: int | None = None
+    """When it goes on by itself; None where that is unknown."""
+    awaited: bool = False
+    """The client waits for it, or for its answer."""
+    gives_up: int | None = None
+    """When the client gives up; None where that is unknown."""
+
+    def shifted(self, offset: int) -> "HeldFrame":
+        """The same, with times that count from another moment."""
+        limit, gives_up = (None if t is None else t + offset for t in (self.limit, self.gives_up))
+        return self._replace(t=self.t + offset, limit=limit, gives_up=gives_up)
+
+
+class HeldTime(NamedTuple):
+    """How long a frame has been held at some moment, in whole seconds."""
+
+    seconds: int
+    awaited: bool
+    left: int | None
+    """Seconds until the client gives up; None where that is unknown."""
+
+
+def held_time(held: HeldFrame, now: int) -> HeldTime:
+    """How long a frame has been held, and how long its client still waits."""
+    left = None if held.gives_up is None else max(held.gives_up - now, 0) // 10**9
+    return HeldTime(max(now - held.t, 0) // 10**9, held.awaited, left)
+
+
+class GatesInCapture:
+    """What the records of one capture tell of its gates; `note` each record, and `learn` from each message."""
+
+    def __init__(self) -> None:
+        self.acted: Counter[str] = Counter()
+        """By the name of a gate: on how many frames it acted."""
+        self.latest: dict[str, int] = {}
+        """By the name of a gate: the line number of the frame that it acted on last."""
+        self.held: dict[int, HeldFrame] = {}
+        """By line number: the frames that are held now, the oldest first."""
+        self.answers: dict[str, int] = {}
+        """By the id of a request that a viewer has sent: the line number of its response."""
+        self._in_force: dict[str, tuple[dict[str, Any], ...]] = {}  # by who set them
+        self._lines: dict[int, int] = {}  # by number: the line of a frame that is held
+        self._clients: dict[Session, str] = {}
+
+    @property
+    def in_force(self) -> list[tuple[dict[str, Any], str]]:
+        """The gates in force, compiled, each with who set it, once for each name: `file` or `viewer`."""
+        found = {str(gate.get("name")): (gate, by) for by in ("viewer", "file") for gate in self._in_force.get(by, ())}
+        return sorted(found.values(), key=lambda entry: entry[1])
+
+    def note(self, record: Record) -> None:
+        """Take a record, in the order of the file."""
+        if isinstance(record, Frame):
+            if record.by and record.by.startswith(GATE) and record.sender != "mcpspy":
+                self._acted(record, record.by.removeprefix(GATE))
+        elif isinstance(record, Release):
+            self.held.pop(self._lines.pop(record.held, 0), None)
+        elif isinstance(record, Gates):
+            self._in_force[record.by] = record.gates
+        elif isinstance(record, End):
+            self.held.clear()
+            self._in_force.clear()
+
+    def _acted(self, frame: Frame, gate: str) -> None:
+        self.acted[gate] += 1
+        self.latest[gate] = frame.n
+        if frame.held is not None:
+            self._lines[frame.held] = frame.n
+            times = [frame.t + time for each, _ in self.in_force if each.get("name") == gate for time in _waits(each)]
+            self.held[frame.n] = HeldFrame(frame.held, frame.n, frame.t, gate, max(times, default=None))
+
+    def learn(self, message: Message) -> None:
+        """Take a message, whose records are noted: it may introduce a client, be held, or answer a viewer."""
+        body, frame = message.body, message.frame
+        if isinstance(body, Request) and body.method in _INTRODUCES:
+            if len(self._clients) >= _CLIENTS:
+                del self._clients[next(iter(self._clients))]
+            self._clients[message.session] = _client(message) or ""
+        if frame.by is None:
+            return
+        if frame.by == VIEWER and frame.dropped and isinstance(body, Result | Error) and body.id:
+            self.answers[body.id.token] = message.n
+        held = self.held.get(message.n)
+        if held and message.part == 0:
+            self.held[message.n] = self._awaited(held, message)
+
+    def _awaited(self, held: HeldFrame, message: Message) -> HeldFrame:
+        """A held frame with what is known of its client."""
+        exchange = message.exchange
+        if exchange is None or exchange.request.sender != "client":
+            return held
+        client = _client(exchange.request) or self._clients.get(message.session, "")
+        return held._replace(awaited=True, gives_up=_gives_up(client, exchange.method, exchange.request))
+
+
+def _waits(gate: dict[str, Any]) -> Iterator[int]:
+    """The longest time that a gate holds a frame or delays it."""
+    action = gate.get("action")
+    times = [action.get(key, 0) for key in ("hold", "delay")] if isinstance(action, dict) else []
+    if times and all(isinstance(time, int) for time in times) and any(times):
+        yield sum(times)
+
+
+def _client(request: Message) -> str | None:
+    """How the client calls itself in a request."""
+    value = request.body.value if isinstance(request.body, Request) else None
+    name = member(value, "params", "clientInfo", "name") or member(value, "params", "_meta", _INFO, "name")
+    return name if isinstance(name, str) else None
+
+
+def _gives_up(client: str, method: str, request: Message) -> int | None:
+    """When a client gives up on its request; the time for `initialize` counts from the start of a stdio server."""
+    row = time_outs_of(client) if client else None
+    if row and method == "tools/call" and row.call is not None:
+        return request.t + round(row.call * 1e9)
+    if row and method == "initialize" and row.begin is not None:
+        return (request.t if request.http else 0) + round(row.begin * 1e9)
+    return None
+
+
+def breakpoint_text(method: str, name: str, sender: str) -> str:
+    """The filter for frames like one of a method and name: `method:tools/call name:get_forecast from:client`."""
+    terms = {"method": method, "name": name, "from": sender if sender in ("client", "server") else ""}
+    return " ".join(f"{key}:{_value(text)}" for key, text in terms.items() if text)
+
+
+def _value(text: str) -> str:
+    """A text as the value of a term: in quotes where it would mean something else."""
+    plain = all(letter.isalnum() or letter in "-_./:$" for letter in text)
+    if plain:
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def when_text(when: dict[str, Any]) -> str:
+    """What a gate matches, for people: as a filter as far as it can be written as one."""
+    return " ".join(f"{key}:{_term(value)}" for key, value in when.items()) or "every frame"
+
+
+def _term(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(it, str | dict) for it in value):
+        return ",".join(map(_term, value))
+    if isinstance(value, dict) and list(value) == ["is"]:
+        return _value(str(value["is"]))
+    return _value(value) if isinstance(value, str) and not {"*", "?"} & set(value) else _json(value)
+
+
+def action_text(action: dict[str, Any]) -> str:
+    """What a gate does, for people: `hold 60 s`, `delay 2 s, drop`."""
+    return ", ".join(f"{key} {_ACTIONS.get(key, _json)(value)}".strip() for key, value in action.items())
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is True else json.dumps(value, ensure_ascii=False)
+
+
+def _time(value: Any) -> str:
+    return f"{value / 1e9:g} s" if isinstance(value, int) else _json(value)
+
+
+_ACTIONS: dict[str, Callable[[Any], str]] = {"hold": _time, "delay": _time}
+"""How the value of an action is shown, where that is not its JSON."""

@@ -1,0 +1,105 @@
+"""The gates of a session, or of several: which are in force, and on how many frames each acted."""
+
+from collections.abc import Callable, Hashable
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from textual.binding import BindingType
+
+from mcpspy.errors import CaptureError
+from mcpspy.tui.model.control import SetGate
+from mcpspy.tui.model.gate_list import GateLine, gate_lines
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.tui.session.views.timeline import TimelineView
+from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.rows import Cell, Jump
+from mcpspy.tui.widgets.view import RowsOrNotice, fit
+
+_SESSION, _NAME, _ACTION, _SOURCE = 14, 24, 12, 16  # columns
+_WIDE = 120  # columns from which a line says who has set the gate
+
+
+class GatesView(RowsOrNotice):
+    """A line for each gate; those of this viewer can be turned off and removed."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--ok", "view--count"}
+    BINDINGS: ClassVar[list[BindingType]] = bindings("gates")
+
+    def __init__(self, session: OpenCapture | Merged) -> None:
+        super().__init__()
+        self._session = session
+        self._lines = gate_lines(session)
+
+    def count(self) -> int:
+        """How many gates there are."""
+        return len(self._lines)
+
+    def nothing(self) -> str:
+        """Why there is none."""
+        refusals = [session.control.refusal() for session in self._session.sessions]
+        return "no gate is set; B in the timeline sets a breakpoint" if None in refusals else f"no gate: {refusals[0]}"
+
+    def grown(self) -> None:
+        """Show what has changed."""
+        self._lines = gate_lines(self._session)
+        super().grown()
+
+    def face(self, place: int) -> Hashable:
+        """A line looks as what it says."""
+        line = self._lines[place]
+        return (line.session.path, *line[2:], line.on)
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """On or off, in a merge whose it is, its name, how often it acted, what it does, who set it, which frames."""
+        line = self._lines[place]
+        found = [("● on  " if line.on else "○ off ", "view--ok" if line.on else "view--dim")]
+        if isinstance(self._session, Merged):
+            found.append((_column(line.session.header.name, _SESSION), "view--dim"))
+        found += [
+            (_column(line.name, _NAME), ""),
+            (f"{line.acted:>7,}  ", "view--count"),
+            (_column(line.action, _ACTION), ""),
+            (_column(line.source, _SOURCE) if width >= _WIDE else "", "view--dim"),
+        ]
+        room = width - sum(cell_len(text) for text, _ in found)
+        return [*found, (fit(line.text, room), "view--dim")]
+
+    def on_rows_chosen(self) -> None:
+        """Show the frame in the timeline that the gate acted on last."""
+        line = self._lines[self.cursor]
+        n = line.latest
+        if n and isinstance(self._session, Merged):
+            n = self._session.number(line.session, n)
+        if n:
+            self.post_message(Jump(n))
+        else:
+            self._tell(f"{line.name} has not acted yet")
+
+    def action_switch(self) -> None:
+        """Take the gate out of force, or put it in force again."""
+        self._change(lambda line, gate: line.session.control.toggle(gate))
+
+    def action_remove(self) -> None:
+        """Remove the gate."""
+        self._change(lambda line, gate: line.session.control.remove(gate))
+
+    def _change(self, change: Callable[[GateLine, SetGate], None]) -> None:
+        if not self._lines:
+            return
+        line = self._lines[self.cursor]
+        if line.gate is None:
+            self._tell(f"{line.name} is of {'the gate file' if line.source == 'gate file' else line.source}")
+            return
+        try:
+            change(line, line.gate)
+        except CaptureError as error:
+            self._tell(str(error))
+        self.grown()
+
+    def _tell(self, text: str) -> None:
+        self.post_message(TimelineView.Notice(text))
+
+
+def _column(text: str, columns: int) -> str:
+    return set_cell_size(fit(text, columns - 2), columns)

@@ -1,0 +1,211 @@
+"""Editing a message, in an editor of one's own and here."""
+
+import os
+import signal
+import sys
+from contextlib import nullcontext
+from unittest.mock import patch
+
+import pytest
+from textual.app import App
+from textual.widgets import TextArea
+
+from mcpspy.errors import UsageError
+from mcpspy.tui.gates.editor import MessageEditor, edited, editor_command
+from mcpspy.tui.gates.message_text import json_mistake
+from tests.test_text import unsafe
+from tests.tui.message.test_dialogs import asked
+from tests.tui.screen import lines, on_screen, until
+
+
+@pytest.fixture(autouse=True)
+def none(monkeypatch):
+    """No editor, whoever runs the tests."""
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+
+
+def program(folder, source):
+    """An editor: a program that gets the path of the file as `path`."""
+    path = folder / "editor.py"
+    path.write_text(f"import os, pathlib, sys\npath = pathlib.Path(sys.argv[-1])\n{source}\n")
+    return f"{sys.executable} '{path}'"
+
+
+def editor(text, **more):
+    return MessageEditor(lambda: "edit #9", text, json_mistake, **more)
+
+
+async def gone(pilot):
+    await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+
+def area(pilot):
+    return pilot.app.screen.query_one(TextArea)
+
+
+def test_the_editor_is_that_of_the_environment():
+    assert editor_command({"EDITOR": "nano"}) == ["nano"]
+    assert editor_command({"EDITOR": "nano", "VISUAL": "code -w '/a b'"}) == ["code", "-w", "/a b"]
+    assert editor_command({"EDITOR": "it's"}) == editor_command({}) == []
+
+
+def test_an_editor_gets_the_text_in_a_file_of_its_own_that_nobody_else_reads(tmp_path):
+    note = tmp_path / "note"
+    source = f"""pathlib.Path({str(note)!r}).write_text(f"{{path}}\\n{{path.stat().st_mode & 0o777:o}}")
+path.write_text(path.read_text().replace("é", "日") + "\\n")"""
+    command = editor_command({"EDITOR": program(tmp_path, source)})
+    before = signal.getsignal(signal.SIGINT)
+    assert edited('{"a":"é"}', command) == '{"a":"日"}'
+    path, mode = note.read_text().split("\n")
+    assert not os.path.exists(path)
+    assert mode == "600" or os.name != "posix"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [("sys.exit(3)", "status 3"), ("path.unlink()", "No such file"), ("path.write_bytes(b'\\xff')", "cannot edit")],
+)
+def test_an_editor_that_fails_is_one_line(tmp_path, source, why):
+    with pytest.raises(UsageError, match=why) as error:
+        edited("{}", editor_command({"EDITOR": program(tmp_path, source)}))
+    assert "\n" not in str(error.value)
+
+
+def test_an_editor_that_is_not_there_is_one_line():
+    with pytest.raises(UsageError, match="/nowhere/vi cannot edit the text"):
+        edited("{}", ["/nowhere/vi"])
+
+
+def test_a_text_is_edited_in_place_where_there_is_no_editor():
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "edit #9"))
+        await pilot.press("end", "left", "comma", "2", "ctrl+s")
+        await gone(pilot)
+
+    assert asked(editor("[1]", outside=True), scenario) == ["[1,2]"]
+
+
+def test_what_is_no_json_asks_again_and_nothing_is_lost():
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "edit #9"))
+        await pilot.press("end", "x", "ctrl+s")
+        await until(pilot, on_screen(pilot, "not JSON: Extra data at line 1, column 4"))
+        assert area(pilot).text == "[1]x"
+        await pilot.press("backspace")
+        await until(pilot, lambda: not on_screen(pilot, "not JSON")())
+        await pilot.press("ctrl+s")
+        await gone(pilot)
+
+    assert asked(editor("[1]"), scenario) == ["[1]"]
+
+
+def test_who_leaves_finds_the_text_kept():
+    shown = editor("[1]")
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "edit #9"))
+        await pilot.press("end", "x", "escape")
+        await gone(pilot)
+
+    assert asked(shown, scenario) == [None]
+    assert shown.draft == "[1]x"
+
+
+def outside(monkeypatch, command, text, scenario, **more):
+    """Edit a text where the terminal can be given to an editor."""
+    monkeypatch.setenv("EDITOR", command)
+    with patch.object(App, "suspend", lambda _: nullcontext()):
+        return asked(editor(text, **more), scenario)
+
+
+def test_what_an_editor_makes_is_taken_at_once(tmp_path, monkeypatch):
+    command = program(tmp_path, "path.write_text(path.read_text().replace('1', '2'))")
+    assert outside(monkeypatch, command, "[1]", gone, outside=True) == ["[2]"]
+
+
+def test_the_key_opens_the_editor(tmp_path, monkeypatch):
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "edit #9"))
+        assert area(pilot).text == "[1]"
+        await pilot.press("ctrl+o")
+        await gone(pilot)
+
+    command = program(tmp_path, "path.write_text('[2]')")
+    assert outside(monkeypatch, command, "[1]", scenario) == ["[2]"]
+
+
+def test_what_an_editor_makes_and_is_no_json_stays_to_be_edited(tmp_path, monkeypatch):
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "not JSON"))
+        assert area(pilot).text == "[1"
+        await pilot.press("end", "]", "ctrl+s")
+        await gone(pilot)
+
+    command = program(tmp_path, "path.write_text('[1')")
+    assert outside(monkeypatch, command, "[1]", scenario, outside=True) == ["[1]"]
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [("", "the editor changed nothing"), ("path.write_text('[2]'); sys.exit(1)", "ended with status 1")],
+)
+def test_an_editor_that_was_left_changes_nothing(tmp_path, monkeypatch, source, why):
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, why))
+        assert area(pilot).text == "[1]"
+        await pilot.press("escape")
+        await gone(pilot)
+
+    assert outside(monkeypatch, program(tmp_path, source), "[1]", scenario, outside=True) == [None]
+
+
+def test_a_terminal_that_cannot_be_given_away_says_so(monkeypatch):
+    """As in the tests, whose terminal is none."""
+    monkeypatch.setenv("EDITOR", "vi")
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "this terminal cannot be given to an editor"))
+        await pilot.press("ctrl+s")
+        await gone(pilot)
+
+    assert asked(editor("[1]", outside=True), scenario) == ["[1]"]
+
+
+def test_in_the_browser_a_text_is_edited_in_place(tmp_path, monkeypatch):
+    async def scenario(pilot):
+        with patch.object(App, "is_web", True):
+            await until(pilot, on_screen(pilot, "edit #9"))
+            await pilot.press("ctrl+o")
+            await until(pilot, on_screen(pilot, "no editor in the browser"))
+            await pilot.press("escape")
+            await gone(pilot)
+
+    with patch.object(App, "is_web", True):
+        assert outside(monkeypatch, program(tmp_path, "path.write_text('[2]')"), "[1]", scenario, outside=True) == [
+            None
+        ]
+
+
+def test_without_an_editor_the_key_says_so():
+    async def scenario(pilot):
+        await pilot.press("ctrl+o")
+        await until(pilot, on_screen(pilot, "$VISUAL and $EDITOR name no editor"))
+        await pilot.press("escape")
+        await gone(pilot)
+
+    asked(editor("[1]"), scenario)
+
+
+def test_the_title_goes_on_and_hostile_text_is_safe_to_show():
+    titles = iter(["first \x1b[2J", *(f"then [/] {number}" for number in range(99))])
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "first \\e[2J"))
+        assert not unsafe("".join(lines(pilot.app)))
+        await until(pilot, on_screen(pilot, "then [/]"))
+        await pilot.press("escape")
+        await gone(pilot)
+
+    asked(MessageEditor(lambda: next(titles), "[1]", json_mistake), scenario)
