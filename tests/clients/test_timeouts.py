@@ -3,7 +3,7 @@ import re
 import pytest
 
 from mcpspy.clients.table import BY_ID
-from mcpspy.clients.timeouts import BY_CLIENT, TIME_OUTS
+from mcpspy.clients.timeouts import BY_CLIENT, TIME_OUTS, time_outs_of
 
 
 def test_each_row_is_of_a_client_that_we_know_and_has_a_source_and_a_date():
@@ -33,3 +33,18 @@ def test_each_row_is_of_a_client_that_we_know_and_has_a_source_and_a_date():
 def test_an_entry_may_give_its_server_more_time_to_begin(client, entry, begin):
     """CF-11."""
     assert BY_CLIENT[client].begin_of(entry.get) == begin
+
+
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [
+        ("opencode", "opencode"),
+        ("Cline (weather)", "cline"),
+        ("@cline/core", "cline"),
+        ("an opencode", None),
+        ("", None),
+    ],
+)
+def test_a_client_is_known_by_how_it_calls_itself(name, client):
+    row = time_outs_of(name)
+    assert (row and row.client) == client

@@ -7,13 +7,18 @@ A change of looks is reviewed as a change of these files, which a browser shows.
 
 import json
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
 from tests.timelines import CAPTURES
-from tests.tui.screen import on_screen, opened, play, sessions, until
+from tests.transcript import WALL
+from tests.tui.gates.relay import CALL, CLIENT, ScriptedRelay
+from tests.tui.screen import on_screen, opened, play, sessions, timeline, until
 from tests.tui.svg import drawn
 
 FOLDER = Path(__file__).parent / "snapshots"
@@ -145,3 +150,38 @@ def test_sessions_merged():
         await compared(pilot, "merged", "database", "2/")
 
     play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=SIZE)
+
+
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """Plays keys in a session of which a frame is held for 12 s, and compares the screen."""
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    clock = SimpleNamespace(time=lambda: WALL / 1e9 + 102.5, monotonic=time.monotonic)
+    when = {"method": "tools/call", "name": "get_forecast", "from": "client"}
+
+    def compare(name, keys, *texts):
+        async def scenario(pilot):
+            await until(pilot, lambda: pilot.app.screen.query("TimelineRows") and timeline(pilot).count() == 5)
+            session = timeline(pilot).session
+            gate = session.control.add("method:tools/call name:get_forecast from:client", when)
+            relay.writer.gates(80 * 10**9, [gate.compiled()], "viewer")
+            relay.hold(1, gate.name, CALL, CLIENT, at=90)
+            await until(pilot, on_screen(pilot, "held 12 s"))
+            await pilot.press(*keys)
+            await compared(pilot, name, *texts)
+
+        relay = ScriptedRelay(tmp_path / "a.jsonl", wall=WALL)
+        views = ("mcpspy.tui.session.views.timeline.time", "mcpspy.tui.gates.timeline.time")
+        with patch(views[0], clock), patch(views[1], clock):
+            play(scenario, relay.path, size=SIZE)
+
+    return compare
+
+
+def test_a_held_frame(held):
+    held("held", ["G"], "held 12 s · client gives up in 47 s", "continue")
+
+
+def test_the_gates(held):
+    held("gates", ["6"], "break get_forecast", "1 held")

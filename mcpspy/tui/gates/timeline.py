@@ -240,7 +240,7 @@ def _left(session: OpenCapture, held: HeldFrame) -> str:
     if held.limit is None:
         return "held"
     now = time.time() - datetime.fromisoformat(session.header.started).timestamp()
-    return f"goes on by itself in {max(held.limit / 1e9 - now, 0):.0f} s"
+    return f"goes on by itself in {max(int(held.limit / 1e9 - now), 0)} s"
 
 
 def _is_cut(row: Row) -> bool:

@@ -173,7 +173,7 @@ class Rows(CursorLines):
             return Strip.blank(width, base)
         mark = self.mark(place)
         face = self.face(place)
-        key = (face, mark, width, base)
+        key = (face, mark, self.has_focus, width, base)
         known = self._strips.get(place)
         if known and face is not None and known[0] == key:
             return known[1]

@@ -22,8 +22,10 @@ CLIENT, SERVER = 1, 2
 class ScriptedRelay:
     """A session that runs for as long as this does; times are seconds since it began, 100 s ago."""
 
-    def __init__(self, path, client="opencode", ago=100, **fields):
-        self.writer = begin(path, wall=time.time_ns() - ago * 10**9, **({"control": True} | fields))
+    def __init__(self, path, client="opencode", ago=100, wall=None, **fields):
+        """`wall`: when it began, in nanoseconds since the epoch, where that is not `ago` seconds."""
+        wall = time.time_ns() - ago * 10**9 if wall is None else wall
+        self.writer = begin(path, wall=wall, **({"control": True} | fields))
         self.path = str(path)
         self.ago = ago
         self.folder = LiveFolder(self.writer.live_path)

@@ -41,14 +41,35 @@ def test_the_line_is_as_wide_as_the_screen_and_tells_what_came_before_where_one_
 
     async def scenario(pilot):
         status = pilot.app.query_one(Status)
-        for said in ("", "[/]\x1b[2J" * 30):
-            status.show("findings", "3/17 · 2 marked", said)
+        for said, held in (("", 0), ("[/]\x1b[2J" * 30, 0), ("", 2), ("[/]\x1b[2J" * 30, 2)):
+            status.show("findings", "3/17 · 2 marked", said, held)
             await pilot.pause()
             strip = status.render_line(0)
             assert strip.cell_length == width
             assert not unsafe(strip.text)
             if width == 120:
                 assert (r"[/]\e" in lines(pilot.app)[0]) == bool(said)
+                assert ("2 held" in lines(pilot.app)[0]) == bool(held)
                 assert ("3/17 · 2 marked" in lines(pilot.app)[0]) != bool(said)
 
     play(scenario, app=Shell(), size=(width, 1))
+
+
+def test_views_give_their_names_for_what_is_said():
+    class Shell(App):
+        CSS_PATH = STYLES
+
+        def compose(self):
+            yield Status()
+
+    async def scenario(pilot):
+        status = pilot.app.query_one(Status)
+        status.show("gates", "1/2", "weather has ended: only a running session can be controlled", 3)
+        await pilot.pause()
+        line = " ".join(lines(pilot.app)[0].split())
+        assert line == "1 2 3 4 5 6 3 held weather has ended: only a running session can be controlled"
+        status.show("gates", "1/2", "")
+        await pilot.pause()
+        assert "6 gates" in lines(pilot.app)[0]
+
+    play(scenario, app=Shell(), size=(90, 1))

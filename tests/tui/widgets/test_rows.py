@@ -173,3 +173,20 @@ def test_the_selected_row_stays_in_sight_when_the_view_shrinks_and_grows():
         assert rows.cursor == 8
 
     keys(100, scenario)
+
+
+def test_the_selected_row_looks_otherwise_without_the_focus():
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        rows.face = lambda place: place  # it is kept as it was drawn
+        await pilot.pause()
+        before = rows.render_line(0)
+        pilot.app.screen.set_focus(None)
+        await pilot.pause()
+        assert rows.render_line(0) != before
+        assert rows.render_line(0).text == before.text
+        rows.focus()
+        await pilot.pause()
+        assert rows.render_line(0) == before
+
+    keys(3, scenario)

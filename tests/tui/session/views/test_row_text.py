@@ -3,6 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
+from mcpspy.tui.model.gates import HeldTime
 from mcpspy.tui.model.timeline import Source, TimelineRow
 from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
 from tests.test_text import unsafe
@@ -10,8 +11,8 @@ from tests.test_text import unsafe
 CALL = TimelineRow(17, 8_123_000, "request", "client", "tools/call", "get_all_coding_standards_of_everybody", "3", "ok")
 
 
-def face(line=CALL, *, since=None, waiting="", marked=False, tie=" "):
-    return Face(line, since, waiting, marked, tie)
+def face(line=CALL, *, since=None, waiting="", marked=False, tie=" ", held=None):
+    return Face(line, since, waiting, marked, tie, held)
 
 
 def text(*args, width=120, **named):
@@ -121,3 +122,25 @@ def test_what_a_gate_did_stands_in_the_row(width, kind):
 @pytest.mark.parametrize("status", ["held", "dropped"])
 def test_a_request_that_a_gate_did_not_let_through_says_so(status):
     assert text(CALL._replace(status=status)).count(status) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "held", "expected"),
+    [
+        (100, HeldTime(12, True, 48), " held 12 s · client gives up in 48 s"),
+        (70, HeldTime(12, True, 48), " held 12 s · client gives up in 48 s"),
+        (100, HeldTime(12, True, 0), " held 12 s · client has given up"),
+        (100, HeldTime(12, True, None), " held 12 s · client time-out unknown"),
+        (69, HeldTime(12, True, 48), " held 12 s · 48 s left"),
+        (69, HeldTime(12, True, None), " held 12 s"),
+        (40, HeldTime(12, True, 48), " held 12 s"),
+        (100, HeldTime(12, False, None), " held 12 s"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["request", "notification", "invalid", "event"])
+def test_a_held_row_says_how_long_and_what_is_left(width, held, expected, kind):
+    line = CALL._replace(kind=kind, status="", text="what it says", method="" if kind == "event" else CALL.method)
+    found = text(line, width=width, held=held)
+    assert found.endswith(expected)
+    assert cell_len(found) == width
+    assert "timeline--held" in {colour for _, colour in cells(face(line, held=held), width)}
