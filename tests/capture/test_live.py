@@ -9,6 +9,7 @@ import pytest
 
 from mcpspy.capture.live import LiveFolder, LiveViewer, live_directory, refusal
 from mcpspy.errors import CaptureError
+from tests import limits
 
 GATES = [{"name": "a", "when": {}, "action": {"drop": True}}]
 
@@ -88,7 +89,7 @@ def test_the_gates_of_a_viewer_that_died_are_in_force_no_longer(capture, folder)
         "import sys, os, signal; from mcpspy.capture.live import LiveViewer\n"
         f"LiveViewer({capture!r}, 'ab12').set_gates({GATES!r}); print(flush=True); sys.stdin.read()"
     )
-    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = limits.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         process.stdout.readline()
         assert folder.read()[0] == GATES

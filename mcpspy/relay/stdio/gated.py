@@ -6,17 +6,18 @@ on as it arrives. Frames that are held wait in a `FrameOrder`; a second thread, 
 time has come. While much waits, nothing more is read; nor while many of our answers wait for a peer that reads none.
 The other direction goes on meanwhile.
 
-The pump's lock is the one lock for each direction: who holds it takes from what waits, writes whole lines, and records
+The pump's lock is the one lock of a direction: who holds it takes from what waits, writes whole lines, and records
 them. So the records of a channel have the order of the wire. A thread of the other direction, or one that releases a
 held frame, never takes it: it leaves a note for the timekeeper and goes on. So no thread ever waits for two peers.
 
-The timekeeper can begin before the pump has handed its direction over: what it writes for others stands between two
-lines all the same. A direction is never handed back: where no gate is left, lines pass with little more to do.
+The timekeeper writes for others before the pump has handed over, once it knows that the pump waits in a read. A
+direction is never handed back: where no gate is left, lines pass with little more to do.
 
 Imported on the `wrap` path, if there is a gate: nothing heavy here.
 """
 
 import os
+import time
 from _thread import allocate_lock, start_new_thread
 
 from mcpspy.gate.gate import LIMIT
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from mcpspy.gate.facts import Facts
     from mcpspy.relay.stdio.pump import Pump
     from mcpspy.relay.stdio.session import GatedSession
+
+_STEP = 0.005  # seconds between two looks at a pump that has not handed over yet
 
 
 class GatedLines:
@@ -58,7 +61,7 @@ class GatedLines:
         self._counting = allocate_lock()  # guards both, and is never held for long
         self._released: list[tuple[int, str, bytes | None]] = []  # what `release` was told
         self._how = ""  # why nothing more is forwarded
-        self._hurry = self._done = False
+        self._hurry = self._running = self._done = False
         self._wake, self._room = allocate_lock(), allocate_lock()  # taken, until there is something to look at
         self._wake.acquire()
         self._room.acquire()
@@ -74,10 +77,6 @@ class GatedLines:
         """Whether so many replies wait for the sink that nobody who asks for more should be read."""
         return not self._how and (len(self._replies) >= FRAMES or self._owed >= BYTES)
 
-    def start(self) -> None:
-        """Begin to keep the time of what is held. Raises RuntimeError where no thread can be had."""
-        start_new_thread(self._keep_time, ())
-
     def release(self, held: int, how: str, message: bytes | None = None) -> None:
         """Let the held frame with that number go, as of `FrameOrder.release`; returns at once."""
         self._released.append((held, how, message if message is None else one_line(message)))
@@ -86,6 +85,10 @@ class GatedLines:
     def hasten(self) -> None:
         """Let all go that is held, and hold nothing more; returns at once."""
         self._hurry = True
+        _signal(self._wake)
+
+    def wake(self) -> None:
+        """There may be something to do for the timekeeper; returns at once."""
         _signal(self._wake)
 
     def look_again(self) -> None:
@@ -98,7 +101,8 @@ class GatedLines:
         self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # its holder may be stuck in a write
 
     def run(self, chunk: bytes, t: int) -> str:
-        """Forward the chunk that was read at `t`, if it has bytes, and all that comes; returns how the pump ends."""
+        """Forward the chunk that was read at `t`, if it has bytes, and all that comes; returns how that ended."""
+        self._running = True
         if chunk:
             self._take(chunk, t)
         while True:
@@ -113,26 +117,27 @@ class GatedLines:
                 continue
             except OSError:
                 self._end()
-                return self._how or "reset"
+                return "reset"
             t = self._pump.now()
             self._pump.reading = True
             if not chunk:
                 self._end()
-                return self._how or "eof"
+                return "eof"
             if self._pump.stop or self._how:
-                return self._how or "exit"
+                return "exit"
             self._pump.reads += 1
             if t >= self._pump.due:
                 self._pump.look(t)
             self._take(chunk, t)
 
-    def end(self) -> None:
-        """Forward what is held, and the replies, before the sink is closed."""
+    def end(self, how: str) -> str:
+        """Forward what is held, and the replies, before the sink is closed; returns how the direction ended."""
         self._let_go(lambda: self._waiting.end("closed"))
         self._flush_replies()
-        self._stop("eof")
+        self._stop(how)
         self._done = True
         _signal(self._wake)
+        return self._how
 
     def _take(self, chunk: bytes, t: int) -> None:
         between = self._lines.between and not self._parts and not self._pump.inside
@@ -334,8 +339,11 @@ class GatedLines:
         while not ready() and not self._how:
             self._room.acquire()
 
-    def _keep_time(self) -> None:
-        """Let go what is due, write the replies, and look for a viewer's orders while something is held."""
+    def keep_time(self) -> None:
+        """Be the timekeeper: let go what is due, write replies, and look for orders while something is held."""
+        self._wake.acquire()  # until the gate is in force
+        while self._pump.reading and not self._running and not self._done:
+            time.sleep(_STEP)  # the pump writes a last chunk itself
         while not self._done:
             with self._pump.lock:
                 until, looks = self._waiting.until, bool(self._waiting) and self._pump.due < NEVER
@@ -368,8 +376,10 @@ def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[Ga
     pair = GatedLines(there, "client", session), GatedLines(back, "server", session)
     pair[0].other, pair[1].other = pair[1], pair[0]
     for gated in pair:
-        gated.start()
+        start_new_thread(gated.keep_time, ())
     there.gated, back.gated = pair
+    for gated in pair:
+        gated.wake()
     return pair
 
 

@@ -6,11 +6,13 @@ writes without reading does not stall the rest. No descriptor that others share 
 A gate may come into force at any moment: another thread sets `gated`, while this one waits in a read or a write, or has
 written half a line. Three rules keep every byte in its place:
 
-- Whoever holds `lock` writes to the sink, and records what was written before the lock is given back. So whatever
-  others write stands between two chunks, on the wire as in the capture.
-- `inside` says whether the last chunk ended within a line. Then nobody else writes.
-- The pump looks at `gated` between a read and its write. It hands over that chunk, and reads no more itself. What is
-  left of a line that has begun passes without a decision.
+- `reading` is true from the return of a read until what was read is written and recorded. The pump looks at `gated` in
+  between, before the write; it hands over that chunk, and reads no more itself. So whoever has set `gated`, and then
+  sees that `reading` is false, knows that the pump writes nothing more itself.
+- Then `lock` is for all who write: who holds it writes to the sink, and records what was written before the lock is
+  given back. So what others write stands between two lines, on the wire as in the capture.
+- `inside` says whether what was written ends within a line. Then nobody else writes. What is left of a line that has
+  begun passes without a decision.
 
 Imported on the `wrap` path: nothing heavy here.
 """
@@ -34,10 +36,10 @@ if TYPE_CHECKING:
             """Whether something is still to be forwarded."""
 
         def run(self, chunk: bytes, t: int) -> str:
-            """Forward the chunk that was read at `t`, and all that comes; returns how the direction ended."""
+            """Forward the chunk that was read at `t`, if it has bytes, and all that comes; returns how that ended."""
 
-        def end(self) -> None:
-            """The direction has ended: forward what is held."""
+        def end(self, how: str) -> str:
+            """The source has ended: forward what is held; returns how the direction ended."""
 
         def hasten(self) -> None:
             """Let all go that is held, and hold nothing more."""
@@ -83,11 +85,11 @@ class Pump:
         self.sink = sink  # -1 once it is closed
         self.started = started
         self.reads = 0
-        self.reading = False  # between a read and the end of what follows from it
+        self.reading = False  # between a read and the end of what follows from it: see above
         self.stop = False  # write nothing more
         self.end: tuple[int, str] | None = None  # when this direction ended, and how
         self.ended = False  # and was recorded
-        self.lock = allocate_lock()  # who holds it writes and records
+        self.lock = allocate_lock()  # who holds it writes and records, once there is a gate
         self.inside = False  # what was written ends within a line
         self.gated: LineGate | None = None  # what decides on lines, from the next one on
         self.due = NEVER  # when `look` is to be called
@@ -114,10 +116,10 @@ class Pump:
         how = "reset"
         try:
             try:
-                how = self._pump()
+                how = self._pump() if self.gated is None else self.gated.run(b"", 0)
             finally:
                 if self.gated:
-                    self.gated.end()
+                    how = self.gated.end(how)
             if self._settle:
                 self._settle()
         finally:  # whatever happened, both peers learn that this direction has ended
@@ -149,8 +151,8 @@ class Pump:
 
     def _pump(self) -> str:
         source, sink, started, feed = self.source, self.sink, self.started, None
-        read, write, clock, lock = os.read, os.write, time.monotonic_ns, self.lock
-        while self.gated is None:
+        read, write, clock = os.read, os.write, time.monotonic_ns
+        while True:
             self.reading = False
             try:
                 chunk = read(source, CHUNK)
@@ -170,23 +172,21 @@ class Pump:
                 self.look(t)
             if self.gated is not None:
                 return self.gated.run(chunk, t)
-            with lock:
-                try:
-                    written = write(sink, chunk)
-                except OSError:
-                    written = 0  # the slow way finds out why
-                if written != len(chunk) and not self.forward(chunk[written:]):
-                    self.channel().feed(chunk, t)
-                    return "abort"
-                if feed is None:
-                    feed = self.channel().feed
-                    self.passed()
-                feed(chunk, t)
-                self.inside = chunk[-1] != _NEWLINE
-        return self.gated.run(b"", 0)
+            try:
+                written = write(sink, chunk)
+            except OSError:
+                written = 0  # the slow way finds out why
+            if written != len(chunk) and not self.forward(chunk[written:]):
+                self.channel().feed(chunk, t)
+                return "abort"
+            self.inside = chunk[-1] != _NEWLINE
+            if feed is None:
+                feed = self.channel().feed
+                self.passed()
+            feed(chunk, t)
 
     def forward(self, rest: bytes) -> bool:
-        """Write what one call could not; False when the peer takes no more. Only with the lock held.
+        """Write what one call could not; False when the peer takes no more.
 
         A stderr that cannot take bytes, such as a log on a full disk, loses them, as it would without us.
         """
