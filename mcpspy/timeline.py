@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Frame, Header, Open, Record
+from mcpspy.capture.records import End, Frame, Header, Open, Record, Release
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
 from mcpspy.conversation.content import content, record_text
 from mcpspy.conversation.conversation import Conversation
@@ -82,6 +82,10 @@ class Row:
         return content(self.kind, self.method, self.value)
 
 
+Streamed = Row | Finding | GateAct
+"""What comes out of a stream: rows, findings about earlier rows, and what became of frames that a gate held."""
+
+
 class Timeline:
     """Folds the records of one capture into rows; `feed` each, then `end`. With `rules` the rows carry findings."""
 
@@ -106,6 +110,11 @@ class Timeline:
         """The exchanges without an answer, oldest first."""
         return self._fold.pending()
 
+    @property
+    def released(self) -> GateAct | None:
+        """What became of the frame that the last `release` was about."""
+        return self._fold.released
+
     def _rows(self, events: Iterator[Event | Finding]) -> Iterator[Row]:
         row: Row | None = None
         for event in events:
@@ -128,14 +137,16 @@ def rows(records: Iterable[Record], timeline: Timeline | None = None) -> Iterato
         yield from timeline.feed(record)
 
 
-def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Row | Finding]:
+def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Streamed]:
     """The rows with what is found of them at once, and findings about earlier rows as they are made.
 
-    `timeline` is one with rules to read them with.
+    What became of a frame that a gate held comes when it is released. `timeline` is one with rules to read them with.
     """
     timeline = timeline or Timeline(rules=True)
     for record in records:
         yield from timeline.feed(record)
+        if isinstance(record, Release) and timeline.released:
+            yield timeline.released
         yield from timeline.late
         timeline.late.clear()
     timeline.end()
@@ -308,7 +319,7 @@ def to_json(row: Row, header: Header) -> bytes:
         "response": row.response,
         "latency": None if row.latency is None else row.latency / 1e9,
         "size": row.size,
-        **(_act_json(row.act) if row.act else {}),
+        **(act_fields(row.act) if row.act else {}),
         **({"extensions": [_text_json(name) for name in row.extensions]} if row.extensions else {}),
         "http": row.http and {name: _text_json(text) for name, text in row.http.items()},
         "findings": [finding_fields(finding) for finding in row.findings],
@@ -323,7 +334,7 @@ def to_json(row: Row, header: Header) -> bytes:
     return orjson.dumps(fields)
 
 
-def _act_json(act: GateAct) -> dict[str, Any]:
+def act_fields(act: GateAct) -> dict[str, Any]:
     """What a gate did: its name, what was forwarded, and for how many seconds the frame was held."""
     forwarded = None if act.waits else act.how
     held = {"held": act.held / 1e9} if act.held is not None else {"held": None} if act.waits else {}

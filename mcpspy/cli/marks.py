@@ -12,8 +12,7 @@ from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import PASS
-from mcpspy.rules import Finding
-from mcpspy.timeline import Row
+from mcpspy.timeline import Row, Streamed
 
 if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
@@ -45,7 +44,7 @@ class GateMarks:
         self._n = 0
         self._names: list[str] = []
 
-    def watch(self, found: Iterable[Row | Finding]) -> Iterator[Row | Finding]:
+    def watch(self, found: Iterable[Streamed]) -> Iterator[Streamed]:
         """What was found, while the gates see the rows."""
         for it in found:
             if isinstance(it, Row) and it.n != self._n:  # the messages of a batch are one frame

@@ -10,16 +10,17 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import Declarations
 from mcpspy.errors import FilterError
 from mcpspy.filters import Filter, parse
 from mcpspy.report import words
-from mcpspy.report.lines import finding_line, line
+from mcpspy.report.lines import act_line, finding_line, line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
 from mcpspy.text import printable
-from mcpspy.timeline import Row, Timeline, final_rows, finding_fields, judged, to_json, wall_time
+from mcpspy.timeline import Row, Streamed, Timeline, act_fields, final_rows, finding_fields, judged, to_json, wall_time
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     live = capture.live
     print(title(capture, live=live), flush=True)
     colour = has_colours()
-    found: Iterable[Row | Finding]
+    found: Iterable[Streamed]
     if wanted and not options.follow:
         timeline = Timeline()
         found = final_rows(capture.records, timeline, live=live)  # how an exchange ended is known of its request too
@@ -93,10 +94,15 @@ class _Choice:
         self._wanted = wanted
         self._printed: set[tuple[int, int]] = set()  # the addresses of rows, where there is a filter
 
-    def wants(self, found: Row | Finding) -> bool:
-        """Whether to print a row; or a later finding about one: if that was printed, or such findings are wanted."""
+    def wants(self, found: Streamed) -> bool:
+        """Whether to print a row; or a later finding about one: if that was printed, or such findings are wanted.
+
+        What became of a frame that was held is printed if its row was.
+        """
         if self._wanted is None:
             return True
+        if isinstance(found, GateAct):
+            return (found.n, 0) in self._printed
         if isinstance(found, Finding):
             alone = Row(found.frame, 0, "", "", findings=(found,))
             printed = (found.frame, found.part) in self._printed
@@ -111,15 +117,15 @@ class _Choice:
         return self._wanted is None or (message.n, message.part) in self._printed
 
 
-def _print_json(
-    capture: Capture, choose: Callable[[Row | Finding], bool], marks: GateMarks | None, *, follow: bool
-) -> None:
+def _print_json(capture: Capture, choose: Callable[[Streamed], bool], marks: GateMarks | None, *, follow: bool) -> None:
     out = sys.stdout.buffer
-    found: Iterable[Row | Finding]
+    found: Iterable[Streamed]
     found = judged(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
     for row in filter(choose, marks.watch(found) if marks else found):
         if isinstance(row, Finding):
             line = orjson.dumps({"kind": "finding", "n": row.frame} | finding_fields(row))
+        elif isinstance(row, GateAct):
+            line = orjson.dumps({"kind": "release", "n": row.n} | act_fields(row))
         else:
             line = to_json(row, capture.header)
             if marks:
@@ -144,7 +150,7 @@ def title(capture: Capture, *, live: bool) -> str:
     return f"{lines}\nimported from {printable(header.imported.form, 60)}{limits}"
 
 
-def _noted(found: Iterable[Row | Finding], declarations: Declarations) -> Iterator[Row | Finding]:
+def _noted(found: Iterable[Streamed], declarations: Declarations) -> Iterator[Streamed]:
     """What was found, while the extensions that rows declare are noted."""
     for row in found:
         if isinstance(row, Row) and row.extensions:
@@ -153,8 +159,8 @@ def _noted(found: Iterable[Row | Finding], declarations: Declarations) -> Iterat
 
 
 def _print_lines(
-    found: Iterable[Row | Finding],
-    choose: Callable[[Row | Finding], bool],
+    found: Iterable[Streamed],
+    choose: Callable[[Streamed], bool],
     marks: GateMarks | None,
     *,
     colour: bool,
@@ -168,6 +174,9 @@ def _print_lines(
     for row in filter(choose, found):
         if isinstance(row, Finding):
             put(finding_line(row), words.SEVERITIES[row.severity])
+            continue
+        if isinstance(row, GateAct):
+            put(act_line(row), words.GREY)
             continue
         names = printable(", ".join(marks.of(row)), 200) if marks else ""
         put(

@@ -5,6 +5,7 @@ Captured text goes through `printable`, so that no line holds a control characte
 
 from typing import Any
 
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.rules import Finding
 from mcpspy.text import printable, size_text
@@ -38,6 +39,11 @@ def finding_line(finding: Finding) -> str:
     where = f" ({printable(finding.pointer, 100)})" if finding.pointer else ""
     start = f"       {MARKS[finding.severity]} #{finding.frame} {finding.blame}: {printable(finding.message, 300)}"
     return f"{start}{where}  [{finding.rule}]"
+
+
+def act_line(act: GateAct) -> str:
+    """What became of a frame that a gate held, as one line below a later row."""
+    return f"         #{act.n} {printable(str(act), 200)}"
 
 
 def sentence(finding: Finding) -> str:

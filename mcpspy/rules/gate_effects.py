@@ -143,9 +143,9 @@ class GateEffects:
     def declare(self, gates: Gates) -> None:
         """Take the gates that are in force."""
         for gate in gates.gates:
-            name = gate.get("name")
-            if isinstance(name, str) and len(self._ends) < _NAMES:
-                self._ends[name] = self._ends.get(name, False) or any(action in gate for action in _ENDING)
+            name, action = gate.get("name"), gate.get("action")
+            if isinstance(name, str) and isinstance(action, dict) and len(self._ends) < _NAMES:
+                self._ends[name] = self._ends.get(name, False) or any(it in action for it in _ENDING)
 
     def note(self, event: Message | HttpUnit, act: GateAct, history: SessionHistory) -> None:
         """Take a message, or what came over HTTP without one, on whose frame a gate acted."""

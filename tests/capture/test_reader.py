@@ -35,7 +35,7 @@ SIGNAL = {"kind": "signal", "t": 9, "signal": 15, "to": "group", "forwarded": Fa
 GATES = {
     "kind": "gates",
     "t": 9,
-    "gates": [{"name": "slow", "when": {"method": "tools/call"}, "delay": 5}],
+    "gates": [{"name": "slow", "when": {"method": "tools/call"}, "action": {"delay": 5}}],
     "by": "file",
 }
 END = {"kind": "end", "t": 9, "exit": {"code": 0}}

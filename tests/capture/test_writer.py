@@ -831,10 +831,10 @@ def test_a_continuation_whose_name_is_taken_gets_another(tmp_path):
 
 def test_the_gates_in_force_are_a_record_of_their_own(tmp_path):
     writer, _ = make(tmp_path / "a")
-    writer.gates(2, [{"name": "slow", "when": {}, "delay": 5}], "file")
+    writer.gates(2, [{"name": "slow", "when": {}, "action": {"delay": 5}}], "file")
     writer.gates(3, [], "viewer")
     finish(writer, 5)
     assert lines(tmp_path / "a")[1:3] == [
-        b'{"kind":"gates","t":2,"gates":[{"name":"slow","when":{},"delay":5}],"by":"file"}',
+        b'{"kind":"gates","t":2,"gates":[{"name":"slow","when":{},"action":{"delay":5}}],"by":"file"}',
         b'{"kind":"gates","t":3,"gates":[],"by":"viewer"}',
     ]

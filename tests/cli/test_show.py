@@ -16,6 +16,7 @@ from mcpspy.errors import CaptureError
 from mcpspy.report.lines import line
 from mcpspy.timeline import final_rows, rows, to_json
 from tests import limits
+from tests.rules.gate_sessions import Stdio, request, result, save
 from tests.transcript import abandon, begin, capture, finish, record, records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
@@ -529,3 +530,49 @@ def test_x_03_the_json_of_a_message_has_the_extensions_that_it_declares(tmp_path
         None,
         ["com.example/turbo", "io.modelcontextprotocol/ui"],
     ]
+
+
+def gated(path):
+    """A capture in which a gate delayed a call by two seconds, dropped one and holds the last."""
+    wire = Stdio("delay")
+    wire.client(request(3, "tools/call", name="search"), hold=2, how="delayed")
+    wire.wait(2)
+    wire.server(result(3, content=[]))
+    wire.client(request(4, "tools/call", name="search"), sent=None)
+    wire.client(request(5, "tools/call", name="search"), hold=99, how="expired")
+    return save(wire, path)
+
+
+def test_what_a_gate_did_stands_in_the_timeline(tmp_path, show):
+    status, out, _ = show(gated(tmp_path / "a"))
+    assert status == 0
+    shown = [" ".join(text.split()) for text in out.splitlines()]
+    assert "#2 0.001 · gates: g (set by the gate file)" in shown
+    assert "#6 0.005 → tools/call search id 3 [held by gate g]" in shown
+    assert any(text.startswith("#6 delayed") for text in shown), "as soon as it is known"
+    assert "#9 2.002 → tools/call search id 4 [dropped by gate g]" in shown
+    assert "#9 tools/call: dropped" in shown
+    assert "#10 tools/call: held" in shown
+
+
+def test_a_filter_of_a_file_knows_what_became_of_each_held_frame(tmp_path, show):
+    path = gated(tmp_path / "a")
+    for wanted, numbers in (("held", ["#10"]), ("dropped", ["#9"]), ("ok", ["#6", "#8"])):
+        _, out, _ = show(path, "--filter", f"status:{wanted}")
+        assert [
+            text.split()[0] for text in out.splitlines() if text.startswith("#") and " tools/call " in text
+        ] == numbers
+    _, out, _ = show(path, "--filter", "id:3 kind:request")
+    assert "[delayed " in out
+    assert "[held" not in out
+
+
+def test_with_follow_a_release_is_an_object_of_its_own(tmp_path, show):
+    _, out, _ = show(gated(tmp_path / "a"), "--json", "--follow")
+    found = [json.loads(text) for text in out.splitlines()]
+    (row,) = (it for it in found if it["n"] == 6 and it["kind"] == "request")
+    assert (row["gate"], row["forwarded"], row["held"]) == ("g", None, None)
+    (release,) = (it for it in found if it["kind"] == "release")
+    assert (release["n"], release["gate"], release["forwarded"]) == (6, "g", "delayed")
+    _, out, _ = show(gated(tmp_path / "b"), "--json", "--follow", "--filter", "id:4")
+    assert [json.loads(text)["n"] for text in out.splitlines()] == [9]

@@ -103,10 +103,10 @@ def test_a_signal_is_recorded(tmp_path, reports):
 def test_the_gates_in_force_are_recorded(tmp_path, reports):
     recording = Recording(reports.append)
     recording.begin("stdio", "a", output=str(tmp_path / "a"))
-    recording.gates(5, [{"name": "slow", "when": {}, "delay": 1}], "file")
+    recording.gates(5, [{"name": "slow", "when": {}, "action": {"delay": 1}}], "file")
     recording.end(6)
     first, _ = Capture(str(tmp_path / "a")).records()
-    assert first == Gates(2, 5, ({"name": "slow", "when": {}, "delay": 1},), "file")
+    assert first == Gates(2, 5, ({"name": "slow", "when": {}, "action": {"delay": 1}},), "file")
 
 
 @pytest.mark.parametrize("control", [False, True])

@@ -25,7 +25,7 @@ class Wire:
         self._held = 0
         self._channels = 0
         if action:
-            self._add(Gates, gates=({"name": "g", action: True},), by="file")
+            self._add(Gates, gates=({"name": "g", "when": {}, "action": {action: True}},), by="file")
         self.begin()
 
     def wait(self, seconds):

@@ -71,10 +71,10 @@ class TimelineRow(NamedTuple):
     """What there is to read where there is no method, or beside it."""
     severity: str = ""
     """Of the worst that was found of it."""
-    source: Source | None = None
-    """In a merge: where it comes from."""
     act: str = ""
     """What a gate did to the frame."""
+    source: Source | None = None
+    """In a merge: where it comes from."""
     held: HeldFrame | None = None
     """While its frame is held."""
 

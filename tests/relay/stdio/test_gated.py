@@ -573,7 +573,7 @@ def test_a_server_behind_a_gate_gets_all_that_it_lets_through(wrap):
 
 def test_a_server_that_exits_leaves_no_response_held(wrap):
     """S-04: all of it within the 0.3 s that clients wait."""
-    command = "echo '{\"id\":1,\"result\":{}}'; sleep 0.2"  # so that it is held, and not just read, at the exit
+    command = 'echo \'{"id":1,"result":{}}\'; sleep 0.2'  # so that it is held, and not just read, at the exit
     process, path = wrap([compiled({"hold": 60 * SECOND}, **{"from": "server"})], "sh", "-c", command)
     assert finish(process) == (b'{"id":1,"result":{}}\n', b"", 0)
     (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
