@@ -73,10 +73,10 @@ class TimelineRow(NamedTuple):
     """Of the worst that was found of it."""
     act: str = ""
     """What a gate did to the frame."""
-    source: Source | None = None
-    """In a merge: where it comes from."""
     held: HeldFrame | None = None
     """While its frame is held."""
+    source: Source | None = None
+    """In a merge: where it comes from."""
 
 
 class OpenCapture:
