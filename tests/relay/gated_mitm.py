@@ -3,7 +3,6 @@
 GATES is a JSON array of compiled gates; what some names mean stands in `told.py`.
 """
 
-import functools
 import json
 import sys
 
@@ -14,5 +13,6 @@ from mcpspy.relay.mitm import master
 
 if __name__ == "__main__":
     told.install()
-    master.run = functools.partial(master.run, gates=json.loads(sys.argv.pop(1)))
+    gates, run = json.loads(sys.argv.pop(1)), master.run
+    master.run = lambda *given, **named: run(*given, **(named | {"gates": gates}))
     sys.exit(cli.main())

@@ -3,7 +3,6 @@
 GATES is a JSON array of compiled gates; what some names mean stands in `told.py`.
 """
 
-import functools
 import json
 import sys
 
@@ -15,5 +14,6 @@ from mcpspy.relay.http.listener import Relay
 
 if __name__ == "__main__":
     told.install()
-    proxy.Relay = functools.partial(Relay, gates=json.loads(sys.argv.pop(1)))
+    gates = json.loads(sys.argv.pop(1))
+    proxy.Relay = lambda *given, **named: Relay(*given, **(named | {"gates": gates}))
     sys.exit(cli.main())
