@@ -181,6 +181,8 @@ def held(tmp_path, monkeypatch):
 
 def test_a_held_frame(held):
     held("held", ["G"], "held 12 s · client gives up in 47 s", "continue")
+    readme = FOLDER.parents[2] / "docs" / "held.svg"
+    assert readme.read_bytes() == (FOLDER / "held.svg").read_bytes(), "scripts/picture copies it"
 
 
 def test_the_gates(held):
