@@ -345,6 +345,8 @@ class GatedLines:
         while self._pump.reading and not self._running and not self._done:
             time.sleep(_STEP)  # the pump writes a last chunk itself
         while not self._done:
+            self._let_go(self._due)
+            self._flush_replies()
             with self._pump.lock:
                 until, looks = self._waiting.until, bool(self._waiting) and self._pump.due < NEVER
             wait = -1 if until is None else max(0.0, (until - self._pump.now()) / 1e9)
@@ -353,8 +355,6 @@ class GatedLines:
             self._wake.acquire(timeout=min(wait, 3600.0))
             if looks:
                 self._pump.look(self._pump.now())
-            self._let_go(self._due)
-            self._flush_replies()
 
     def _due(self) -> list[GatedFrame]:
         """What goes now of what waits."""

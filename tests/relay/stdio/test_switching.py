@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import os
+import select
 import threading
 from random import Random
 
@@ -51,9 +52,11 @@ def test_a_gate_comes_into_force_after_any_byte(pair, at, end):
     assert take(relay.server[1], at) == STREAM[:at]
     relay.switch()
     relay.there.reply(OURS, "gate g")
+    begun = STREAM[:at].rpartition(b"\n")[2]
+    came = select.select([relay.server[1]], [], [], 0.01 if begun else SECONDS)[0]
+    assert bool(came) is not bool(begun), "a reply goes at once between two lines, and waits within one"
     os.write(relay.client[0], STREAM[at:] + end)
     left, _ = relay.finish()
-    begun = STREAM[:at].rpartition(b"\n")[2]
     passed = STREAM[at:] + end
     if at <= STREAM.index(CALL):
         passed = passed.replace(CALL + b"\n", b"")
@@ -90,10 +93,14 @@ def test_a_reply_goes_out_although_its_direction_still_waits_in_the_plain_read(p
     assert [frame.sender for frame in frames(relay, 2)] == ["mcpspy"] * 3 + [None]
 
 
-def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_take(pair):
-    """Meanwhile the direction of the client goes on."""
+@pytest.mark.parametrize("before", [0, 30_000], ids=["within", "between"])
+def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_take(pair, before):
+    """Meanwhile the direction of the client goes on; `before` are the bytes of a line that has been written whole."""
     relay = pair([compiled({"answer": '{"result":{}}'}, method="tools/call")])
-    big = b"x" * 300_000
+    first = b"f" * before + b"\n"
+    os.write(relay.server[0], first)
+    until(lambda: relay.pumps[1].reads == 1 and not relay.pumps[1].busy)
+    big = b"x" * (300_000 if not before else 60_000)
     writer = threading.Thread(target=send, args=(relay.server[0], big, OTHER), daemon=True)
     writer.start()
     until(lambda: relay.pumps[1].reads >= 2)
@@ -101,13 +108,15 @@ def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_take(pair):
     send(relay.client[0], CALL, OTHER)
     assert line(relay.server[1]) == OTHER
     found = b""
-    while found.count(b"\n") < 3:
-        found += limits.read(relay.client[1], 65536)
+    while found.count(b"\n") < 4:
+        found += limits.read(relay.client[1], 1000)
     writer.join(SECONDS)
-    assert found.split(b"\n")[0] == big
-    assert sorted(found.split(b"\n")[1:]) == sorted([b"", ANSWER, OTHER])
+    lines = found.split(b"\n")
+    assert lines[0] + b"\n" == first
+    assert lines[1] == big
+    assert sorted(lines[2:]) == sorted([b"", ANSWER, OTHER])
     assert relay.finish() == (b"", b"")
-    assert [frame.raw for frame in frames(relay, 2)] == found.split(b"\n")[:-1]
+    assert [frame.raw for frame in frames(relay, 2)] == lines[:-1]
 
 
 def test_a_gate_that_comes_into_force_after_one_direction_has_ended(pair):
