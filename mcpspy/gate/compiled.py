@@ -40,6 +40,8 @@ class DeclaredGate:
         self._when = When(self.by, gate["when"])
         self.follows = self._when.follows
         """Whether a response may match by the method or name of its request."""
+        self.waits = not {"hold", "delay", "throttle"}.isdisjoint(gate["action"] or ())
+        """Whether frames may have to wait because of it."""
         self._action = GateAction(self.by, gate["action"], (answerers or {}).get(self._name), reorder="reorder" in gate)
         self._after, self._times = gate.get("after", 0), gate.get("times")
         self._chance, self._seed = gate.get("chance"), gate.get("seed", 0)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
         def follows(self) -> bool:
             """Whether it asks for the method or name of a response's request."""
 
+        @property
+        def waits(self) -> bool:
+            """Whether frames may have to wait because of it."""
+
         def wants(self, facts: Facts) -> bool:
             """Whether it may ask for the requests of this frame when their responses come; cheap."""
 
@@ -58,7 +62,7 @@ class Gate:
         self.holders: dict[int, FrameHolder] = {}
         """Who holds the frame with that number; kept by the relay."""
         self._given = tuple(gates)
-        self._gates = self._given
+        self.set_live(())
         self._report = report
         self._reported: set[GateEntry] = set()
         self._in_flight = InFlight()
@@ -66,6 +70,7 @@ class Gate:
     def set_live(self, gates: "Sequence[GateEntry]") -> None:
         """Have these in force before those that it was made with, and none that were set before."""
         self._gates = (*gates, *self._given)
+        self._waits = any(gate.waits for gate in self._gates)
 
     def facts(self, sender: str, framing: str, session: "Hashable" = None) -> Facts:
         """What `decide` needs to know besides the frame; one object for each channel."""
@@ -85,14 +90,15 @@ class Gate:
             if verdict is not PASS:
                 break
         else:
-            verdict = _overtaking(frame, facts)
+            if self._waits or self.holders:
+                verdict = _overtaking(frame, facts)
         self._follow(frame, facts)
         facts.end()
         return verdict
 
     def _follow(self, frame: bytes, facts: Facts) -> None:
         """Keep the requests whose responses some gate may ask for, or that are pings; forget those answered."""
-        if b'"ping"' in frame or any(self._follows(gate, facts) for gate in self._gates):
+        if (self._waits and b'"ping"' in frame) or any(self._follows(gate, facts) for gate in self._gates):
             for message in facts.messages:
                 if message.kind == "request":
                     self._in_flight.note(facts.session, facts.sender, message)

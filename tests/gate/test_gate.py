@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, Drop, Pass, Send
+from mcpspy.gate.verdicts import PASS, Drop, Hold, Pass, Send
 
 CALL = b'{"id":3,"method":"tools/call","params":{"name":"search"}}'
 PING = b'{"id":4,"method":"ping"}'
@@ -24,6 +24,7 @@ class Rewriter:
 
     by = "endpoint"
     follows = False
+    waits = True
 
     def __init__(self, answer):
         self.answer = answer
@@ -124,13 +125,13 @@ def test_sessions_do_not_mix(said):
     ],
 )
 def test_pings_and_cancellations_overtake(said, frame, overtakes, cancels):
-    gate = Gate([], said.append)
+    gate = Gate([compiled("a", {"method": "x"}, {"hold": 5})], said.append)
     verdict = gate.decide(frame, gate.facts("client", "lines"), 0)
     assert (verdict.overtakes, verdict.cancels) == (overtakes, cancels)
 
 
 def test_the_response_to_a_ping_overtakes_too(said):
-    gate = Gate([], said.append)
+    gate = Gate([compiled("a", {"method": "x"}, {"hold": 5})], said.append)
     client, server = gate.facts("client", "lines"), gate.facts("server", "lines")
     gate.decide(PING, client, 0)
     assert not gate.decide(b'{"id":5,"result":{}}', server, 0).overtakes
@@ -141,3 +142,15 @@ def test_the_response_to_a_ping_overtakes_too(said):
 def test_a_ping_that_a_gate_names_is_the_gates(said):
     gate = Gate([compiled("a", {"method": "ping"})], said.append)
     assert isinstance(gate.decide(PING, gate.facts("client", "lines"), 0), Drop)
+
+
+@pytest.mark.parametrize("action", [{"hold": 5}, {"delay": 5, "drop": True}, {"throttle": 5}, {"drop": True}], ids=str)
+def test_nothing_overtakes_where_nothing_can_wait(said, action):
+    """Then a ping need not be decoded."""
+    gate = Gate([compiled("a", {"method": "x"}, action)], said.append)
+    assert isinstance(gate.decide(b'{"method":"x"}', gate.facts("server", "lines"), 0), Hold) == (
+        action != {"drop": True}
+    )
+    assert gate.decide(PING, gate.facts("client", "lines"), 0).overtakes == (action != {"drop": True})
+    gate.holders[1] = gate
+    assert gate.decide(PING, gate.facts("client", "lines"), 0).overtakes, "a gate that is gone holds something"

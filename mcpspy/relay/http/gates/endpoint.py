@@ -22,7 +22,7 @@ class EndpointGate:
     """
 
     by = "endpoint"
-    follows = False
+    follows = waits = False
 
     def __init__(self, mapped: Callable[[str], str | None]) -> None:
         self._mapped = mapped

@@ -33,7 +33,7 @@ class MetadataGate:
     """Decides on protected-resource metadata; without `mapped` it is only looked at."""
 
     by = "oauth"
-    follows = False
+    follows = waits = False
 
     def __init__(self, mapped: Mapping | None) -> None:
         self._mapped = mapped
