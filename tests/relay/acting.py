@@ -112,8 +112,7 @@ async def upstream():
     app.add_routes([web.get("/legacy", there.stream), web.post("/messages", there.message)])
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         yield there, site._server.sockets[0].getsockname()[1]
     finally:
