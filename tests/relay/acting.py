@@ -114,7 +114,7 @@ async def upstream():
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield there, site._server.sockets[0].getsockname()[1]
+        yield there, runner.addresses[0][1]
     finally:
         await runner.cleanup()
 
