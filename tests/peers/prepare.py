@@ -57,9 +57,12 @@ def caller(count, *where):
     return [python("python1"), os.path.join(HERE, "python1", "caller.py"), str(count), *where]
 
 
-def talker(transport, url):
-    """The argv of a client that calls `echo` with each line of stdin and prints what comes back."""
-    return [python("python1"), os.path.join(HERE, "python1", "talker.py"), transport, url]
+def talker(transport, *where):
+    """The argv of a client that calls `echo` with each line of stdin and prints what comes back.
+
+    `where` is a URL, or with the transport `stdio` the argv of a server.
+    """
+    return [python("python1"), os.path.join(HERE, "python1", "talker.py"), transport, *where]
 
 
 def lists(listings):

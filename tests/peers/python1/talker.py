@@ -1,18 +1,26 @@
-"""A client that calls `echo` with each line of stdin, and prints what comes back: `talker.py http|sse|ws URL`.
+"""A client that calls `echo` with each line of stdin, and prints what comes back.
 
-It stays connected until stdin ends. An error is printed as it is.
+`talker.py http|sse|ws URL`, or `talker.py stdio COMMAND...`. It stays connected until stdin ends. An error is printed
+as it is. For the answer to a line that begins with `!` it waits a second at most.
 """
 
 import asyncio
+import logging
 import os
 import sys
+from datetime import timedelta
 
-from mcp import ClientSession, McpError
+from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+logging.disable()
 
-def transport(kind, url):
+
+def transport(kind, url, *command):
+    if kind == "stdio":
+        return stdio_client(StdioServerParameters(command=url, args=list(command), env=dict(os.environ)))
     if kind == "ws":
         from mcp.client.websocket import websocket_client
 
@@ -20,16 +28,21 @@ def transport(kind, url):
     return sse_client(url) if kind == "sse" else streamable_http_client(url)
 
 
-async def main(kind, url):
-    async with transport(kind, url) as (read, write, *_), ClientSession(read, write) as session:
+async def main(*where):
+    async with transport(*where) as (read, write, *_), ClientSession(read, write) as session:
         await session.initialize()
         while line := await asyncio.to_thread(sys.stdin.readline):
+            limit = timedelta(seconds=1) if line.startswith("!") else None
             try:
-                answer = await session.call_tool("echo", {"text": line.strip()})
+                answer = await session.call_tool("echo", {"text": line.strip().removeprefix("!")}, limit)
                 print(answer.content[0].text, flush=True)
-            except McpError as error:
-                print(error, flush=True)
+            except Exception as error:
+                print(type(error).__name__, error, flush=True)
     os._exit(0)
 
 
-asyncio.run(main(*sys.argv[1:]))
+try:
+    asyncio.run(main(*sys.argv[1:]))
+except ExceptionGroup as group:  # the transport has ended the session
+    (error,) = group.exceptions
+    print(type(error).__name__, str(error).partition("\n")[0], flush=True)
