@@ -26,7 +26,6 @@ else:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
-    from collections.abc import Callable
     from typing import Any
 
     from mcpspy.gate.compiled import Answerers
@@ -62,27 +61,9 @@ def run(
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     there, back = Pump(0, server.stdin, started, server.settle), Pump(server.stdout, 1, started)
-    gated: list[Gated] = []
-    statuses: list[int] = []  # that gates want us to end with
-
-    def end_server(status: int) -> None:
-        statuses.append(status)
-        server.kill()
-
-    def under_gate() -> "Gated":
-        if not gated:
-            gated.append(_under_gate(there, back, gates or [], answerers, end_server))
-            if server.asked_to_end is not None:
-                hasten()
-        return gated[0]
-
-    def hasten() -> None:
-        for pump in (there, back):
-            if pump.gated:
-                pump.gated.hasten()
-
+    gating = _Gating(server, there, back, gates or [], answerers)
     if gates:
-        under_gate()
+        gating.begin()
     pumps = [there, back, Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
@@ -101,12 +82,12 @@ def run(
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
-    watch = _watch(recording, there, back, under_gate) if control else None
+    watch = _watch(recording, gating) if control else None
 
     def seen(number: int, t: int, to: str, forwarded: bool) -> None:
         recording.signal(max(t - started, 0), number, to, forwarded)
         if server.asked_to_end is not None:
-            hasten()
+            gating.hasten()
 
     try:
         server.confirm()
@@ -131,38 +112,61 @@ def run(
     if companion:
         companion.end((exited + _END - time.monotonic_ns()) / 1e9)
     server.end_watch()
-    if statuses:
-        return statuses[0]
+    if gating.status is not None:
+        return gating.status
     if code < 0:
         die_by(-code)
     return code if code >= 0 else 128 - code
 
 
-def _under_gate(
-    there: Pump,
-    back: Pump,
-    gates: "list[dict[str, Any]]",
-    answerers: "Answerers | None",
-    end_server: "Callable[[int], None]",
-) -> "Gated":
-    """Put these gates into force. Raises RuntimeError where no thread can be had."""
-    from mcpspy.gate.compiled import DeclaredGate
-    from mcpspy.gate.gate import Gate
-    from mcpspy.relay.stdio.gated import gate_lines
-    from mcpspy.relay.stdio.session import GatedSession
+class _Gating:
+    """The gate of one relay: it is in force from the start, or from the moment that a viewer comes, or never."""
 
-    gate = Gate([DeclaredGate(it, answerers) for it in gates], say_aside)
-    session = GatedSession(gate, say_aside, end_server)
-    return session, gate_lines(there, back, session)[0]
+    def __init__(
+        self, server: Child, there: Pump, back: Pump, gates: "list[dict[str, Any]]", answerers: "Answerers | None"
+    ) -> None:
+        self.pumps = there, back
+        self.status: int | None = None
+        """What a gate wants us to end with."""
+        self._server = server
+        self._gates = gates
+        self._answerers = answerers
+        self._begun: Gated | None = None
+
+    def begin(self) -> "Gated":
+        """Put the gate into force, if it is not. Raises RuntimeError where no thread can be had."""
+        if self._begun is None:
+            from mcpspy.gate.compiled import DeclaredGate
+            from mcpspy.gate.gate import Gate
+            from mcpspy.relay.stdio.gated import gate_lines
+            from mcpspy.relay.stdio.session import GatedSession
+
+            gate = Gate([DeclaredGate(compiled, self._answerers) for compiled in self._gates], say_aside)
+            session = GatedSession(gate, say_aside, self._end_server)
+            self._begun = session, gate_lines(*self.pumps, session)[0]
+            if self._server.asked_to_end is not None:
+                self.hasten()
+        return self._begun
+
+    def hasten(self) -> None:
+        """Let all go that is held, and hold nothing more: the server is asked to end."""
+        for pump in self.pumps:
+            if pump.gated:
+                pump.gated.hasten()
+
+    def _end_server(self, status: int) -> None:
+        if self.status is None:
+            self.status = status
+        self._server.kill()
 
 
-def _watch(recording: "Recording", there: Pump, back: Pump, under_gate: "Callable[[], Gated]") -> "Watch | None":
+def _watch(recording: "Recording", gating: _Gating) -> "Watch | None":
     """What looks for viewers; nobody where nothing is recorded."""
     from mcpspy.relay.stdio.watch import Watch
 
     if recording.live_path is None:
         return None
-    watch = Watch(recording.live_path, recording, (there, back), under_gate)
+    watch = Watch(recording.live_path, recording, gating.pumps, gating.begin)
     watch.start()
     return watch
 

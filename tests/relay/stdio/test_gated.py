@@ -624,7 +624,7 @@ def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
         "import os, sys\nfrom mcpspy.process.child import environment, spawn\nfrom mcpspy.relay.stdio import relay\n"
         "relay.die_by = None\nserver = spawn(['cat'], environment())\n"
         f"where = {str(tmp_path / 'a')!r}\n"
-        "code = relay.run(server, ['cat'], {}, name=None, output=where, folder=None, check=False)\n"
+        "code = relay.run(server, ['cat'], {}, name=None, output=where, folder=None, check=False, control=True)\n"
         "print(*sorted(name for name in sys.modules if 'gate' in name), file=sys.stderr)\nos._exit(code)"
     )
     done = subprocess.run(
