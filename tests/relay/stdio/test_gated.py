@@ -466,7 +466,7 @@ def line_of(fd, size):
 
 def test_a_gate_that_raises_lets_the_frame_pass_and_is_reported_once(pair):
     class Broken:
-        by, follows = "gate broken", False
+        by, follows, waits = "gate broken", False, False
 
         def wants(self, facts):
             return False

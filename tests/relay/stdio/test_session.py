@@ -19,7 +19,7 @@ OTHER = b'{"id":2,"result":{}}'
 class Fixed:
     """A gate that always has the same verdict."""
 
-    by, follows = "gate g", False
+    by, follows, waits = "gate g", False, False
 
     def __init__(self, verdict):
         self.verdict = verdict

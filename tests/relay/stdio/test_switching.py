@@ -227,7 +227,7 @@ def stream(chance):
 
 def test_exit_ends_the_server_with_its_status(pair):
     class Ending:
-        by, follows = "gate g", False
+        by, follows, waits = "gate g", False, False
 
         def wants(self, facts):
             return False
