@@ -19,6 +19,8 @@ def to_json(value: object) -> bytes:
         return b"null" if value is None else b"true" if value else b"false"
     if isinstance(value, int):
         return b"%d" % value
+    if isinstance(value, float):
+        return repr(value).encode() if value - value == 0 else b"null"  # JSON has no infinity, and no NaN
     if isinstance(value, dict):
         return b"{" + b",".join(to_json(key) + b":" + to_json(member) for key, member in value.items()) + b"}"
     if isinstance(value, (list, tuple)):

@@ -3,6 +3,9 @@
 from mcpspy.gate.messages import Digits, decode, key_of
 from mcpspy.json_values import excerpt, walk
 
+DEEPEST = 250
+"""Levels of values within each other; Python encodes and decodes some hundreds."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +47,16 @@ def one_or_more(allowed: "Allowed", kind: type = str) -> "Allowed":
         return all(map(suits, value)) if several else suits(value)
 
     return test, f"{words}; or a list of these"
+
+
+def fault_of(value: "Any") -> str | None:
+    """Why a value cannot stand in a capture: it is nested too deeply, or has a text that is none; None if it can."""
+    for path, inner in walk(value):
+        if len(path) > DEEPEST:
+            return f"values are nested in more than {DEEPEST} levels"
+        if not all(is_text(text) for text in (inner, *path[-1:]) if type(text) is str):
+            return "half a surrogate pair is no text"
+    return None
 
 
 def is_text(value: "Any") -> bool:

@@ -11,7 +11,7 @@ run. With `reorder` a frame that waits lets those behind it go.
 """
 
 from mcpspy.gate.actions import GateAction
-from mcpspy.gate.check import GLOB, OBJECT, TRUE, check, whole
+from mcpspy.gate.check import GLOB, OBJECT, TRUE, check, fault_of, whole
 from mcpspy.gate.terms import When
 from mcpspy.gate.verdicts import PASS
 
@@ -46,6 +46,9 @@ class DeclaredGate:
         self._after, self._times = gate.get("after", 0), gate.get("times")
         self._chance, self._seed = gate.get("chance"), gate.get("seed", 0)
         self._matched = self._acted = 0
+        fault = fault_of(gate)
+        if fault:
+            raise ValueError(f"{self.by}: {fault}")
 
     def wants(self, facts: "Facts") -> bool:
         """Whether the frame holds every word that its method and name must have."""

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from mcpspy.errors import CaptureError, GateError
+from mcpspy.gate.check import fault_of
 from mcpspy.gate_files import values
 from mcpspy.gate_files.places import Places
 from mcpspy.gate_files.values import Reader, instead, shown
@@ -26,6 +27,8 @@ from mcpspy.gate_files.when import compile_when
 TRANSPORTS = ("stdio", "http", "mitm")
 """What carries the frames: the relay of `wrap`, of `proxy`, of `mitm`; `mock` has one of the first two."""
 
+LARGEST = 16 << 20
+"""Bytes of the largest gate file: one that answers with a recorded result has at most a few MiB."""
 _MOST = 1 << 53  # of what a gate counts
 
 ACTIONS: dict[str, Reader] = {
@@ -67,7 +70,10 @@ def compile_file(path: str, transport: str) -> list[dict[str, Any]]:
     """The compiled gates of a file, for a relay of one of `TRANSPORTS`. Raises GateError."""
     try:
         with open(path, "rb") as file:
-            text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise GateError(f"the file has more than {LARGEST >> 20} MiB; is it a gate file?", 0, 0, path)
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise _at_byte(path, error) from None
     except (OSError, ValueError) as error:  # the latter for a null byte in the path
@@ -124,6 +130,9 @@ class _GateFile:
         compiled = []
         for number, gate in enumerate(gates):
             compiled.append(self._gate(number, gate, transport) | seed)
+            fault = fault_of(compiled[-1])
+            if fault:
+                self._fail(self._places.key(number), f"{fault}; take out some")
             name = compiled[-1]["name"]
             if name in names:
                 self._fail(self._places.value(number, "name"), f"two gates have the name {shown(name)}; rename one")

@@ -40,6 +40,7 @@ class Control:
         self._report = report
         self._record = record
         self._send = send
+        self._wanted: list[dict[str, Any]] = []  # the gates of all viewers; some may be none
         self._entries: list[tuple[dict[str, Any], DeclaredGate]] = []
         self._looked = -INTERVAL
         self._failed = ""
@@ -67,7 +68,8 @@ class Control:
         gates, orders, faults = self._folder.read()
         for fault in faults:
             self._report(fault)
-        if gates != [compiled for compiled, _ in self._entries]:
+        if gates != self._wanted:
+            self._wanted = gates
             self._set(gates)
         for order in orders:
             self._carry_out(order)
@@ -79,7 +81,7 @@ class Control:
             known = [entry for entry in before if entry[0] == compiled]
             try:
                 self._entries.append(known[0] if known else (compiled, DeclaredGate(compiled)))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 self._report(f"{error}; a viewer has set it, and it is not in force")
         self._gate.set_live([gate for _, gate in self._entries])
         self._record([compiled for compiled, _ in self._entries])

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpspy.gate.check import check, one_of, one_or_more, whole
+from mcpspy.gate.check import DEEPEST, check, fault_of, one_of, one_or_more, whole
 
 
 def test_what_is_allowed_passes():
@@ -21,3 +21,12 @@ def test_the_first_key_or_value_that_is_not_allowed_is_named(values, fault):
     with pytest.raises(ValueError, match="gate g") as error:
         check("gate g", "when.", values, {"a": whole(0, 1), "b": one_or_more(one_of("x", "y"))})
     assert str(error.value) == fault
+
+
+def test_what_no_capture_can_hold_is_a_fault():
+    value = 1
+    for _ in range(DEEPEST):
+        value = [value]
+    assert fault_of(value) is None
+    assert fault_of([value]) == "values are nested in more than 250 levels"
+    assert fault_of({"a": {"b": "\ud800"}}) == fault_of({"\ud800": 1}) == "half a surrogate pair is no text"

@@ -100,6 +100,9 @@ CHOSEN = {11, 13, 15}
         ({"when": {"header": "x"}}, "header"),
         ({"action": {"scramble": "bom"}}, "scramble"),
         ({"action": {}}, "one action"),
+        ({"name": "\ud800"}, "half a surrogate pair"),
+        ({"action": {"edit": [{"op": "add", "path": "", "value": {"\ud800": 1}}]}}, "half a surrogate pair"),
+        ({"action": {"edit": [{"op": "add", "path": "", "value": json.loads("[" * 300 + "]" * 300)}]}}, "250 levels"),
         ({"action": {"drop": True, "close": True}}, "one action"),
         (
             {"afetr": 1},

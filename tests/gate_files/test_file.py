@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.errors import GateError
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate_files.file import ACTIONS, TRANSPORTS, compile_file
+from mcpspy.gate_files.file import ACTIONS, LARGEST, TRANSPORTS, compile_file
 from tests import NIGHTLY
 from tests.transcript import capture
 
@@ -173,7 +173,13 @@ def test_a_mistake_is_one_line_with_its_place_and_what_to_do(compiled, text, lin
         ("\n[gate]\ndrop = true", "gates.toml:2:1: gate must be a table in an array; write [[gate]] above each"),
         ("gate = 5", "gates.toml:1:1: gate must be a table in an array; write [[gate]] above each"),
         ("x = " + "[" * 5000, "gates.toml:1:1: values are nested too deeply; take out some levels"),
+        (
+            f'[[gate]]\nedit = [{{op="add", path="/a", value={"[" * 300}{"]" * 300}}}]',
+            "gates.toml:1:1: values are nested in more than 250 levels; take out some",
+        ),
+        ("#" * LARGEST + "\n", "gates.toml: the file has more than 16 MiB; is it a gate file?"),
     ],
+    ids=lambda value: value[:30],
 )
 def test_a_mistake_outside_of_gates_is_such_a_line_too(compiled, text, line):
     with pytest.raises(GateError) as error:

@@ -65,6 +65,18 @@ def test_a_gate_that_stays_goes_on_counting(relay):
     assert relay.decide() is PASS
 
 
+def test_a_gate_that_is_none_is_reported_once(relay):
+    relay.viewer.set_gates([DROP, DROP | {"name": "other", "action": {}}])
+    relay.look()
+    relay.viewer.release(1, "continued")
+    relay.look()
+    assert relay.reports == [
+        "gate other needs one action, and delay at most beside it; a viewer has set it, and it is not in force"
+    ]
+    assert relay.recorded == [[DROP]]
+    assert isinstance(relay.decide(), Drop)
+
+
 def test_it_looks_every_100_ms_and_every_10_ms_while_something_is_held(relay):
     relay.look()
     relay.viewer.set_gates([DROP])

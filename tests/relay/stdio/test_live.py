@@ -115,6 +115,17 @@ def test_a_running_session_is_held_and_released(session, how, message, forwarded
     assert live.header.control
 
 
+def test_gates_with_fractions_are_recorded(session):
+    live = session()
+    gate = compiled({"edit": [{"op": "add", "path": "/a", "value": 0.5}]}, **CALLS) | {"chance": 0.25}
+    live.set(gate)
+    live.ask(OTHER)
+    assert live.line() == OTHER
+    assert live.finish() == (b"", b"", 0)
+    assert live.records(Gates)[0].gates == (gate,)
+    assert live.records(End)
+
+
 def test_orders_are_carried_out_at_once_while_something_is_held(session):
     """Within 10 ms, and what the machine adds."""
     live = session()
