@@ -303,7 +303,7 @@ class GatedChannel:
     async def _write_out(self, batch: Sequence["_Frame | Piece"], t: int) -> bool:
         """Write and record while nobody else writes; True if a verdict closes the stream."""
         closes = False
-        out: list[bytes] = []  # for the first parts of the batch: none goes behind one that closes
+        out: list[bytes | None] = []  # for the first parts of the batch: none goes behind one that closes
         for part in batch:
             if not self.closed:
                 out.append(part.passes if isinstance(part, Piece) else self._sent(part))
@@ -311,8 +311,9 @@ class GatedChannel:
                     closes, self.closed, self._closer = True, True, part.verdict.by
         written = False
         try:
-            if any(out):
-                await self._write(b"".join(out))
+            going = [it for it in out if it is not None]
+            if going:  # perhaps an empty body
+                await self._write(b"".join(going))
             written = True
         finally:
             for at, part in enumerate(batch):
@@ -332,12 +333,13 @@ class GatedChannel:
             gated: Fields = {"from": "mcpspy", "by": reply.by}
             self._channel.frame(reply.frame, self._recording.clock.now(), gated=gated)
 
-    def _sent(self, frame: _Frame) -> bytes:
-        """The bytes to forward for a frame."""
+    def _sent(self, frame: _Frame) -> bytes | None:
+        """The bytes to forward for a frame; None for nothing."""
         if isinstance(frame.verdict, Pass):
             return frame.piece.passes
-        frames = frame.verdict.frames if isinstance(frame.verdict, Send) else ()
-        return b"".join(self._render(sent, frame.piece) for sent in frames)
+        if not isinstance(frame.verdict, Send):
+            return None
+        return b"".join(self._render(sent, frame.piece) for sent in frame.verdict.frames)
 
     def _record(self, part: "_Frame | Piece", t: int, *, written: bool, behind: bool = False) -> None:
         """`behind` tells that the part came behind a verdict that ended the stream."""

@@ -153,9 +153,9 @@ async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces
     await stream.gated_channel.feed([Piece(b"data: ", more=True)], 1)
     stream.gated_channel.add(Reply(b"2\n", "gate g"))
     await stream.gated_channel.feed([Piece(b"x\n", more=True)], 1)
-    assert stream.out == [b"1\n", b"data: ", b"x\n"]
+    assert stream.out == [b"1\n\n", b"data: ", b"x\n"]
     await stream.gated_channel.feed([Piece(b"\n")], 1)
-    assert stream.out[3:] == [b"\n", b"2\n"]
+    assert stream.out[3:] == [b"\n", b"2\n\n"]
     assert [(it.raw, it.sender, it.by) for it in stream.records(Frame)] == [
         (b"1\n", "mcpspy", "gate g"),
         (b"data: x\n", None, None),

@@ -52,6 +52,17 @@ async def test_a_changed_request_goes_in_chunks(tmp_path):
 
 
 @scripted
+async def test_a_request_that_is_cut_to_nothing_reaches_the_upstream_without_a_body(tmp_path):
+    async with stage(tmp_path, gates=gate({"cut": 0})) as there:
+        client, server, _ = await there.both(ASK)
+        assert await server.read(5) == b"0\r\n\r\n"
+        await server.send(OK)
+        assert await client.until(b"{}") == OK
+    frame = there.records(Frame)[0]
+    assert (frame.raw, frame.sent, frame.by) == (CALL, b"", "gate g")
+
+
+@scripted
 async def test_an_answered_request_never_reaches_the_upstream(tmp_path):
     async with stage(tmp_path, gates=gate({"answer": ANSWER})) as there:
         client = await there.client()
