@@ -1,13 +1,12 @@
-"""JSON for the writer, until it imports a library for that, and for the live directory.
+"""JSON for the writer, until it imports a library for that.
 
 On the `wrap` path: nothing but a built-in module.
 """
 
-from _json import encode_basestring, make_scanner  # `json` imports `re`: 5 ms
+from _json import encode_basestring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 
@@ -26,33 +25,6 @@ def to_json(value: object) -> bytes:
     if isinstance(value, (list, tuple)):
         return b"[" + b",".join(map(to_json, value)) + b"]"
     raise TypeError(type(value).__name__)
-
-
-class _Options:
-    """The settings of the standard library's scanner: those of `json.loads`."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
-    memo: "dict[str, str]" = {}  # noqa: RUF012 (the scanner written in C has its own)
-
-
-_scan: "Callable[[str, int], tuple[Any, int]]" = make_scanner(_Options)  # type: ignore[arg-type]
-
-
-def from_json(raw: bytes) -> "Any":
-    """The value of a JSON text. Raises ValueError or RecursionError."""
-    text = raw.decode().strip(" \t\r\n")
-    try:
-        value, end = _scan(text, 0)
-    except (StopIteration, SystemError):  # Python 3.11 has no exception for it where nobody has imported `json`
-        raise ValueError("not JSON") from None
-    if end != len(text):
-        raise ValueError("more than one value")
-    return value
 
 
 def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":

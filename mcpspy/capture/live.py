@@ -17,9 +17,9 @@ import stat
 import time
 from itertools import count
 
-from mcpspy.capture.encode import from_json
 from mcpspy.capture.format import is_live, take
 from mcpspy.errors import CaptureError
+from mcpspy.json_text import only_value, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ LARGEST = 16 << 20
 _ORDER, _GATES = ".order.json", "gates-"
 _SETTLED = 50_000_000  # nanoseconds after which a file system gives a change another time than the one before
 _numbers = count(1)
+_scan = scanner()
 
 
 def live_directory(capture: str, capture_id: str) -> str:
@@ -219,7 +220,7 @@ def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
     try:
         with open(path, "rb") as file:
             raw = file.read(LARGEST + 1)
-        value = from_json(raw) if len(raw) <= LARGEST else None
+        value = only_value(raw.decode(), _scan) if len(raw) <= LARGEST else None
     except (OSError, ValueError, RecursionError):
         value = None
     if isinstance(value, dict):

@@ -7,6 +7,7 @@ import os
 import sys
 
 from mcpspy.errors import UsageError
+from mcpspy.json_text import only_value, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def compiled_apart(path: str) -> "list[dict[str, Any]] | None":
         status, text = _output_of(argv)
     except OSError as error:
         raise UsageError(f"cannot compile the gates of {path}: {error.strerror or error}") from None
-    return _json(text) if status == 0 else None
+    return only_value(text, scanner()) if status == 0 else None
 
 
 def _output_of(argv: list[str]) -> tuple[int, str]:
@@ -86,24 +87,6 @@ def _output_of(argv: list[str]) -> tuple[int, str]:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text
     except ChildProcessError:  # whoever started us ignores SIGCHLD, so the kernel keeps no status
         return (0 if text else 2), text
-
-
-class _JsonOptions:
-    """The settings of the standard library's scanner: those of `json.loads`."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
-    memo: "dict[str, str]" = {}  # noqa: RUF012 (the scanner written in C has its own)
-
-
-def _json(text: str) -> "Any":
-    from _json import make_scanner  # `json` imports `re`: 5 ms
-
-    return make_scanner(_JsonOptions)(text, 0)[0]  # type: ignore[arg-type]
 
 
 def recorded_answers(gates: "Iterable[dict[str, Any]] | None") -> "Answerers":

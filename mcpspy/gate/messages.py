@@ -4,13 +4,13 @@
 messages and on ids (a test compares them): the kind is told by which keys are there, and 1, 1.0 and "1" are three ids.
 """
 
-from _json import encode_basestring_ascii, make_scanner  # `json` imports `re`: 5 ms
+from _json import encode_basestring_ascii
 
+from mcpspy.json_text import only_value, scanner, value_at
 from mcpspy.wire.subject import subject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     Key = tuple[str, str]
@@ -66,22 +66,12 @@ def message_of(frame: bytes, framing: str) -> bytes:
 
 def decode(frame: bytes) -> "Any":
     """The JSON value of a frame, its numbers as `Digits`. Raises ValueError or RecursionError."""
-    text = frame.decode("utf-8", "replace").removeprefix("\ufeff").strip(" \t\r\n")
-    try:
-        value, end = _scan(text, 0)
-    except (StopIteration, SystemError):  # Python 3.11 has no exception for it where nobody has imported `json`
-        raise ValueError("not JSON") from None
-    if end != len(text):
-        raise ValueError("more than one value")
-    return value
+    return only_value(frame.decode("utf-8", "replace").removeprefix("\ufeff"), _scan)
 
 
 def skip(text: str, at: int) -> int:
     """Where the JSON value ends that begins at `at`. Raises ValueError where there is none."""
-    try:
-        return _scan(text, at)[1]
-    except (StopIteration, SystemError):  # Python 3.11 has no exception for it where nobody has imported `json`
-        raise ValueError("not JSON") from None
+    return value_at(text, at, _scan)[1]
 
 
 class Digits(str):
@@ -90,19 +80,7 @@ class Digits(str):
     __slots__ = ()
 
 
-class _Options:
-    """The settings of the standard library's scanner: those of `json.loads`, but for numbers."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = Digits
-    parse_int = Digits
-    parse_constant = Digits
-    memo: "dict[str, str]" = {}  # noqa: RUF012 (the scanner written in C has its own)
-
-
-_scan: "Callable[[str, int], tuple[Any, int]]" = make_scanner(_Options)  # type: ignore[arg-type]
+_scan = scanner(Digits)
 
 
 def _envelope(value: "dict[str, Any]") -> Envelope | None:
