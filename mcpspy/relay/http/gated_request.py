@@ -2,7 +2,7 @@
 
 A request that is dropped or answered never reaches the upstream: the client gets status 202, or the answer with status
 200; for one that is refused, the status that the gate names and a JSON-RPC error. A client of HTTP+SSE gets the answer
-on its event stream, if that passes the gate already. Several frames in the place of one
+on its event stream, unless that has a content coding and was open before the gate. Several frames in the place of one
 stand in the same body, one after the other. A cancellation in another request of the session drops a request that is
 held, and is dropped itself; one that is held in a batch goes on.
 

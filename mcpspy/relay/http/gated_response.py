@@ -8,18 +8,22 @@ without a length, and the connection ends with it. A body that cannot be decided
 long or broken off, or has a content coding that is unknown, of which the user is told once.
 
 A gate that comes into force begins with the next response. An event stream that is open already goes over to it
-between two events, unless it has a content coding or a length: the client could not read the rest of it.
+between two events, unless it has a content coding or a length: the client could not read the rest of it. One of
+HTTP+SSE does so, too, when the gate answers a request on it.
 """
 
 import asyncio
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp.http import HttpVersion11
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass
+from mcpspy.gate.order import FRAMES
+from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass, Reply
+from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.relay.http.gated_body import EventBlocks
@@ -27,11 +31,41 @@ from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every, is_json
 from mcpspy.relay.http.response import Response, chunk, record
-from mcpspy.relay.http.route import say_once
+from mcpspy.relay.http.route import AnswerStream, say_once
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
 _UNDECIDED = "a response has a content coding that cannot be undone; such responses pass undecided"
+
+
+class _UngatedEvents:
+    """An open event stream of HTTP+SSE that goes over to the gate when something is to be answered on it."""
+
+    def __init__(self, channel: Body, begin: Callable[[], GatedChannel]) -> None:
+        """`channel` is the stream's in the capture; `begin` makes what carries out the verdicts."""
+        self._channel = channel
+        self._begin = begin
+        self._replies: list[Reply] = []
+        self.busy = False
+        """Whether something is being forwarded that is not recorded yet."""
+        self.gated: GatedChannel | None = None
+        """What carries out the verdicts, once the stream has gone over."""
+
+    def add(self, reply: Reply) -> None:
+        """Have a frame of our own forwarded, as soon as no event is under way."""
+        if self.gated:
+            self.gated.add(reply)
+        elif len(self._replies) < FRAMES:
+            self._replies.append(reply)
+            self.go_over()
+
+    def go_over(self, *, wanted: bool = False) -> GatedChannel | None:
+        """Go over if that is `wanted`, or something waits to be forwarded, and no event is under way."""
+        if not self.gated and (wanted or self._replies) and not self.busy and self._channel.between:
+            self.gated = self._begin()
+            for reply in self._replies:
+                self.gated.add(reply)
+        return self.gated
 
 
 class GatedResponse(Response):
@@ -57,16 +91,26 @@ class GatedResponse(Response):
         write = self._exchange.request.writer.write
         await write(head.encode())
         self._open(head)
+        ungated = _UngatedEvents(self._channel(), functools.partial(self._begin_on_events, gate, None))
         ended = broken = False
-        while not ended and not broken:
-            read = came, t, ended, broken = await self._read()
-            if gate.look(t) and self._channel().between and (self._held is None or self._held.open):
-                self._held = None
-                return await self._decide_on_events(gate, "", read)
-            passed = self._passed(came, t, ended=ended, broken=broken)
-            if passed:
-                await write(passed)
-            await self._record(came, t)
+        try:
+            while not ended and not broken:
+                self._answer_on(ungated)
+                read = came, t, ended, broken = await self._read()
+                wanted = gate.look(t) and (self._held is None or self._held.open)
+                if gated_channel := ungated.go_over(wanted=wanted):
+                    return await self._decide_on_events(gated_channel, "", None, read)
+                ungated.busy = True
+                passed = self._passed(came, t, ended=ended, broken=broken)
+                if passed:
+                    await write(passed)
+                await self._record(came, t)
+                ungated.busy = False
+                ungated.go_over()
+        finally:
+            self._answer_elsewhere(ungated)
+            if ungated.gated:
+                ungated.gated.abandon()
         return not broken
 
     async def _stream_events(self, head: Head, gate: LiveGate, encoding: str) -> bool:
@@ -74,24 +118,39 @@ class GatedResponse(Response):
             self._change_length(head, "gate")
         await self._exchange.request.writer.write(head.encode())
         self._open(head)
-        return await self._decide_on_events(gate, encoding)
+        coder = None if Decoder(encoding).plain else encoder(encoding)
+        return await self._decide_on_events(self._begin_on_events(gate, coder), encoding, coder)
+
+    def _begin_on_events(self, gate: LiveGate, coder: Encoder | None) -> GatedChannel:
+        """What carries out the verdicts on the events that are to come."""
+        self._channel().decoded()
+        facts = gate.facts("server", "sse", self._exchange.session)
+        return self._gated_channel(gate, facts, self._endpoint_gate(facts), coder)
+
+    def _answer_on(self, stream: AnswerStream) -> None:
+        """Have requests of the session answered on this stream, if it is one of HTTP+SSE."""
+        if self._exchange.legacy_session:
+            self._exchange.route.streams[self._exchange.legacy_session] = stream
+
+    def _answer_elsewhere(self, stream: AnswerStream) -> None:
+        """Have no request answered on this stream any more."""
+        streams = self._exchange.route.streams
+        if streams.get(self._exchange.session) is stream:
+            del streams[self._exchange.session]
 
     async def _decide_on_events(
-        self, gate: LiveGate, encoding: str, read: tuple[bytes, int, bool, bool] | None = None
+        self,
+        gated_channel: GatedChannel,
+        encoding: str,
+        coder: Encoder | None,
+        read: tuple[bytes, int, bool, bool] | None = None,
     ) -> bool:
         """Forward events as the gate says; `read` has been read already."""
-        exchange = self._exchange
-        self._channel().decoded()
         decoder, blocks = Decoder(encoding), EventBlocks(LIMIT)
-        coder = None if decoder.plain else encoder(encoding)
-        facts = gate.facts("server", "sse", exchange.session)
-        gated_channel = self._gated_channel(gate, facts, self._endpoint_gate(facts), coder)
-        streams = exchange.route.streams
         ended = broken = False
         try:
             while not ended and not broken and not gated_channel.closed:
-                if exchange.legacy_session:
-                    streams[exchange.legacy_session] = gated_channel
+                self._answer_on(gated_channel)
                 came, t, ended, broken = read or await self._read()
                 read = None
                 for part in decoder.feed(came):
@@ -105,17 +164,17 @@ class GatedResponse(Response):
             if broken or gated_channel.closed:
                 return False
             rest = coder.finish() if coder else b""
-            await exchange.request.writer.write(chunk(rest, last=True) if self._chunked else rest)
+            await self._exchange.request.writer.write(chunk(rest, last=True) if self._chunked else rest)
         finally:
             gated_channel.abandon()
-            if streams.get(exchange.session) is gated_channel:
-                del streams[exchange.session]
+            self._answer_elsewhere(gated_channel)
         return True
 
     def _endpoint_gate(self, facts: Facts) -> Gate | None:
         """The proxy's own gate for a stream that may be one of HTTP+SSE, whose session `facts` get."""
         exchange = self._exchange
-        if self._held is None:
+        if self._held is None or self._held.open:
+            self._held = None
             return None
         self._held = None
 

@@ -13,6 +13,7 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
+    from mcpspy.gate.verdicts import Reply
     from mcpspy.relay.http.gated_channel import GatedChannel
     from mcpspy.relay.live_gate import LiveGate
 
@@ -45,6 +46,13 @@ class ViewerRequests(Protocol):
         """End what is under way."""
 
 
+class AnswerStream(Protocol):
+    """An event stream of HTTP+SSE on which requests are answered."""
+
+    def add(self, reply: "Reply", /) -> None:
+        """Have a frame of our own forwarded."""
+
+
 @dataclass(slots=True)
 class HttpRoute:
     """An upstream, where it stands on our side, and its capture."""
@@ -66,8 +74,8 @@ class HttpRoute:
     """The requests that viewers send; None where they cannot."""
     held: list[tuple[str, "GatedChannel"]] = field(default_factory=list)
     """The sessions and bodies of requests that wait for a gate."""
-    streams: dict[str, "GatedChannel"] = field(default_factory=dict)
-    """By session of HTTP+SSE: the event stream on which its requests are answered, where that passes a gate."""
+    streams: dict[str, AnswerStream] = field(default_factory=dict)
+    """By session of HTTP+SSE: the event stream on which its requests are answered, where a gate can do that."""
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""

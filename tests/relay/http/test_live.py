@@ -156,6 +156,44 @@ async def test_a_stream_that_is_open_goes_over_to_the_gate_between_two_events(tm
     assert [it.held for it in frames] == [None, None, 1, 2, None]
 
 
+@pytest.mark.parametrize("inside", [False, True])
+@scripted
+async def test_a_request_of_http_and_sse_is_answered_on_a_stream_that_is_older_than_the_gate(tmp_path, inside):
+    """And on which nothing has come since; if an event is under way, the answer waits for its end."""
+    get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+    endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
+    ask = POST.replace(b"/mcp", b"/messages/?session_id=abc") + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
+    answer = b'{"jsonrpc":"2.0","id":7,"result":{}}'
+    event = chunk(b"event: message\ndata: %b\n\n" % answer)
+    begun, rest = (chunk(NOTE[:20]), chunk(NOTE[20:])) if inside else (b"", chunk(NOTE))
+    async with stage(tmp_path, path="/sse") as there:
+        stream, server, _ = await there.both(get)
+        await server.send(STREAM, chunk(endpoint))
+        await stream.head()
+        await stream.until(b"abc\n\n\r\n")
+        await server.send(begun)
+        assert await stream.read(len(begun)) == begun
+        with viewing(there.path) as viewer:
+            viewer.gate({"answer": '{"result":{}}'}, **CALLS)
+            await looked()
+            client = await there.client()
+            await client.send(ask)
+            assert (await client.head()).startswith(b"HTTP/1.1 202 ")
+            if not inside:
+                assert await stream.read(len(event)) == event
+            await server.send(rest)
+            assert await stream.read(len(rest)) == rest
+            if inside:
+                assert await stream.read(len(event)) == event
+            await client.send(ask)
+            assert await stream.read(len(event)) == event
+            await server.send(b"0\r\n\r\n")
+            assert await stream.until(b"0\r\n\r\n") == b"0\r\n\r\n"
+    own = [it for it in there.records(Frame) if it.sender == "mcpspy"]
+    assert [(it.raw, it.by) for it in own] == [(b"event: message\ndata: %b\n" % answer, "gate g")] * 2
+    assert [it.raw for it in there.records(Frame) if it.raw == NOTE[:-1]] == [NOTE[:-1]]
+
+
 @scripted
 async def test_the_responses_of_http_and_sse_are_known_by_their_requests(tmp_path):
     """They come on a stream that began before the gate, and before the session had a name."""
