@@ -129,11 +129,11 @@ class Streamable(Wire):
         if isinstance(message, dict) and message.get("id") == of and "method" not in message and not gated.get("open"):
             self._add(Close, ch=self.streams.pop(of)[1], how="eof")
 
-    def made(self, side, message, *, by=GATE, of=None):
+    def made(self, side, message, *, by=GATE, of=None, code=200):
         if side == "client":
             self.streams[message.get("id")] = [self._post(message, sender="mcpspy", by=by), None]
         elif self.streams[of][1] is None:
-            head = {"status": 200, "reason": "OK", "headers": [["content-type", JSON]]}
+            head = {"status": code, "reason": "", "headers": [["content-type", JSON]]}
             ch = self._channel()
             self._add(
                 Open, ch=ch, sender="mcpspy", role="response", framing="body", answers=self.streams[of][0], head=head

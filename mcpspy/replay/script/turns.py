@@ -151,6 +151,7 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
     script = Script(header)
     conversation = Conversation()
     answers: dict[int, int] = {}  # the channel of an HTTP request by that of its response
+    made: list[Message] = []
     for record in records:
         if isinstance(record, Open) and record.answers is not None:
             answers[record.ch] = record.answers
@@ -159,7 +160,10 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
         elif isinstance(record, End):
             script.complete = True
         found = [event for event in conversation.feed(record) if isinstance(event, Message)]
+        made += [message for message in found if message.act and message.act.made]
         script.messages += [message for message in found if not _is_ours(message)]
+    for message in made:  # not before: the conversation has to know what was answered
+        _take_back(message)
     builder = _Builder(script, answers)
     for message in script.messages:
         builder.add(message)
@@ -167,13 +171,16 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
 
 
 def _is_ours(message: Message) -> bool:
-    """Whether a gate or a viewer made a message, or the one that it answers; what ours answered has no answer."""
+    """Whether a gate or a viewer made a message, or the request that it answers."""
+    asked = message.exchange.request if message.exchange else message
+    return any(it.act is not None and it.act.made for it in (message, asked))
+
+
+def _take_back(message: Message) -> None:
+    """What a gate or a viewer has answered has no answer."""
     exchange = message.exchange
-    made = message.act is not None and message.act.made
-    if exchange and made and exchange.response is message:
+    if exchange and exchange.response is message:
         exchange.response = exchange.answered = None
-    asked = exchange.request.act if exchange else None
-    return made or (asked is not None and asked.made)
 
 
 class _Builder:

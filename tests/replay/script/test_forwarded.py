@@ -50,6 +50,16 @@ def test_the_answer_of_a_gate_is_not_the_servers(transport):
     assert [(it.sender, it.n) for it in script.messages] == [("client", script.turns[0].cause.n)]
 
 
+def test_a_request_that_a_gate_answers_with_a_status_is_replayed_without_an_answer():
+    """`status` of a gate: an error of JSON-RPC, and a status that refuses what it answers."""
+    wire = TRANSPORTS["http"]()
+    wire.client(CALL, sent=None, answered=True)
+    wire.made("server", error(3), of=3, code=503)
+    wire.client(CALL | {"id": 4})
+    wire.server(DONE | {"id": 4}, of=4)
+    assert both(wire) == ([("search", False), ("search", True)], [("search", True)])
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_repeated_request_is_replayed_once(transport):
     wire = TRANSPORTS[transport]()
