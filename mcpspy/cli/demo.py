@@ -42,7 +42,7 @@ def run(_: argparse.Namespace) -> int:
             else:
                 client.wait()
                 _await_capture(client, path)
-                show.run(argparse.Namespace(capture=path, json=False, follow=False, filter=None))
+                show.run(argparse.Namespace(capture=path, json=False, follow=False, filter=None, gate=None))
                 if client.returncode:
                     raise McpspyError(_complaint(client) or f"the demo's client ended with status {client.returncode}")
         finally:

@@ -76,7 +76,7 @@ def test_no_event_costs_more_for_what_comes_behind_it(monkeypatch):
 class Broken:
     """A gate with a bug."""
 
-    by, follows = "broken", False
+    by, follows, waits = "broken", False, False
 
     def wants(self, facts):
         return False

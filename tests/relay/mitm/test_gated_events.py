@@ -30,8 +30,8 @@ def gate(action, method="notifications/b"):
 @pytest.mark.parametrize(
     ("action", "sent"),
     [
-        ({"send": "data: x"}, [b"data: x"]),
-        ({"send": ["data: x", "data: y"]}, [b"data: x", b"data: y"]),
+        ({"send": "x"}, [b"id: 2\ndata: x\n"]),
+        ({"send": ["x", "y"]}, [b"id: 2\ndata: x\n", b"id: 2\ndata: y\n"]),
         ({"repeat": 2}, [B[:-1], B[:-1]]),
         ({"drop": True}, []),
     ],
@@ -106,13 +106,13 @@ async def test_what_would_be_held_passes_at_once_and_is_said_once(tmp_path, cert
 
 @scripted
 async def test_a_delayed_change_is_made_at_once(tmp_path, certificate):
-    async with gated(tmp_path, certificate, gate({"delay": 60 * SECOND, "send": "data: x"})) as there:
+    async with gated(tmp_path, certificate, gate({"delay": 60 * SECOND, "send": "x"})) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"", chunk(B))
         await client.head()
-        assert await client.read(len(chunk(b"data: x\n"))) == chunk(b"data: x\n")
+        assert await client.read(len(chunk(b"id: 2\ndata: x\n\n"))) == chunk(b"id: 2\ndata: x\n\n")
         await there.captured()
-    assert there.records(Frame)[1].sent == b"data: x"
+    assert there.records(Frame)[1].sent == b"id: 2\ndata: x\n"
 
 
 @scripted
@@ -131,11 +131,11 @@ async def test_an_answer_to_a_server_passes_and_is_said_once(tmp_path, certifica
 async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_path, certificate):
     """H-04, H-11."""
     coder, decoder = zlib.compressobj(wbits=31), zlib.decompressobj(31)
-    async with gated(tmp_path, certificate, gate({"send": "data: x"})) as there:
+    async with gated(tmp_path, certificate, gate({"send": "x"})) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"Content-Encoding: gzip\r\n")
         assert b"Content-Encoding: gzip\r\n" in await client.head()
-        for event, passed in ((A, A), (B, b"data: x\n")):
+        for event, passed in ((A, A), (B, b"id: 2\ndata: x\n\n")):
             await server.send(chunk(coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH)))
             size = int(await client.until(b"\r\n"), 16)
             assert decoder.decompress((await client.read(size + 2))[:-2]) == passed
@@ -146,7 +146,7 @@ async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_pat
         assert decoder.eof
         await there.captured()
     frames = there.records(Frame)[1:]
-    assert [(it.raw, it.sent) for it in frames] == [(A[:-1], None), (B[:-1], b"data: x")]
+    assert [(it.raw, it.sent) for it in frames] == [(A[:-1], None), (B[:-1], b"id: 2\ndata: x\n")]
 
 
 def test_a_chunk_that_decodes_to_megabytes_is_decoded_part_by_part(kept, monkeypatch):
