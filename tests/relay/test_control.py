@@ -55,6 +55,16 @@ def test_gates_come_into_force_and_go(relay):
     assert relay.reports == []
 
 
+def test_what_is_no_gate_is_told_once_whatever_else_viewers_want(relay):
+    relay.viewer.set_gates([DROP, {"name": "x", "when": {}, "action": {}}])
+    for _ in range(3):
+        relay.viewer.release(1, "continued")
+        relay.look()
+    assert isinstance(relay.decide(), Drop)
+    assert relay.recorded == [[DROP]]
+    assert len(relay.reports) == 1
+
+
 def test_a_gate_that_stays_goes_on_counting(relay):
     once = DROP | {"times": 1}
     relay.viewer.set_gates([once])
