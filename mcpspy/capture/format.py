@@ -22,6 +22,12 @@ FRAME_LINE = b'{"kind":"frame",'
 MORE = b'"more"'
 """The member of a piece of a frame, as it stands in the line; inside a string its quotes would be escaped."""
 
+VIEWER = "viewer"
+"""`by` of the gates that a viewer has set, of a request that it has sent, and of the response."""
+
+OWN_ID = "mcpspy-"
+"""How the id of a request begins that a viewer sends."""
+
 
 def take(fd: int) -> bool:
     """Take the lock that marks a live capture; False if somebody holds it. Without locks every file is free."""

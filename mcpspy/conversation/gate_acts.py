@@ -8,11 +8,11 @@ nothing is kept here.
 
 from dataclasses import dataclass
 
+from mcpspy.capture.format import VIEWER
 from mcpspy.capture.records import Frame, Release
 from mcpspy.conversation.recent import FORGOTTEN, forget
 from mcpspy.text import duration_text
 
-VIEWER = "viewer"
 _GATE = "gate "
 _WAITING = 8192  # held frames whose release may still come
 _TOLD = ("answered", "cancelled", "closed")  # releases whose word tells more than that the frame was dropped

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mcpspy.capture.format import OWN_ID, VIEWER
 from mcpspy.capture.live import LiveFolder
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
     from mcpspy.recording.recording import Recording
 
-VIEWER = "viewer"
-"""Who has set a gate or made a frame, as the capture has it."""
-OWN = "mcpspy-"
-"""How the ids of a viewer's requests begin."""
 _AWAITED = 100  # requests of viewers whose answers are awaited
 
 
@@ -103,7 +100,7 @@ class LiveGate(Gate):
         self._update()
 
     def _is_awaited(self, frame: bytes, facts: "Facts") -> bool:
-        if facts.sender != "server" or len(frame) > LIMIT or OWN.encode() not in frame:
+        if facts.sender != "server" or len(frame) > LIMIT or OWN_ID.encode() not in frame:
             return False
         messages = read(frame, facts.framing)
         if len(messages) != 1 or not messages[0].answers or messages[0].id not in self._awaited:

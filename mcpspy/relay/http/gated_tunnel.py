@@ -18,6 +18,7 @@ from collections.abc import Callable
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_writer import StreamWriter
 
+from mcpspy.capture.format import VIEWER
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_body import Body
@@ -26,7 +27,7 @@ from mcpspy.relay.http.gated_channel import AT_ONCE, GatedChannel
 from mcpspy.relay.http.gated_messages import CLOSES, MessagePieces
 from mcpspy.relay.http.route import RequestContext, say_once
 from mcpspy.relay.http.tunnel import Received
-from mcpspy.relay.live_gate import VIEWER, LiveGate
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.websocket import BINARY, CLOSE, TEXT, encode
 
 _GOING_AWAY = (1001).to_bytes(2, "big")  # RFC 6455, 7.4.1

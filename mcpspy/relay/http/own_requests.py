@@ -16,6 +16,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 
+from mcpspy.capture.format import OWN_ID, VIEWER
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.messages import Envelope, read
 from mcpspy.recording.http_body import Body, Fields
@@ -26,7 +27,7 @@ from mcpspy.relay.http.local_replies import answer, reason
 from mcpspy.relay.http.response import BROKEN, record
 from mcpspy.relay.http.route import HttpRoute, LatestRequest, OpenSocket
 from mcpspy.relay.http.upstream import protocol_of
-from mcpspy.relay.live_gate import OWN, VIEWER, LiveGate
+from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
 _SESSIONS = 64  # whose latest requests are kept
@@ -63,8 +64,8 @@ class OwnRequests:
         """Send a request in the session of that id, or in the one that was used last."""
         messages = read(frame, "body")
         request = messages[0] if len(messages) == 1 else None
-        if request is None or request.id is None or request.kind != "request" or not request.id[1].startswith(OWN):
-            self._say(f"a viewer's frame is no request whose id begins with {OWN}; it is not sent")
+        if request is None or request.id is None or request.kind != "request" or not request.id[1].startswith(OWN_ID):
+            self._say(f"a viewer's frame is no request whose id begins with {OWN_ID}; it is not sent")
             return
         way = self._ways.get(session) if session is not None else next(reversed(self._ways.values()), None)
         if way is None:

@@ -20,12 +20,13 @@ import os
 import time
 from _thread import allocate_lock, start_new_thread
 
+from mcpspy.capture.format import VIEWER
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import CloseStream, Exit, Pass, Reply, Send
 from mcpspy.relay.control import HOLDING
 from mcpspy.relay.stdio.pump import CHUNK, NEVER, wait_for
-from mcpspy.relay.stdio.session import VIEWER, one_line
+from mcpspy.relay.stdio.session import one_line
 from mcpspy.wire.lines import Lines
 
 TYPE_CHECKING = False

@@ -8,6 +8,7 @@ Imported on the `wrap` path, if there is a gate: nothing heavy here.
 
 from _thread import allocate_lock
 
+from mcpspy.capture.format import OWN_ID
 from mcpspy.gate.messages import json_of, read
 from mcpspy.gate.verdicts import PASS, Hold, Refuse
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
     from mcpspy.gate.verdicts import Verdict
 
-VIEWER = "viewer"
-"""Who sends a viewer's requests, as the capture shows it."""
-_IDS = "mcpspy-"
 _ESCAPE = b"\\u00"  # of a letter of the id
 
 
@@ -58,15 +56,15 @@ class GatedSession:
         """A viewer's own request as it is sent, in one line; None, and a report, where it has no id of ours."""
         messages = read(frame, "lines")
         key = messages[0].id if len(messages) == 1 and messages[0].kind == "request" else None
-        if key is None or key[0] != "string" or not key[1].startswith(_IDS):
-            self.report(f"a viewer's request was not sent: it must be one JSON-RPC request, its id a string {_IDS}…")
+        if key is None or key[0] != "string" or not key[1].startswith(OWN_ID):
+            self.report(f"a viewer's request was not sent: it must be one JSON-RPC request, its id a string {OWN_ID}…")
             return None
         self._asked.add(key)
         return one_line(frame)
 
     def is_answer(self, line: bytes) -> bool:
         """Whether a line is the response to a viewer's own request; true once."""
-        if not self._asked or not (b"mcpspy-" in line or _ESCAPE in line):
+        if not self._asked or not (OWN_ID.encode() in line or _ESCAPE in line):
             return False
         messages = read(line, "lines")
         if len(messages) != 1 or not messages[0].answers or messages[0].id not in self._asked:

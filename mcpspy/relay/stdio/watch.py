@@ -91,9 +91,9 @@ class Watch:
             LiveFolder(self._path).remove()
 
     def _begin(self) -> None:
+        from mcpspy.capture.format import VIEWER
         from mcpspy.capture.live import LiveFolder
         from mcpspy.relay.control import Control
-        from mcpspy.relay.stdio.session import VIEWER
 
         recording = self._recording
         self._session, there = self._gated()

@@ -8,8 +8,9 @@ the held ones at the time at which they went. What a viewer asked of its own is 
 from collections.abc import Iterable
 from dataclasses import replace
 
+from mcpspy.capture.format import VIEWER
 from mcpspy.capture.records import Frame, Open, Record, Release
-from mcpspy.conversation.gate_acts import VIEWER, is_gate
+from mcpspy.conversation.gate_acts import is_gate
 
 
 def as_forwarded(records: Iterable[Record]) -> list[Record]:

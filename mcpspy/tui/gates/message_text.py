@@ -9,6 +9,7 @@ import os
 import re
 from typing import Any
 
+from mcpspy.capture.format import OWN_ID
 from mcpspy.timeline import Row
 from mcpspy.tui.message.pretty import spans
 from mcpspy.wire.jsonrpc import Id
@@ -82,7 +83,7 @@ def _refuse(word: str) -> None:
 
 def own_id() -> str:
     """An id for a request of our own, which no client uses."""
-    return f"mcpspy-{os.urandom(4).hex()}"
+    return f"{OWN_ID}{os.urandom(4).hex()}"
 
 
 def answer_text(request: Row) -> str:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from mcpspy.capture.format import VIEWER
 from mcpspy.capture.records import End, Frame, Gates, Record, Release
 from mcpspy.clients.timeouts import time_outs_of
 from mcpspy.conversation.model import Message, Session
@@ -21,8 +22,6 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 GATE = "gate "
 """What `by` of a frame begins with that a gate acted on."""
-VIEWER = "viewer"
-"""`by` of a request that a viewer has sent, and of its response."""
 _CLIENTS = 256  # sessions whose client is remembered
 _INFO = "io.modelcontextprotocol/clientInfo"
 _INTRODUCES = ("initialize", "server/discover")
@@ -86,7 +85,7 @@ class GatesInCapture:
     @property
     def in_force(self) -> list[tuple[dict[str, Any], str]]:
         """The gates in force, compiled, each with who set it, once for each name: `file` or `viewer`."""
-        found = {str(gate.get("name")): (gate, by) for by in ("viewer", "file") for gate in self._in_force.get(by, ())}
+        found = {str(gate.get("name")): (gate, by) for by in (VIEWER, "file") for gate in self._in_force.get(by, ())}
         return sorted(found.values(), key=lambda entry: entry[1])
 
     def note(self, record: Record) -> None:

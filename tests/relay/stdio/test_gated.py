@@ -636,6 +636,7 @@ def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
 def test_with_a_gate_nothing_heavy_is_imported():
     """S-13: as long as frames are short and JSON."""
     bare = f"import os, sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(mcpspy.__file__))!r})\n"
+    bare += "import mcpspy.capture.format\n"  # which the writer of the capture needs in any case
     full = (
         "import mcpspy.gate.compiled, mcpspy.relay.stdio.gated\n"
         "from mcpspy.gate.messages import read\n"
