@@ -5,6 +5,7 @@ but that, so bytes go on as they come. Answers to requests that a viewer has sen
 them: the client has not asked.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.messages import read
 from mcpspy.gate.verdicts import Drop
-from mcpspy.relay.control import Control
+from mcpspy.relay.control import HOLDING, Control
 
 if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
@@ -48,6 +49,7 @@ class LiveGate(Gate):
         self._controllable = control
         self._control: Control | None = None
         self._folder: LiveFolder | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._awaited: dict[Key, None] = {}  # the ids of a viewer's requests
 
     def begin(self, recording: "Recording", send: Callable[[bytes, str | None], None] | None = None) -> None:
@@ -66,6 +68,8 @@ class LiveGate(Gate):
     def end(self) -> None:
         """Remove the live directory."""
         self._control = None
+        if self._watching:
+            self._watching.cancel()
         if self._folder:
             self._folder.remove()
 
@@ -73,6 +77,16 @@ class LiveGate(Gate):
     def controlled(self) -> bool:
         """Whether a viewer may set gates now."""
         return self._control is not None
+
+    def watch(self, now: Callable[[], int]) -> None:
+        """Do what viewers want about the frames that are held, as soon as they say so, until none is held."""
+        if self._control and (self._watching is None or self._watching.done()):
+            self._watching = asyncio.get_running_loop().create_task(self._watch(now))
+
+    async def _watch(self, now: Callable[[], int]) -> None:
+        while self.holders:
+            await asyncio.sleep(HOLDING / 1e9)
+            self.look(now())
 
     def look(self, t: int) -> bool:
         """Do what viewers want by now, and tell whether frames have to be decided on. Never raises."""

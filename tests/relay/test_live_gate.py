@@ -1,5 +1,6 @@
 """The gate of one capture: in force only while somebody has set one, or a viewer awaits an answer."""
 
+import asyncio
 import os
 
 import pytest
@@ -11,6 +12,7 @@ from mcpspy.gate.verdicts import PASS, Drop
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.control import INTERVAL
 from mcpspy.relay.live_gate import LiveGate
+from tests.relay.stage import scripted
 
 DROP = {"name": "d", "when": {"method": "a"}, "action": {"drop": True}}
 FRAME = b'{"method":"a"}'
@@ -119,3 +121,42 @@ def test_the_answers_that_are_awaited_are_bounded(session):
 def test_what_is_no_gate_is_refused():
     with pytest.raises(ValueError, match="colour"):
         LiveGate([DROP | {"when": {"colour": "red"}}], {}, print)
+
+
+class Holding:
+    """Who holds frames; notes what it is told, and holds them no more."""
+
+    def __init__(self, gate, *numbers):
+        self.gate, self.released, self.gone = gate, [], asyncio.Event()
+        gate.holders.update(dict.fromkeys(numbers, self))
+
+    def release(self, held, how, message=None):
+        self.released.append((held, how))
+        del self.gate.holders[held]
+        if not self.gate.holders:
+            self.gone.set()
+
+
+@scripted
+async def test_while_many_frames_are_held_one_task_looks_for_what_viewers_decide(session):
+    holding = Holding(session.gate, *range(1, 101))
+    before = asyncio.all_tasks()
+    for _ in range(100):
+        session.gate.watch(session.recording.clock.now)
+    (task,) = asyncio.all_tasks() - before
+    for number in range(1, 101):
+        session.viewer.release(number, "continued")
+    await holding.gone.wait()
+    assert holding.released == [(number, "continued") for number in range(1, 101)]
+    await task  # nothing is held: nobody looks
+
+
+@scripted
+async def test_the_end_of_the_relay_ends_the_task(session):
+    Holding(session.gate, 1)
+    before = asyncio.all_tasks()
+    session.gate.watch(session.recording.clock.now)
+    (task,) = asyncio.all_tasks() - before
+    session.gate.end()
+    await asyncio.wait([task])
+    assert task.cancelled()

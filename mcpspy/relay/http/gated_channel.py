@@ -21,7 +21,6 @@ from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import PASS, CloseStream, Exit, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
-from mcpspy.relay.control import HOLDING
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.live_gate import LiveGate
 
@@ -207,6 +206,7 @@ class GatedChannel:
         going = self._own(self._order.feed(frame))
         if frame.held is not None:
             self._gate.holders[frame.held] = self
+            self._gate.watch(self._recording.clock.now)
             self._channel.frame(frame.raw, t, op=piece.op, gated={"by": frame.by, "held": frame.held})
             self._look()
         return going
@@ -252,13 +252,10 @@ class GatedChannel:
         while self._order or self._adding:
             self._wake.clear()
             until, now = self._order.until, self._recording.clock.now()
-            if self._order and self._gate.controlled:
-                until = now + HOLDING if until is None else min(until, now + HOLDING)
             if not self._adding and not self._releases:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), None if until is None else max(0, until - now) / 1e9)
             now = self._recording.clock.now()
-            self._gate.look(now)
             with contextlib.suppress(ConnectionError):  # who reads finds out, too
                 while self._releases:
                     await self._forward(self._own(self._released(*self._releases.pop(0))), now)
