@@ -59,7 +59,7 @@ class LiveFolder:
     def __init__(self, path: str) -> None:
         self.path = path
         self._seen: int | None = None  # when the directory had changed, as far as it has been read
-        self._viewers: dict[str, tuple[int, int]] = {}  # descriptor and inode of each viewer's file
+        self._viewers: dict[str, int] = {}  # the descriptor of each viewer's file
         self._refused = ""
 
     def changed(self) -> bool:
@@ -68,7 +68,7 @@ class LiveFolder:
             found: int | None = os.stat(self.path, follow_symlinks=False).st_mtime_ns
         except OSError:
             found = None
-        return found != self._seen or any(not _lives(fd) for fd, _ in self._viewers.values())
+        return found != self._seen or any(not _lives(fd) for fd in self._viewers.values())
 
     def read(self) -> "tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]":
         """The gates that viewers have set, the orders that have come since the last call, and what is wrong.
@@ -117,17 +117,16 @@ class LiveFolder:
         """The gates of one viewer; those of a viewer that has died are removed."""
         path = os.path.join(self.path, name)
         try:
-            fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            fd = _opened(path)
         except OSError:
             return []
         if not _lives(fd):
             os.close(fd)
             _remove(path)
             return []
-        before = self._viewers.pop(name, None)
-        if before:
-            os.close(before[0])
-        self._viewers[name] = fd, os.fstat(fd).st_ino
+        if name in self._viewers:
+            os.close(self._viewers[name])
+        self._viewers[name] = fd
         found = _loaded(path, "gates", faults)
         gates = found[0].get("gates") if found else []
         return [gate for gate in gates if isinstance(gate, dict)] if isinstance(gates, list) else []
@@ -135,7 +134,7 @@ class LiveFolder:
     def _forget(self, there: "list[str] | tuple[()]") -> None:
         """Close the files of viewers that are not there any more."""
         for name in [name for name in self._viewers if name not in there]:
-            os.close(self._viewers.pop(name)[0])
+            os.close(self._viewers.pop(name))
 
 
 class LiveViewer:
@@ -218,7 +217,7 @@ def _lives(fd: int) -> bool:
 def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
     """The object in a file, as the only element; nothing, and a fault, where there is none."""
     try:
-        with open(path, "rb") as file:
+        with open(_opened(path), "rb") as file:
             raw = file.read(LARGEST + 1)
         value = only_value(raw.decode(), _scan) if len(raw) <= LARGEST else None
     except (OSError, ValueError, RecursionError):
@@ -227,6 +226,15 @@ def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
         return [value]
     faults.append(f"{path} holds no JSON object of {what} that can be read, and is ignored")
     return []
+
+
+def _opened(path: str) -> int:
+    """A descriptor of a file that can be read without waiting: no pipe, and no link to a device. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(f"{path} is no file")
 
 
 def _remove(path: str) -> None:

@@ -89,8 +89,8 @@ class Control:
     def _carry_out(self, order: "dict[str, Any]") -> None:
         held, frame = order.get("release"), order.get("frame")
         message = frame.encode("utf-8", "replace") if isinstance(frame, str) else None
-        if isinstance(held, int):
-            holder, how = self._gate.holders.get(held), order.get("how")
+        if type(held) is int:
+            holder, how = self._gate.holders.get(held), str(order.get("how"))
             if how not in _HOW or (message is not None) != _HOW[how]:
                 self._report(f"a viewer's order about held frame {held} cannot be understood: {how}")
             elif holder:

@@ -112,6 +112,17 @@ def test_the_relay_removes_it_at_its_end(folder, viewer):
     folder.remove()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="named pipes and devices of POSIX")
+def test_what_would_make_the_relay_wait_is_not_read(folder, viewer):
+    viewer.set_gates(GATES)
+    for name in ("1.order.json", "gates-2.json"):
+        os.mkfifo(os.path.join(viewer.path, name))
+    os.symlink("/dev/zero", os.path.join(viewer.path, "3.order.json"))
+    gates, orders, faults = folder.read()
+    assert (gates, orders) == (GATES, [])
+    assert [os.path.basename(fault.split()[0]) for fault in faults] == ["1.order.json", "3.order.json"]
+
+
 def test_a_viewer_that_comes_too_late_is_told(monkeypatch, viewer):
     viewer.set_gates(GATES)
     replace = os.replace

@@ -115,6 +115,17 @@ def test_orders_go_to_those_who_hold_the_frame_and_to_the_server(relay):
     assert relay.sent == [(b'{"id":"mcpspy-1"}', "s"), (b"{}", None)]
 
 
+def test_an_order_that_is_none_is_named_and_the_others_are_carried_out(relay):
+    relay.gate.holders[1] = relay
+    for held, how in ((1, ["x"]), (1, "edited"), (True, "dropped"), (1, "continued")):
+        relay.viewer.release(held, how)
+    relay.look()
+    assert relay.reports == [
+        f"a viewer's order about held frame 1 cannot be understood: {how}" for how in ("['x']", "edited")
+    ]
+    assert relay.released == [(1, "continued", None)]
+
+
 def test_what_is_no_gate_is_named_and_the_others_are_in_force(relay):
     relay.viewer.set_gates([{"name": "x", "when": {"colour": "red"}, "action": {"drop": True}}, DROP])
     relay.look()

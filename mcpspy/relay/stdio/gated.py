@@ -50,6 +50,7 @@ class GatedLines:
         self._pump = pump
         self._session = session
         self._facts: Facts = session.gate.facts(sender, "lines")
+        self._answers = sender == "server"  # whether responses to viewers' requests come this way
         self._holders = session.gate.holders
         self._waiting = FrameOrder(session.gate.numbers, "lines")
         self._lines = Lines()
@@ -182,7 +183,7 @@ class GatedLines:
             return
         self._let_pass(t)
         self._wait(lambda: not self._waiting)
-        self._muted = self._session.begins_answer(line)
+        self._muted = self._answers and self._session.begins_answer(line)
         with self._pump.lock:
             self._pump.inside = True
             if not self._muted:
@@ -207,7 +208,7 @@ class GatedLines:
         if self.other.owes_much:
             self._let_pass(t)
             self._wait(lambda: not self.other.owes_much)
-        if self._session.is_answer(raw):
+        if self._answers and self._session.is_answer(raw):
             self._let_pass(t)
             with self._pump.lock:
                 self._pump.channel().record(raw, t, {"sent": None, "by": VIEWER}, cut=cut)
@@ -345,6 +346,7 @@ class GatedLines:
         self._wake.acquire()  # until the gate is in force
         while self._pump.reading and not self._running and not self._done:
             time.sleep(_STEP)  # the pump writes a last chunk itself
+        _signal(self._wake)  # for what came meanwhile
         while not self._done:
             self._let_go(self._due)
             self._flush_replies()

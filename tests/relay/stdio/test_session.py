@@ -96,6 +96,21 @@ def test_a_long_response_to_a_viewer_is_recorded_and_not_forwarded(tmp_path):
     assert (other.raw, other.dropped) == (OTHER, False)
 
 
+@pytest.mark.parametrize("size", [1, 2 * LIMIT])
+def test_the_clients_response_to_a_request_of_that_id_is_no_answer(tmp_path, size):
+    """A server may use the id of a viewer's request for its own."""
+    relay = Pair(tmp_path / "capture.jsonl", [])
+    relay.there.reply(relay.session.asks(ASK), "viewer")
+    assert line(relay.server[1]) == ASK
+    response = b'{"id":"mcpspy-1","result":"' + b"x" * size + b'"}'
+    writer = threading.Thread(target=send, args=(relay.client[0], response), daemon=True)
+    writer.start()
+    assert line(relay.server[1]) == response
+    writer.join(limits.LIMIT)
+    send(relay.server[0], response[:100] + b'"}' if size > 100 else response)
+    assert relay.finish() == (b"", b"")
+
+
 def test_a_viewers_request_to_a_server_with_a_closed_stdin_is_reported(tmp_path):
     relay = Pair(tmp_path / "capture.jsonl", [])
     os.close(relay.client[0])

@@ -43,6 +43,17 @@ def frames(relay, ch):
     return [frame for frame in relay.records(Frame) if frame.ch == ch]
 
 
+def test_what_comes_before_the_timekeepers_run_is_not_forgotten(pair, monkeypatch):
+    relay, started = pair([DROP]), []
+    monkeypatch.setattr("mcpspy.relay.stdio.gated.start_new_thread", lambda run, _: started.append(run))
+    relay.switch()
+    relay.there.reply(OURS, "viewer")
+    for run in started:
+        threading.Thread(target=run, daemon=True).start()
+    assert line(relay.server[1]) == OURS
+    assert relay.finish() == (b"", b"")
+
+
 @pytest.mark.parametrize("end", [b"", b"rest"], ids=["whole", "cut"])
 @pytest.mark.parametrize("at", range(len(STREAM) + 1))
 def test_a_gate_comes_into_force_after_any_byte(pair, at, end):
