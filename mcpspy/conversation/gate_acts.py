@@ -75,7 +75,7 @@ class GateAct:
         if self.how in ("continued", "delayed"):
             return f"{'held' if self.how == 'continued' else 'delayed'} {span} by {_who(self.by)}"
         by = f" by {_who(self.released_by)}" if self.released_by and self.released_by != self.by else ""
-        return f"held {span} by {_who(self.by)}, {self.how}{by}"
+        return f"held {span}, {self.how}{by} ({_who(self.by)})"  # first what has to be read where there is little room
 
 
 class GateActs:

@@ -43,14 +43,14 @@ def test_what_the_proxy_changes_of_its_own_is_no_act(by):
     [
         ({"how": "continued"}, "continued", "held 12.30 s by gate g"),
         ({"how": "delayed"}, "delayed", "delayed 12.30 s by gate g"),
-        ({"how": "expired"}, "expired", "held 12.30 s by gate g, expired"),
-        ({"how": "edited", "sent": b"[]", "by": "viewer"}, "edited", "held 12.30 s by gate g, edited by a viewer"),
-        ({"how": "delayed", "sent": b"[]", "by": "gate g"}, "edited", "held 12.30 s by gate g, edited"),
-        ({"how": "dropped", "dropped": True, "by": "gate g"}, "dropped", "held 12.30 s by gate g, dropped"),
-        ({"how": "expired", "dropped": True}, "dropped", "held 12.30 s by gate g, dropped"),
-        ({"how": "answered", "dropped": True, "by": "gate g"}, "answered", "held 12.30 s by gate g, answered"),
-        ({"how": "cancelled", "dropped": True, "by": "gate g"}, "cancelled", "held 12.30 s by gate g, cancelled"),
-        ({"how": "closed"}, "closed", "held 12.30 s by gate g, closed"),
+        ({"how": "expired"}, "expired", "held 12.30 s, expired (gate g)"),
+        ({"how": "edited", "sent": b"[]", "by": "viewer"}, "edited", "held 12.30 s, edited by a viewer (gate g)"),
+        ({"how": "delayed", "sent": b"[]", "by": "gate g"}, "edited", "held 12.30 s, edited (gate g)"),
+        ({"how": "dropped", "dropped": True, "by": "gate g"}, "dropped", "held 12.30 s, dropped (gate g)"),
+        ({"how": "expired", "dropped": True}, "dropped", "held 12.30 s, dropped (gate g)"),
+        ({"how": "answered", "dropped": True, "by": "gate g"}, "answered", "held 12.30 s, answered (gate g)"),
+        ({"how": "cancelled", "dropped": True, "by": "gate g"}, "cancelled", "held 12.30 s, cancelled (gate g)"),
+        ({"how": "closed"}, "closed", "held 12.30 s, closed (gate g)"),
     ],
 )
 def test_the_release_of_a_held_frame_completes_what_is_known(release, how, text):

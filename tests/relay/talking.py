@@ -38,6 +38,7 @@ def talking(command, environ=None):
     finally:
         process.kill()
         process.wait(limits.LIMIT)
+        process.stdin.close()
         process.stdout.close()
 
 

@@ -1,7 +1,11 @@
+import shutil
+from contextlib import closing
+
 import pytest
 
 from mcpspy.tui.model.timeline import OpenCapture
 from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, all of them ended)
+from tests.tui.terminal import Terminal
 
 
 @pytest.fixture
@@ -19,3 +23,12 @@ def read():
     yield open_
     for session in opened:
         session.close()
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """A real terminal, whose home is the test's folder."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    with closing(Terminal(tmp_path)) as opened:
+        yield opened

@@ -3,10 +3,7 @@
 import os
 import re
 import select
-import shlex
-import shutil
 import signal
-import subprocess
 import sys
 import termios
 import time
@@ -17,52 +14,9 @@ import pytest
 from tests import limits
 from tests.relay.harness import LIMIT, running, until
 from tests.transcript import capture
+from tests.tui.terminal import mcpspy
 
-SHELL = "sh"
 CALL = '> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast"}}\n'
-
-
-@pytest.fixture
-def terminal(tmp_path):
-    """A terminal of 100 by 24 with a shell in it: types keys, returns its screen. Its server is this test's own."""
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
-    tmux = ["tmux", "-L", f"mcpspy-{os.getpid()}", "-f", os.devnull]
-    home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMUX_TMPDIR": str(tmp_path)}
-
-    def run(*arguments):
-        return subprocess.run(
-            [*tmux, *arguments], capture_output=True, check=True, env=home, timeout=20
-        ).stdout.decode()
-
-    run("new-session", "-d", "-x", "100", "-y", "24", "env", "PS1=ready ", "ENV=", SHELL)
-
-    class Terminal:
-        def type(self, *keys):
-            run("send-keys", *keys)
-
-        def screen(self):
-            return run("capture-pane", "-p")
-
-        def shows(self, text):
-            until(lambda: text in self.screen(), repr(text))
-
-        def resize(self, width, height):
-            run("resize-window", "-x", str(width), "-y", str(height))
-
-        def vanish(self):
-            run("kill-pane")
-
-        def alternate(self):
-            return run("display-message", "-p", "#{alternate_on}").strip() == "1"
-
-    yield Terminal()
-    subprocess.run([*tmux, "kill-server"], check=False, env=home, timeout=20)
-
-
-def mcpspy(*arguments, env=()):
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    return shlex.join(["env", f"PYTHONPATH={root}", *env, sys.executable, "-m", "mcpspy", *map(str, arguments)])
 
 
 def test_the_sessions_are_shown_one_is_opened_and_the_terminal_is_left_as_it_was(tmp_path, terminal):

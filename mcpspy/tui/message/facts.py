@@ -163,7 +163,7 @@ def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
     head, sent = opened.head, opened.sent or {}
     pieces: list[Piece] = [(f"HTTP {which} ", "label"), (printable(title(head), _LONG), "key")]
     if opened.by:
-        pieces.append((f" · changed: {printable(opened.by, _LONG)}", "number"))
+        pieces.append((f" · changed: {_by(opened.by)}", "number"))
     yield SummaryLine(pieces, f"head of the {which}", folded=True)
     if "target" in sent:
         yield _changed("target", sent["target"], opened.by)
@@ -181,7 +181,12 @@ def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
 def _changed(name: str, value: object, by: str | None) -> SummaryLine:
     """What was forwarded in place of a line of a head; None: it was dropped."""
     text = "dropped" if value is None else f"forwarded as {printable(str(value), _LONG)}"
-    return SummaryLine([(f"  ↳ {printable(name, _LONG)} {text} · {printable(by or '', _LONG)}", "number")], inside=True)
+    return SummaryLine([(f"  ↳ {printable(name, _LONG)} {text} · {_by(by or '')}", "number")], inside=True)
+
+
+def _by(names: str) -> str:
+    """Who changed a head: a record has their names with commas between them."""
+    return printable(", ".join(names.split(",")), _LONG)
 
 
 def _fields(head: Head) -> Iterator[tuple[str, object]]:

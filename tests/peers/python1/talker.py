@@ -1,7 +1,8 @@
 """A client that calls `echo` with each line of stdin, and prints what comes back.
 
-`talker.py http|sse|ws URL`, or `talker.py stdio COMMAND...`. It stays connected until stdin ends. An error is printed
-as it is. For the answer to a line that begins with `!` it waits a second at most.
+`talker.py http|sse|ws URL`, or `talker.py stdio COMMAND...`. It stays connected until stdin ends, and does not wait for
+an answer before the next call. An error is printed as it is. For the answer to a line that begins with `!` it waits a
+second at most.
 """
 
 import asyncio
@@ -28,21 +29,36 @@ def transport(kind, url, *command):
     return sse_client(url) if kind == "sse" else streamable_http_client(url)
 
 
+async def call(session, line):
+    limit = timedelta(seconds=1) if line.startswith("!") else None
+    try:
+        answer = await session.call_tool("echo", {"text": line.removeprefix("!")}, limit)
+        print(answer.content[0].text, flush=True)
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+
+
 async def main(*where):
-    async with transport(*where) as (read, write, *_), ClientSession(read, write) as session:
+    async with (
+        transport(*where) as (read, write, *_),
+        ClientSession(read, write) as session,
+        asyncio.TaskGroup() as calls,
+    ):
         await session.initialize()
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            limit = timedelta(seconds=1) if line.startswith("!") else None
-            try:
-                answer = await session.call_tool("echo", {"text": line.strip().removeprefix("!")}, limit)
-                print(answer.content[0].text, flush=True)
-            except Exception as error:
-                print(type(error).__name__, error, flush=True)
-    os._exit(0)
+        lines = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        while line := await lines.readline():
+            calls.create_task(call(session, line.decode().strip()))
+        os._exit(0)
+
+
+def leaf(error):
+    """The first error in groups of errors."""
+    return leaf(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 try:
     asyncio.run(main(*sys.argv[1:]))
 except ExceptionGroup as group:  # the transport has ended the session
-    (error,) = group.exceptions
-    print(type(error).__name__, str(error).partition("\n")[0], flush=True)
+    print(type(leaf(group)).__name__, str(leaf(group)).partition("\n")[0], flush=True)

@@ -437,6 +437,7 @@ def test_while_a_live_gate_is_in_force_wrap_has_imported_nothing_heavy(tmp_path)
         "capture",
         "errors",
         "gate",
+        "json_text",
         "json_values",
         "process",
         "recording",

@@ -361,7 +361,7 @@ def test_r_sends_the_request_again_under_an_id_of_ours_and_shows_the_answer(rela
         relay.frame(answer, SERVER, sent=None, by="viewer")
         await until(pilot, lambda: rows.selected == 11)
         await until(pilot, on_screen(pilot, f"#11 answers {request['id']}; the client does not see it"))
-        assert '"content": []' in message(pilot)
+        await until(pilot, lambda: '"content": []' in message(pilot))
 
     play(scenario, relay.path)
 

@@ -100,14 +100,14 @@ def test_a_tool_without_arguments_has_none_to_compare():
 def test_a_head_opens_its_lines_and_says_what_the_proxy_changed():
     sent = {"target": "/other", "headers": [["host", "b:2"], ["Gone", None], ["New", "n"]]}
     found = lines(final(CALL), Around(request=opened(sent=sent, by="host,encoding")))
-    assert found[found.index("▸ HTTP request POST /mcp · changed: host,encoding") + 1 :] == [
-        "    ↳ target forwarded as /other · host,encoding",
+    assert found[found.index("▸ HTTP request POST /mcp · changed: host, encoding") + 1 :] == [
+        "    ↳ target forwarded as /other · host, encoding",
         "  Host: a:1",
-        "    ↳ Host forwarded as b:2 · host,encoding",
+        "    ↳ Host forwarded as b:2 · host, encoding",
         "  X: y",
         "  Gone: z",
-        "    ↳ Gone dropped · host,encoding",
-        "    ↳ new forwarded as n · host,encoding",
+        "    ↳ Gone dropped · host, encoding",
+        "    ↳ new forwarded as n · host, encoding",
         "",
     ]
 

@@ -1,16 +1,12 @@
 """The application in a browser, and who gets through to it."""
 
 import asyncio
-import base64
-import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 from contextlib import closing, suppress
@@ -24,43 +20,11 @@ from aiohttp.web import WebSocketResponse
 from mcpspy.errors import UsageError
 from mcpspy.tui.web import page as web
 from mcpspy.tui.web.page import Pages, WebGate
-from tests import limits
 from tests.transcript import capture
+from tests.tui.web.browser import LIMIT, fetch, needs_chromium
 
-LIMIT = 30  # seconds
 HERE = "127.0.0.1:6280"
-BLANK = 20_000  # bytes that the picture of a page with nothing on it does not reach
 CLOSED = b"\x88\x02\x03\xe8"  # a WebSocket's frame (RFC 6455, 5.5.1): closed, in order
-
-
-@pytest.fixture
-def served(tmp_path):
-    """Starts `mcpspy tui --web` on targets; returns the process and its link."""
-    running = []
-
-    def start(*targets):
-        words = [sys.executable, "-m", "mcpspy", "tui", "--web", "127.0.0.1:0", *map(str, targets)]
-        process = limits.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(tmp_path)}
-        )
-        running.append(process)
-        link = process.stdout.readline().strip()
-        assert link, process.stderr.read()
-        return process, link
-
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate(timeout=LIMIT)
-
-
-def fetch(url, method="GET", body=None, **headers):
-    """Status, body and headers of the answer to a request."""
-    _, _, authority, path = url.split("/", 3)
-    with closing(http.client.HTTPConnection(authority, timeout=LIMIT)) as connection:
-        connection.request(method, f"/{path}", body, headers)
-        response = connection.getresponse()
-        return response.status, response.read().decode(), response.headers
 
 
 def let_in(link):
@@ -367,87 +331,7 @@ def test_an_application_that_does_not_end_is_ended(wedge, monkeypatch):
 # A real browser
 
 
-class Browser:
-    """Chromium without a screen, driven by WebDriver's plain HTTP (https://www.w3.org/TR/webdriver2/)."""
-
-    def __init__(self, folder):
-        self.process = limits.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(folder)}
-        )
-        port = None
-        while port is None:
-            line = self.process.stdout.readline()
-            assert line, "chromedriver ended"
-            port = re.search(r"on port (\d+)\.", line)
-        options = {
-            "args": [
-                "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1200,700",
-                f"--user-data-dir={folder}/profile", "--enable-unsafe-swiftshader",
-            ]
-        }  # fmt: skip
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        self.url = f"http://127.0.0.1:{port[1]}/session"
-        self.url += "/" + self.ask("", capabilities={"alwaysMatch": wanted})["sessionId"]
-
-    def ask(self, path, method="POST", **arguments):
-        """Give a command; returns what it gives."""
-        body = json.dumps(arguments) if method == "POST" else None
-        status, answer, _ = fetch(self.url + path, method, body)
-        assert status == 200, answer
-        return json.loads(answer)["value"]
-
-    def script(self, text):
-        """What a function of that body returns."""
-        return self.ask("/execute/sync", script=text, args=[])
-
-    def until(self, text):
-        """Wait until an expression is true."""
-        deadline = time.monotonic() + LIMIT
-        while not self.script(f"return {text}"):
-            assert time.monotonic() < deadline, (text, self.script("return document.body.outerHTML"), self.log())
-            time.sleep(0.05)
-
-    def press(self, key):
-        """Press a key and let it go."""
-        steps = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
-        self.ask("/actions", actions=[{"type": "key", "id": "keys", "actions": steps}])
-
-    def picture(self):
-        """The page as a PNG."""
-        return base64.b64decode(self.ask("/screenshot", "GET"))
-
-    def settled(self, other=None):
-        """The page as soon as something is drawn, stays as it is, and is not as that other picture."""
-        deadline = time.monotonic() + LIMIT
-        before, now = other, self.picture()
-        while len(now) <= BLANK or now == other or now != before:
-            assert time.monotonic() < deadline, f"{len(now)} bytes; {self.log()}"
-            before, now = now, self.picture()
-        return now
-
-    def log(self):
-        """The errors that the page's console has, but for the font that it does without."""
-        entries = self.ask("/se/log", type="browser")
-        found = [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
-        return [message for message in found if "fonts.googleapis.com" not in message]
-
-    def close(self):
-        """End it, however it is."""
-        with suppress(OSError, AssertionError):
-            self.ask("", "DELETE")
-        self.process.terminate()
-        self.process.communicate(timeout=LIMIT)
-
-
-@pytest.fixture
-def browser(tmp_path):
-    with closing(Browser(tmp_path)) as found:
-        yield found
-
-
-@pytest.mark.skipif(
-    not (shutil.which("chromedriver") and shutil.which("chromium")), reason="chromium and chromium-driver are missing"
-)
+@needs_chromium
 def test_in_chromium_the_session_is_drawn_and_takes_keys(tmp_path, served, browser):
     said = "\n".join(f'> {{"jsonrpc":"2.0","id":{n},"method":"ping"}}' for n in range(50))
     _, link = served(capture(tmp_path / "a.jsonl", said))

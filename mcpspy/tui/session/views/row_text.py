@@ -19,6 +19,7 @@ _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "time
             "gates": "timeline--gap"}  # fmt: skip
 _BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
 _SHORTEST = 100_000  # nanoseconds of a latency that has no bar
+_NUMBER = 9  # columns of an id, and of what stands between method and name
 _NAME = 12  # columns of the name of a session in a merge
 SOURCES = 6
 """How many colours there are for such names."""
@@ -62,8 +63,10 @@ def cells(face: Face, width: int) -> list[Cell]:
         text = f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}"
         return [*start, (set_cell_size(text, room) if held else text, colour), *acted, *held]
     outcome = held or _outcome(face, left)
-    if line.kind == "notification" and line.text and not held:  # nothing answers it, and what it says needs the room
-        outcome = outcome[-1:] if left >= _SIZED else []
+    spare = outcome[:-1] if left >= _SIZED else outcome
+    empty = line.act and not any(text.strip() for text, _ in spare)
+    if not held and (empty or (line.kind == "notification" and line.text)):  # what was done or said needs the room
+        outcome = outcome[len(spare) :]
     room = max(room - sum(len(text) for text, _ in outcome), 8)
     acted = [] if held else _act(line, room)
     room = max(room - sum(cell_len(text) for text, _ in acted), 8)
@@ -119,8 +122,12 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
 
 
 def _act(line: TimelineRow, room: int) -> list[Cell]:
-    """What a gate did to the frame, in at most half of the columns that there are."""
-    return [(f" {printable(line.act, max(room // 2 - 1, 1))}", "timeline--gap")] if line.act else []
+    """What a gate did to the frame, in the columns that its subject leaves, or in half of them."""
+    if not line.act:
+        return []
+    subject = sum(map(cell_len, (line.method or line.kind, line.name or line.text))) + _NUMBER
+    columns = max(room - subject, room // 2) - 1
+    return [(f" {printable(line.act, max(columns, 1))}", "timeline--gap")]
 
 
 def _held(held: HeldTime, width: int) -> list[Cell]:

@@ -108,7 +108,7 @@ def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
 @pytest.mark.parametrize("width", [130, 100, 80, 70, 60, 40])
 @pytest.mark.parametrize("kind", ["request", "result", "notification", "event", "batch", "invalid"])
 def test_what_a_gate_did_stands_in_the_row(width, kind):
-    act = "held 12.30 s by gate slow and flaky search\x1b[2J, edited by a viewer"
+    act = "held 12.30 s, edited by a viewer (gate slow and flaky search\x1b[2J)"
     method = "tools/call" if kind in ("request", "result", "notification") else ""
     line = CALL._replace(kind=kind, method=method, act=act, text="" if method else "a text")
     shown = text(line, width=width)
@@ -117,6 +117,19 @@ def test_what_a_gate_did_stands_in_the_row(width, kind):
     assert cell_len(shown) <= width
     if width >= 100:
         assert "held 12.30 s" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "shown"),
+    [
+        ("request", 99, "held 12.30 s, edited by a viewer (gate slow)     98 B"),
+        ("result", 99, "held 12.30 s, edited b…         ok               98 B"),
+        ("request", 80, "held 12.30 s, edited by …     98 B"),
+    ],
+)
+def test_what_a_gate_did_has_the_room_that_nothing_else_needs(kind, width, shown):
+    line = CALL._replace(kind=kind, name="add", act="held 12.30 s, edited by a viewer (gate slow)", size=98)
+    assert text(line, width=width).endswith(f"→ tools/call add    id 3 {shown}")
 
 
 @pytest.mark.parametrize("status", ["held", "dropped"])
