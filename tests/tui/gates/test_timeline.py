@@ -107,6 +107,7 @@ def test_a_breakpoint_can_be_edited_and_a_mistake_is_asked_again(relay):
 def test_a_held_row_says_how_long_and_when_the_client_gives_up(relay):
     async def scenario(pilot):
         rows = await held(pilot, relay)
+        await until(pilot, on_screen(pilot, "client gives up in "))
         (line,) = (line for line in lines(pilot.app) if "held 1" in line)
         assert "client gives up in 4" in line or "client gives up in 5" in line
         assert "1 held" in lines(pilot.app)[-2]
