@@ -179,7 +179,7 @@ async def over_stdio(folder):
             came = await acting.over_stdio(process, CALL % name.encode(), count)
             found[name] = got.read_bytes().splitlines()[before:], came
         process.stdin.close()
-        assert await process.wait() == 0
+        assert await process.wait() in (0, 120)  # Python's, if it could not write its last line: the stream is closed
     finally:
         if process.returncode is None:
             process.kill()
