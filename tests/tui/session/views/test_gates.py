@@ -97,7 +97,7 @@ def test_a_change_that_is_not_possible_is_said(relay):
         await until(pilot, lambda: timeline(pilot).session.complete)
         await pilot.press("x")
         await until(pilot, on_screen(pilot, "weather has ended"))
-        assert on_screen(pilot, "● on  break from:client")()
+        await until(pilot, on_screen(pilot, "● on  break from:client"))
 
     play(scenario, relay.path)
 
