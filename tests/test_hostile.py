@@ -10,8 +10,9 @@ import sys
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mcpspy import cli, export
+from mcpspy import cli
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.exporters import single_message
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock
 from mcpspy.replay.run import writing
@@ -162,11 +163,11 @@ def exported(path):
             found = around(session, place)
             list(facts.entries(rows, session.header, found))
             for row in rows:
-                for form in (export.curl, export.python):
+                for form in (single_message.curl, single_message.python):
                     with contextlib.suppress(UsageError):
                         form(session.header, row, found.request)
                 with contextlib.suppress(UsageError):
-                    export.as_json(row)
+                    single_message.as_json(row)
     finally:
         session.close()
 

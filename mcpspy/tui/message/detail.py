@@ -13,9 +13,9 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
-from mcpspy import export
 from mcpspy.capture.records import Header
 from mcpspy.errors import UsageError
+from mcpspy.exporters import single_message
 from mcpspy.text import printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.message.context import Around
@@ -137,7 +137,7 @@ class Detail(Container):
         what = f"save #{rows[0].n}, {size_text(size or len(raw))}, as"
 
         def save(name: str) -> None:
-            export.save([raw] if size is None else around.pieces(rows[0].n), name)
+            single_message.save([raw] if size is None else around.pieces(rows[0].n), name)
 
         prompt = SavePrompt(what, f"frame-{rows[0].n}.{suffix}", save)
         self.app.push_screen(prompt, lambda name: self._tell(f"saved {name}") if name else None)
@@ -160,15 +160,15 @@ class Detail(Container):
         choices: list[Choice] = []
         if rows[0].raw:
             what = "the message as JSON" if rows[0].value is not None and not rows[0].refused else "the frame as text"
-            choices.append(("j", what, lambda: export.as_json(rows[0])))
+            choices.append(("j", what, lambda: single_message.as_json(rows[0])))
         if document and value is not None:
             place = printable(document.pointer(row), 40) or "the whole"
-            choices.append(("v", f"the value at {place}", lambda: export.pasteable(value)))
+            choices.append(("v", f"the value at {place}", lambda: single_message.pasteable(value)))
         if request.sender == "client" and opened:
-            choices.append(("c", "the request as a curl command", lambda: export.curl(header, request, opened)))
+            choices.append(("c", "the request as a curl command", lambda: single_message.curl(header, request, opened)))
         if request.sender == "client" and request.kind == "request":
             choices.append(("p", "the request as a program with the Python SDK",
-                            lambda: export.python(header, request, opened)))  # fmt: skip
+                            lambda: single_message.python(header, request, opened)))  # fmt: skip
         return choices
 
     def _copy(self, choice: Choice | None) -> None:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mcpspy import export
 from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.errors import UsageError
+from mcpspy.exporters import single_message
 from mcpspy.timeline import rows
 from tests.peers import prepare
 from tests.peers.serving import serving
@@ -104,7 +104,7 @@ def words(command):
 def test_curl_asks_what_was_asked(server):
     url, asked = server
     sent = {"target": "/rest[1]?a={b,c}", "headers": [["x-mine", "other; rm -rf /"]]}
-    command = export.curl(web(f"{url}/mcp"), row(CALL), opened(sent=sent, by="host"))
+    command = single_message.curl(web(f"{url}/mcp"), row(CALL), opened(sent=sent, by="host"))
     answer = shell(command, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NO_PROXY": "*"})
     assert answer.endswith(b"{}")
     ((method, path, headers, body),) = asked
@@ -119,7 +119,7 @@ def test_curl_takes_no_text_for_the_name_of_a_file(server):
     """`--data @FILE` and `--header @FILE` would send files of the user's."""
     url, asked = server
     found = row(None, raw=b"@/etc/passwd")
-    shell(export.curl(web(url), found, opened([["@/etc/passwd", "x"], ["x", "@/etc/passwd"]])))
+    shell(single_message.curl(web(url), found, opened([["@/etc/passwd", "x"], ["x", "@/etc/passwd"]])))
     ((_, _, headers, body),) = asked
     assert body == b"@/etc/passwd"
     assert headers["x"] == "@/etc/passwd"
@@ -134,10 +134,10 @@ def test_no_text_leaves_its_word(name, value, key, target):
     found = row(message, raw=json.dumps(message, ensure_ascii=False).encode())
     channel = opened([[name, value], ["x-mine", value]], f"/{target}")
     try:
-        command = export.curl(web(), found, channel)
+        command = single_message.curl(web(), found, channel)
     except UsageError:  # the target is none
         channel = opened([[name, value], ["x-mine", value]])
-        command = export.curl(web(), found, channel)
+        command = single_message.curl(web(), found, channel)
     assert not unsafe(command.replace("\n", ""))
     got = words(command)
     assert got[:3] == ["--globoff", "--path-as-is", "--no-buffer"]
@@ -154,21 +154,23 @@ def test_no_text_leaves_its_word(name, value, key, target):
 def test_what_was_redacted_stays_so_and_is_named():
     mark = "«redacted:4b1374d6»"
     headers = [["Authorization", f"Bearer {mark}"], ["X-Api-Key", mark], ["accept", "*/*"]]
-    command = export.curl(web(), row(CALL), opened(headers, f"/mcp?token={mark}"))
+    command = single_message.curl(web(), row(CALL), opened(headers, f"/mcp?token={mark}"))
     first, *_ = command.split("\n")
     assert first == "# Fill in what was redacted in the capture: Authorization, X-Api-Key, the URL"
     assert f"Authorization: Bearer {mark}" in words(command)
-    assert "#" not in export.curl(web(), row(CALL), opened())
+    assert "#" not in single_message.curl(web(), row(CALL), opened())
 
 
 def test_headers_of_the_hop_are_left_to_curl():
     headers = [["Host", "a"], ["Connection", "close"], ["Transfer-Encoding", "chunked"], ["Accept-Encoding", "br"]]
-    assert "--header" not in words(export.curl(web(), row(CALL), opened(headers)))
+    assert "--header" not in words(single_message.curl(web(), row(CALL), opened(headers)))
 
 
 def test_a_dropped_header_is_not_sent_and_an_empty_one_is():
     sent = {"headers": [["X-Gone", None]]}
-    got = words(export.curl(web(), row(CALL), opened([["X-Gone", "a"], ["X-Empty", ""]], sent=sent, by="encoding")))
+    got = words(
+        single_message.curl(web(), row(CALL), opened([["X-Gone", "a"], ["X-Empty", ""]], sent=sent, by="encoding"))
+    )
     assert got.count("--header") == 1
     assert "X-Empty;" in got
 
@@ -187,11 +189,13 @@ def test_a_dropped_header_is_not_sent_and_an_empty_one_is():
 def test_what_no_command_line_can_send_says_so(change, why):
     asked = {"header": web(), "row": row(CALL), "opened": opened()} | change
     with pytest.raises(UsageError, match=why):
-        export.curl(**asked)
+        single_message.curl(**asked)
 
 
 def test_a_target_with_an_origin_is_asked_for_at_the_upstream():
-    assert "http://127.0.0.1:3000/a?b=c" in words(export.curl(web(), row(CALL), opened(target="http://x.test/a?b=c")))
+    assert "http://127.0.0.1:3000/a?b=c" in words(
+        single_message.curl(web(), row(CALL), opened(target="http://x.test/a?b=c"))
+    )
 
 
 # Python
@@ -259,7 +263,7 @@ def played(program):
 )  # fmt: skip
 def test_each_request_is_a_call_of_the_sdk(method, params, call):
     message = {"id": 1, "method": method} | ({} if params is None else {"params": params})
-    server, made = played(export.python(STDIO, row(message), None))
+    server, made = played(single_message.python(STDIO, row(message), None))
     assert server == ("server", ("stdio", {"command": "uv", "args": ["run", "server.py"]}))
     assert made == call
 
@@ -276,7 +280,7 @@ VALUE = st.recursive(
 def test_no_text_leaves_its_literal(name, value):
     message = {"id": 1, "method": "tools/call", "params": {"name": name, "arguments": {"x": value}}}
     header = Header("1", STDIO.started, "t", "stdio", name, (name, "'''", name), cwd=name)
-    program = export.python(header, row(message), None)
+    program = single_message.python(header, row(message), None)
     assert all(line.isprintable() for line in program.split("\n"))
     (_, (_, options)), made = played(program)
     assert (options["command"], options["args"]) == (name, ["'''", name])
@@ -286,29 +290,34 @@ def test_no_text_leaves_its_literal(name, value):
 def test_over_http_the_sdk_gets_the_url_and_the_headers_that_it_cannot_know():
     mark = "«redacted:4b1374d6»"
     headers = [*HEADERS, ["Authorization", f"Bearer {mark}"], ["mcp-session-id", "s"]]
-    program = export.python(web(), row(CALL), opened(headers))
+    program = single_message.python(web(), row(CALL), opened(headers))
     assert "# Fill in what was redacted in the capture: Authorization\n" in program
     client = ("client", {"headers": {"X-Mine": "a 'b' $c", "Authorization": f"Bearer {mark}"}})
     assert played(program)[0] == ("server", ("http", "http://127.0.0.1:3000/mcp", {"http_client": client}))
 
 
 def test_over_http_without_such_headers_the_url_is_enough():
-    assert played(export.python(web(), row(CALL), opened(HEADERS[:3])))[0] == ("server", "http://127.0.0.1:3000/mcp")
+    assert played(single_message.python(web(), row(CALL), opened(HEADERS[:3])))[0] == (
+        "server",
+        "http://127.0.0.1:3000/mcp",
+    )
 
 
 def test_over_http_with_sse_the_url_is_that_of_the_stream():
-    program = export.python(web("http://127.0.0.1:1/sse"), row(CALL), opened(HEADERS[:3], "/messages/?session_id=1"))
+    program = single_message.python(
+        web("http://127.0.0.1:1/sse"), row(CALL), opened(HEADERS[:3], "/messages/?session_id=1")
+    )
     assert played(program)[0] == ("server", ("sse", "http://127.0.0.1:1/sse"))
 
 
 def test_a_redacted_word_of_the_command_is_named():
     header = Header("1", STDIO.started, "t", "stdio", "n", ("npx", "--token", "«redacted:4b1374d6»"))
-    assert "redacted in the capture: the command\n" in export.python(header, row(CALL), None)
+    assert "redacted in the capture: the command\n" in single_message.python(header, row(CALL), None)
 
 
 def test_numbers_that_python_has_no_literal_for():
     raw = b'{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1e999,-1e999,NaN]}}}'
-    (_, arguments) = played(export.python(STDIO, row(None, raw=raw), None))[1][1:]
+    (_, arguments) = played(single_message.python(STDIO, row(None, raw=raw), None))[1][1:]
     assert str(arguments["x"]) == "[inf, -inf, nan]"
 
 
@@ -333,7 +342,7 @@ def test_numbers_that_python_has_no_literal_for():
 )
 def test_what_is_no_call_of_the_sdk_says_so(message, sender, why):
     with pytest.raises(UsageError, match=why):
-        export.python(STDIO, row(message, sender), None)
+        single_message.python(STDIO, row(message, sender), None)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
@@ -351,7 +360,7 @@ def test_the_real_sdk_runs_the_program(transport, tmp_path):
             headers = [["X-Mine", "a"]] if transport == "http" else []
             channel = opened(headers, "/mcp" if transport == "http" else "/messages/?session_id=1")
         program = tmp_path / "program.py"
-        program.write_text(export.python(header, row(CALL), channel), encoding="utf-8")
+        program.write_text(single_message.python(header, row(CALL), channel), encoding="utf-8")
         command = [prepare.python("python2"), str(program)]
         run = subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
     assert run.returncode == 0, run.stderr
@@ -362,28 +371,28 @@ def test_the_real_sdk_runs_the_program(transport, tmp_path):
 
 
 def test_a_message_is_copied_as_it_was_written_and_on_one_line():
-    assert export.as_json(row(None, raw=b'{"id":1.10,\r\n "method":"x"}\r')) == '{"id":1.10,   "method":"x"} '
+    assert single_message.as_json(row(None, raw=b'{"id":1.10,\r\n "method":"x"}\r')) == '{"id":1.10,   "method":"x"} '
 
 
 def test_what_is_not_seen_is_escaped_so_that_it_says_the_same():
     raw = '{"method":"a\u202e\x7f\U000e0041\u2028b","日本":"é"}'
-    text = export.as_json(row(None, raw=raw.encode()))
+    text = single_message.as_json(row(None, raw=raw.encode()))
     assert text.isprintable()
     assert "日本" in text
     assert json.loads(text) == json.loads(raw)
 
 
 def test_what_is_no_json_is_escaped_as_text():
-    assert export.as_json(row(None, raw=b"\x1b[201~rm -rf /\r")) == "\\e[201~rm -rf /\\r"
+    assert single_message.as_json(row(None, raw=b"\x1b[201~rm -rf /\r")) == "\\e[201~rm -rf /\\r"
 
 
 def test_what_is_not_all_there_is_not_copied():
     found = row(CALL)
     found.size += 1
     for make in (
-        export.as_json,
-        lambda it: export.python(STDIO, it, None),
-        lambda it: export.curl(web(), it, opened()),
+        single_message.as_json,
+        lambda it: single_message.python(STDIO, it, None),
+        lambda it: single_message.curl(web(), it, opened()),
     ):
         with pytest.raises(UsageError, match="too large"):
             make(found)
@@ -400,19 +409,19 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_frame_is_saved_byte_for_byte_for_its_owner_alone(folder):
     raw = bytes(range(256)) + b"\r\n"
-    export.save([raw], "frame-7.json")
+    single_message.save([raw], "frame-7.json")
     assert (folder / "frame-7.json").read_bytes() == raw
     assert os.name == "nt" or (folder / "frame-7.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
     for name in ("a.json", "a-2.json"):
-        export.save([b"first"], name)
+        single_message.save([b"first"], name)
     (folder / "link").symlink_to(folder / "nowhere")
     with pytest.raises(UsageError, match=r"such a file already, a-3\.json is free: 'a\.json'"):
-        export.save([b"second"], "a.json")
+        single_message.save([b"second"], "a.json")
     with pytest.raises(UsageError, match="such a file already, link-2 is free"):
-        export.save([b"second"], "link")
+        single_message.save([b"second"], "link")
     assert (folder / "a.json").read_bytes() == b"first"
     assert not (folder / "nowhere").exists()
 
@@ -420,13 +429,13 @@ def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
 @pytest.mark.parametrize("name", ["", " ", ".", "..", "../a", "/etc/a", "a/b", "a\0b", "x" * 300])
 def test_a_name_that_is_none_is_refused(name, folder):
     with pytest.raises(UsageError):
-        export.save([b""], name)
+        single_message.save([b""], name)
     assert list(folder.iterdir()) == []
 
 
 def test_the_reason_stands_before_a_long_name(folder):
     with pytest.raises(UsageError, match=r"^cannot be created, [^']+: 'xxx"):
-        export.save([b""], "x" * 300)
+        single_message.save([b""], "x" * 300)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit for the size of files")
@@ -437,7 +446,7 @@ def test_what_cannot_be_written_whole_is_no_file_and_says_why(folder):
     resource.setrlimit(resource.RLIMIT_FSIZE, (8, hard))
     try:
         with pytest.raises(UsageError, match=r"^cannot be written, File too large: 'a\.json'"):
-            export.save([b"123456789"], "a.json")
+            single_message.save([b"123456789"], "a.json")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(folder.iterdir()) == []

@@ -1,0 +1,1 @@
+"""Recorded messages and sessions in the formats of other programs."""
