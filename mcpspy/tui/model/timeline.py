@@ -20,6 +20,7 @@ from mcpspy.conversation.columns import Columns, Known
 from mcpspy.conversation.content import has_content
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.overview import Announced
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
@@ -27,7 +28,6 @@ from mcpspy.timeline import Counts, Row, rows_alone
 from mcpspy.tui.model.control import SessionControl
 from mcpspy.tui.model.findings import SessionFindings
 from mcpspy.tui.model.gates import GatesInCapture, HeldFrame
-from mcpspy.tui.model.offers import Announced
 from mcpspy.tui.model.refusals import GROUP, Refusals
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer

@@ -14,9 +14,9 @@ from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
+from mcpspy.overview import Peer, ToolUse
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
-from mcpspy.tui.model.offers import Peer, ToolUse
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.client_menu import named
 from mcpspy.tui.widgets.bindings import bindings

@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy import overview as module
 from mcpspy.conversation.offers import PagedListing
-from mcpspy.tui.model import offers as module
-from mcpspy.tui.model.offers import OTHERS, Peer, ToolUse
+from mcpspy.overview import OTHERS, Peer, ToolUse
 from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.tui.model.test_timeline import grow, said
