@@ -1,0 +1,51 @@
+"""Files that are written for the user: whole or not at all, readable by the user alone."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+from mcpspy.errors import UsageError
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def output_file(path: str, *, replace: bool) -> Iterator[BinaryIO]:
+    """Open a file for writing, mode 0600, that stands at `path` once the block has ended without an exception.
+
+    If the block fails, nothing is left, and with `replace` a file that was at `path` stays as it was. Raises
+    UsageError if the file exists and may not be replaced, or cannot be written.
+    """
+    if not replace and os.path.lexists(path):
+        raise UsageError(f"{path} exists; --force replaces it")
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a directory; give the name of a file")
+    partial = f"{path}.{os.getpid()}.part"
+    try:
+        file = os.open(partial, _FLAGS, 0o600)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        with os.fdopen(file, "wb") as opened:
+            yield opened
+        _put(partial, path, replace=replace)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            os.unlink(partial)
+
+
+def _put(partial: str, path: str, *, replace: bool) -> None:
+    """Give the finished file its name."""
+    if not replace:
+        try:
+            os.link(partial, path)  # fails where another program has made that file meanwhile
+        except FileExistsError:
+            raise UsageError(f"{path} exists; --force replaces it") from None
+        except OSError:  # a file system without hard links
+            pass
+        else:
+            return
+    os.replace(partial, path)

@@ -1,0 +1,54 @@
+"""Files for the user: whole or not at all."""
+
+import os
+
+import pytest
+
+from mcpspy.errors import UsageError
+from mcpspy.output_file import output_file
+
+
+def write(path, content=b"new", *, replace=False):
+    with output_file(str(path), replace=replace) as file:
+        file.write(content)
+
+
+def test_a_file_that_exists_stays_unless_it_may_be_replaced(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(UsageError, match="a exists; --force replaces it"):
+        write(path)
+    assert path.read_bytes() == b"old"
+    write(path, replace=True)
+    assert path.read_bytes() == b"new"
+
+
+def test_a_file_that_was_made_meanwhile_stays(tmp_path):
+    path = tmp_path / "a"
+
+    def write_while_another_program_does():
+        with output_file(str(path), replace=False):
+            path.write_bytes(b"of another program")
+
+    with pytest.raises(UsageError, match="exists"):
+        write_while_another_program_does()
+    assert path.read_bytes() == b"of another program"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_where_the_block_fails_nothing_is_left_and_the_old_file_stays(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyError), output_file(str(path), replace=True) as file:
+        file.write(b"half")
+        raise KeyError
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("missing/a", "No such file or directory"), ("", "is a directory"), ("a\0b", "null byte")]
+)
+def test_what_cannot_be_written_is_one_sentence(tmp_path, name, why):
+    with pytest.raises(UsageError, match=why):
+        write(f"{tmp_path}/{name}", replace=True)
