@@ -324,7 +324,7 @@ def to_json(row: Row, header: Header) -> bytes:
         "http": row.http and {name: _text_json(text) for name, text in row.http.items()},
         "findings": [finding_fields(finding) for finding in row.findings],
     }
-    message = _message_json(row)
+    message = message_json(row)
     if message is None:
         fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
         if row.tail:
@@ -355,7 +355,7 @@ def wall_time(header: Header, t: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _message_json(row: Row) -> bytes | None:
+def message_json(row: Row) -> bytes | None:
     """The row's message as JSON on one line, verbatim where that is possible; None where it is no JSON."""
     if row.value is None:
         return None

@@ -12,9 +12,9 @@ from functools import partial
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
-from mcpspy.cli.captures import existing, named_captures
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.targets import capture_paths, existing_path
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
     accepted = waivers.read(options.waivers) if options.waivers else ()
-    paths = list(named_captures(options.captures))
+    paths = list(capture_paths(options.captures))
     if options.output:
         _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
     captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, clients=clients, form=form))
@@ -118,7 +118,7 @@ def _follow(
     colour = has_colours()
     reached = False
     judge = Judge(revision, clients=clients)
-    for finding in _findings(Capture(existing(options.captures[0])), judge):
+    for finding in _findings(Capture(existing_path(options.captures[0])), judge):
         if finding.rule not in ignored:
             reached = reached or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()

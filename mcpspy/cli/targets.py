@@ -1,4 +1,4 @@
-"""The captures that the words of a command line name."""
+"""What a command line names: captures, directories of them, and which rows of them are meant."""
 
 import os
 import sys
@@ -7,15 +7,16 @@ from difflib import get_close_matches
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
-from mcpspy.errors import CaptureError, NotACapture
+from mcpspy.errors import CaptureError, FilterError, NotACapture
+from mcpspy.filters import Filter, parse
 from mcpspy.text import printable
 
 
-def named_captures(named: Sequence[str]) -> Iterator[str]:
+def capture_paths(named: Sequence[str]) -> Iterator[str]:
     """The captures that were named; of a directory those in it, by name. What is none there is skipped, and named."""
     for name in named:
         if not os.path.isdir(name):
-            yield existing(name)
+            yield existing_path(name)
             continue
         try:
             found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
@@ -42,7 +43,7 @@ def _captures(paths: Sequence[str]) -> list[str]:
     return [path for path in found if path not in continued]
 
 
-def existing(path: str) -> str:
+def existing_path(path: str) -> str:
     """The path, if something is there. Raises CaptureError with the nearest name in its directory."""
     if os.path.lexists(path):
         return path
@@ -53,3 +54,13 @@ def existing(path: str) -> str:
         near = []
     hint = f"; the nearest: {os.path.join(folder, near[0])}" if near else ""
     raise CaptureError(f"cannot read {path}: no such file{hint}")
+
+
+def parsed_filter(text: str, started: str) -> Filter:
+    """The filter that the command line gives; what cannot be understood is pointed at."""
+    try:
+        return parse(text, started)
+    except FilterError as error:
+        before = len(printable(text[: error.column - 1], 2000))
+        print(f"  {printable(text, 2000)}\n  {' ' * before}^", file=sys.stderr)
+        raise
