@@ -5,7 +5,7 @@ out of that capture or replaced in it, and who imports the capture sees the same
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,13 +109,17 @@ class Contents:
 
 
 def _peer(peer: Peer | None) -> dict[str, Any] | None:
-    return None if peer is None else {
-        "name": peer.name,
-        "version": peer.version,
-        "revision": peer.revision,
-        "capabilities": list(peer.capabilities),
-        "instructions": peer.instructions,
-    }
+    return (
+        None
+        if peer is None
+        else {
+            "name": peer.name,
+            "version": peer.version,
+            "revision": peer.revision,
+            "capabilities": list(peer.capabilities),
+            "instructions": peer.instructions,
+        }
+    )
 
 
 def _tool(tool: ToolUse) -> dict[str, Any]:

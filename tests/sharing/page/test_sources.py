@@ -52,7 +52,7 @@ def test_the_script_of_the_page_has_types(tmp_path):
 @needs_node
 def test_the_sources_are_formatted_and_linted():
     """`biome check --write` with the same arguments formats them."""
-    run(program("biome"), "check", "--error-on-warnings", f"--config-path={HERE / 'biome.json'}", str(PAGE))
+    run(program("biome"), "check", "--error-on-warnings", f"--config-path={HERE / 'biome.jsonc'}", str(PAGE))
 
 
 @needs_node
