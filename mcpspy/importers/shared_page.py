@@ -118,4 +118,4 @@ def _decoded(file: BinaryIO) -> Iterator[bytes]:
             raise _DamagedPageError("the capture in it is damaged") from None
         rest = rest[whole:]
     if rest or not ended:
-        raise _DamagedPageError("the capture in it is cut off")
+        raise _DamagedPageError(f"the capture in it is {'damaged' if ended else 'cut off'}")

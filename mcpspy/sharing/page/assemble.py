@@ -2,7 +2,8 @@
 
 The sources are modules, so that they can be read and checked one by one; the page needs one script, because what is
 opened from a disk may import nothing. So the modules stand one after the other, each behind those that it imports,
-without the lines that import and without the word `export`. For that, names at the top of modules are unique over all.
+without the lines that import and without the word `export`; types need no import either. For that, names at the top of
+modules are unique over all.
 
 The page may run that script and use those styles, and nothing else: a policy names both by their hashes. So no text of
 a capture can become a script, wherever it ends up.
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 _IMPORT = re.compile(r'^import\s(?:[^;"]*\sfrom\s)?"\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async function|function|const|let|class)", re.MULTILINE)
+_ALIAS = re.compile(r'^/\*\* @typedef \{import\("\./[\w-]+\.js"\)\.(\w+)\} \1 \*/\n', re.MULTILINE)
 _IMPORTED_TYPE = re.compile(r'import\("\./[\w-]+\.js"\)\.')
 _FRAME, _STYLES, _FIRST = "page.html", "page.css", "main.js"
 _STYLES_PLACE = '<link rel="stylesheet" href="page.css">'
@@ -54,7 +56,9 @@ def one_script(modules: Mapping[str, str]) -> str:
 
 
 def _bare(source: str) -> str:
-    return _IMPORTED_TYPE.sub("", _EXPORT.sub("", _IMPORT.sub("", source))).strip() + "\n"
+    for part in (_IMPORT, _ALIAS, _EXPORT, _IMPORTED_TYPE):
+        source = part.sub("", source)
+    return source.strip() + "\n"
 
 
 def _in_order(modules: Mapping[str, str]) -> Iterator[str]:

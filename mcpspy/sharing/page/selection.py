@@ -28,13 +28,19 @@ _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
 _STDIO = ("stdin", "stdout", "stderr")
 _OF_NO_CHANNEL = ("gap", "signal", "gates", "end", "continued")
 _SKIPPED = record_line({"kind": "left-out"})
+LINE_LEFT_OUT = len(_SKIPPED)
+"""Bytes that a line takes which was left out."""
 
 
 def wanted_lines(records: Callable[[], Iterable[Record]], wanted: Filter, *, live: bool) -> set[int]:
-    """The line numbers of the rows that fit a filter, of the other halves of their exchanges, and of handshakes."""
+    """The line numbers of the rows that fit a filter, of the other halves of their exchanges, and of handshakes.
+
+    The event that names the endpoint of HTTP+SSE is one: only by it a request and its response are of one session.
+    """
     found: set[int] = set()
     for row in final_rows(records, live=live):
-        if row.method in _HANDSHAKE or wanted(row):
+        endpoint = row.kind == "event" and (row.text or "").startswith("endpoint:")
+        if row.method in _HANDSHAKE or endpoint or wanted(row):
             found |= {row.n, *filter(None, (row.request, row.response))}
     return found
 

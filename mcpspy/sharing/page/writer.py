@@ -11,7 +11,7 @@ import tempfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
@@ -21,7 +21,7 @@ from mcpspy.importers.shared_page import OPENING
 from mcpspy.recording.copy import write_copy
 from mcpspy.sharing.page.assemble import page
 from mcpspy.sharing.page.contents import Contents
-from mcpspy.sharing.page.selection import selected, wanted_lines
+from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, wanted_lines
 from mcpspy.text import size_text
 
 MOST_BYTES = 64 << 20
@@ -64,18 +64,14 @@ def write_page(shared: Shared, output: BinaryIO) -> int:
             rows = wanted_lines(capture.records, shared.wanted, live=live)
             write_copy(selected(lambda: _whole(lines()), rows), copy)
         else:
-            if capture_size(capture) > MOST_BYTES:
-                raise too_large(capture)
             write_copy(lines(), copy)
-        if os.path.getsize(copy) > MOST_BYTES:
-            raise too_large(capture)
         about = {"file": os.path.basename(shared.path), **shared.about}
         contents = Contents(Capture(copy), live, about, MOST_ROWS)
         frame = page()
         output.write(frame.before.encode())
         _embed(output, _SESSION, contents.json())
-        if contents.rows > MOST_ROWS:
-            raise too_large(capture)
+        if os.path.getsize(copy) > MOST_BYTES or contents.rows > MOST_ROWS:
+            refuse_too_large(capture, shared.wanted)
         with open(copy, "rb") as file:
             _embed(output, OPENING, iter(lambda: file.read(_CHUNK), b""))
         output.write(frame.after.encode())
@@ -89,26 +85,32 @@ def raw_lines(path: str) -> Iterator[bytes]:
             yield chunk
 
 
-def capture_size(capture: Capture) -> int:
-    """Bytes of all files of a capture."""
-    return sum(map(os.path.getsize, capture.paths))
+def is_too_large(capture: Capture) -> bool:
+    """Whether a capture has more bytes than a page carries; its rows are known only when it is read."""
+    return sum(map(os.path.getsize, capture.paths)) > MOST_BYTES
 
 
-def too_large(capture: Capture) -> UsageError:
-    """The refusal of a capture that no page can carry, with the filter that leaves its newest part."""
+def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
+    """Raise UsageError for a capture that no page carries, with the filter that keeps its newest part."""
     times, sizes = array("q"), array("q")
     for record in capture.records(largest=1):
         times.append(record.t)
         sizes.append(getattr(record, "size", 0) + _OVERHEAD)
-    budget, rows, start = MOST_BYTES * 3 // 4, MOST_ROWS * 3 // 4, len(times)
+    bound = f"a page carries at most {size_text(MOST_BYTES)} and {MOST_ROWS:,} rows"
+    start, rows, budget = len(times), MOST_ROWS * 3 // 4, MOST_BYTES * 3 // 4 - len(times) * LINE_LEFT_OUT
+    if budget < 0:
+        lines = f"of its {len(times):,} records each takes room, also one that a filter leaves out"
+        raise UsageError(f"{capture.path} is too long to be shared: {bound}, and {lines}")
     while start and rows and budget > sizes[start - 1]:
         start, rows, budget = start - 1, rows - 1, budget - sizes[start - 1]
-    fits = f"time:>={-(-times[start] // 10**8) / 10:.1f}" if start < len(times) else "size:<100kb"
-    bound = f"a page carries at most {size_text(MOST_BYTES)} and {MOST_ROWS:,} rows"
-    kept = "keeps the newest part" if start < len(times) else "leaves the large frames out"
-    return UsageError(f"{capture.path} is too large to be shared: {bound}; --filter '{fits}' {kept}")
+    last = len(times) - start < _FEW
+    term = "size:<100kb" if last else f"time:>={-(-times[start] // 10**8) / 10:.1f}"
+    fits = f"({wanted}) {term}" if wanted else term
+    kept = "leaves the large frames out" if last else "keeps the newest part"
+    raise UsageError(f"{capture.path} is too large to be shared: {bound}; --filter {fits!r} {kept}")
 
 
+_FEW = 5  # records that are no part of a session worth sharing
 _OVERHEAD = 150  # bytes of a record beside its frame
 
 
