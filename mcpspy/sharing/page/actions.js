@@ -34,7 +34,11 @@ export function pageActions({ state, views, detail, search, notice }) {
     { keys: ["PageDown", " "], text: "page down", act: () => views.move(1, "page") },
     { keys: ["Home", "g"], text: "first", act: () => views.move(-FAR) },
     { keys: ["End", "G"], text: "last", act: () => views.move(FAR) },
-    { keys: ["Enter"], text: "open: to the message, or to the frame in the timeline", act: () => views.open() && detail.focus() },
+    {
+      keys: ["Enter"],
+      text: "open: to the message, or to the frame in the timeline",
+      act: () => views.open() && detail.focus(),
+    },
     { keys: ["/"], text: "filter", where: "searching", act: () => byId("filter").focus() },
     { keys: ["n"], text: "next match", act: () => search.next(1) || notice("No more matches below.") },
     { keys: ["N"], text: "previous match", act: () => search.next(-1) || notice("No more matches above.") },
@@ -85,7 +89,11 @@ function rowActions(state, notice) {
     { keys: ["p"], text: "request/response", where: "the timeline", act: partner },
     { keys: ["e"], text: "next finding", act: seek(1, "finding", (row) => row.findings.length > 0) },
     { keys: ["E"], text: "previous finding", act: seek(-1, "finding", (row) => row.findings.length > 0) },
-    { keys: ["L"], text: "next call that took 1 s or more", act: seek(1, "slow call", (row) => row.kind !== "request" && (row.latency ?? 0) >= SLOW) },
+    {
+      keys: ["L"],
+      text: "next call that took 1 s or more",
+      act: seek(1, "slow call", (row) => row.kind !== "request" && (row.latency ?? 0) >= SLOW),
+    },
     { keys: ["m"], text: "mark or unmark", act: mark },
     { keys: ["'"], text: "next marked frame", act: seek(1, "marked frame", (_, place) => state.marked.has(place)) },
     { keys: ["t"], text: "time: since the start, or since the row above", act: times },
@@ -110,12 +118,21 @@ export function treeActions(detail) {
     { keys: ["PageDown"], text: "page down", act: on((tree) => tree.move(20)) },
     { keys: ["Home", "g"], text: "first", act: on((tree) => tree.move(-FAR)) },
     { keys: ["End", "G"], text: "last", act: on((tree) => tree.move(FAR)) },
-    { keys: ["ArrowLeft", "h"], text: "fold", where: "in the message", act: on((tree) => tree.current?.open && tree.turn()) },
+    {
+      keys: ["ArrowLeft", "h"],
+      text: "fold",
+      where: "in the message",
+      act: on((tree) => tree.current?.open && tree.turn()),
+    },
     { keys: ["ArrowRight", "l"], text: "unfold", act: on((tree) => !tree.current?.open && tree.turn()) },
     { keys: ["Enter", " "], text: "fold/unfold", act: on((tree) => tree.turn()) },
     { keys: ["-"], text: "fold all", act: on((tree) => tree.foldAll()) },
     { keys: ["+"], text: "unfold all", act: on((tree) => tree.unfoldAll()) },
-    { keys: ["z"], text: "fold all/unfold all", act: on((tree) => (tree.current && tree.lines.size > 1 ? tree.foldAll() : tree.unfoldAll())) },
+    {
+      keys: ["z"],
+      text: "fold all/unfold all",
+      act: on((tree) => (tree.current && tree.lines.size > 1 ? tree.foldAll() : tree.unfoldAll())),
+    },
   ];
 }
 

@@ -42,7 +42,8 @@ export function hexElement(bytes) {
  */
 function addHex(found, bytes, from, to) {
   const end = Math.min(to, bytes.length);
-  for (let at = from; at < end; at += HEX_LINE) found.append(...hexLine(bytes.subarray(at, Math.min(at + HEX_LINE, end)), at));
+  for (let at = from; at < end; at += HEX_LINE)
+    found.append(...hexLine(bytes.subarray(at, Math.min(at + HEX_LINE, end)), at));
   if (end >= bytes.length) return;
   const more = buttonElement(`show more of ${sizeText(bytes.length)}`, () => {
     more.remove();

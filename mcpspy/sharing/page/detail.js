@@ -32,7 +32,10 @@ export class Detail {
         this.capture = found;
         this.show();
       },
-      () => byId("cards").replaceChildren(el("p", { class: "error" }, "The capture in this page is damaged, so messages cannot be shown.")),
+      () =>
+        byId("cards").replaceChildren(
+          el("p", { class: "error" }, "The capture in this page is damaged, so messages cannot be shown."),
+        ),
     );
   }
 
@@ -81,10 +84,16 @@ export class Detail {
     const heads = capture.heads(row.channel);
     const body = this.body(row, message);
     const tree = this.trees.get(body);
-    const found = el("article", { class: place === this.state.place ? "card selected" : "card", "aria-label": `message #${row.n}` });
+    const found = el("article", {
+      class: place === this.state.place ? "card selected" : "card",
+      "aria-label": `message #${row.n}`,
+    });
     found.append(subjectElement(row), el("div", { class: "facts" }, ...factElements(row, capture)));
     found.append(...findingElements(row, session.rules, (pointer) => tree?.reveal(pointer)));
-    const head = row.kind === "request" || row.from === "client" ? headElement(heads.request, "request") : headElement(heads.response, "response");
+    const head =
+      row.kind === "request" || row.from === "client"
+        ? headElement(heads.request, "request")
+        : headElement(heads.response, "response");
     if (head) found.append(head);
     found.append(body);
     return found;

@@ -1,7 +1,7 @@
 /** What a message's card says before the message: what it is, how it went, what a gate did, what was found, HTTP heads. */
 
-import { ARROWS, MARKS, idText, isBadStatus } from "./session.js";
-import { clipText, durationText, el, frameLink, outsideLink, sizeText } from "./text.js";
+import { ARROWS, idText, isBadStatus, MARKS } from "./session.js";
+import { clipText, durationText, el, frameLink, outsideLink, proseElement, sizeText } from "./text.js";
 
 const LONGEST_FACT = 500; // characters
 const RELATED = 10; // links to other frames
@@ -12,7 +12,12 @@ const DIRECTIONS = { client: "client → server", server: "server → client", m
  * @param {import("./session.js").Row} row
  */
 export function subjectElement(row) {
-  const found = el("h3", {}, el("span", { class: row.from, "aria-hidden": "true" }, `${ARROWS[row.from]} `), frameLink(row.n, row.part));
+  const found = el(
+    "h3",
+    {},
+    el("span", { class: row.from, "aria-hidden": "true" }, `${ARROWS[row.from]} `),
+    frameLink(row.n, row.part),
+  );
   found.append(" ", el("span", { class: "method" }, clipText(row.method ?? row.kind, LONGEST_FACT)));
   if (row.name) found.append(" ", el("span", { class: "name" }, clipText(row.name, LONGEST_FACT)));
   return found;
@@ -34,7 +39,8 @@ export function factElements(row, capture) {
   if (row.http) found.push(el("p", {}, httpText(row.http)));
   if (row.session) found.push(el("p", {}, `session ${clipText(row.session, LONGEST_FACT)}`));
   if (row.extensions?.length) found.push(el("p", {}, `declares ${clipText(row.extensions.join(", "), LONGEST_FACT)}`));
-  if (row.kind === "invalid" && row.preview) found.push(el("p", { class: "error" }, clipText(row.preview, LONGEST_FACT)));
+  if (row.kind === "invalid" && row.preview)
+    found.push(el("p", { class: "error" }, clipText(row.preview, LONGEST_FACT)));
   if (row.gate !== undefined) found.push(gateElement(row, capture));
   return found;
 }
@@ -49,7 +55,8 @@ function outcomeElement(row) {
     row.latency === null ? null : durationText(row.latency),
   ].filter((part) => part !== null);
   for (const [at, part] of parts.entries()) found.append(at ? " · " : "", part);
-  if (other) found.append(parts.length ? " · " : "", row.kind === "request" ? "answered by " : "answers ", frameLink(other));
+  if (other)
+    found.append(parts.length ? " · " : "", row.kind === "request" ? "answered by " : "answers ", frameLink(other));
   return found;
 }
 
@@ -70,7 +77,9 @@ function gateElement(row, capture) {
   const found = el("div", { class: "gate" }, el("p", {}, `${row.forwarded ?? "still held"} by ${who}${held}`));
   const sent = capture.forwardedText(row.n);
   if (typeof sent === "string") {
-    found.append(el("details", {}, el("summary", {}, "forwarded instead"), el("pre", { class: "raw" }, clipText(sent, 1 << 16))));
+    found.append(
+      el("details", {}, el("summary", {}, "forwarded instead"), el("pre", { class: "raw" }, clipText(sent, 1 << 16))),
+    );
   }
   return found;
 }
@@ -84,12 +93,27 @@ function gateElement(row, capture) {
 export function findingElements(row, rules, reveal) {
   return row.findings.map((finding) => {
     const rule = rules[finding.rule];
-    const summary = el("summary", {}, el("span", { class: `mark ${finding.severity}`, "aria-hidden": "true" }, MARKS[finding.severity]));
-    summary.append(" ", el("span", { class: finding.severity }, finding.severity), " ", clipText(finding.message, LONGEST_FACT));
+    const summary = el(
+      "summary",
+      {},
+      el("span", { class: `mark ${finding.severity}`, "aria-hidden": "true" }, MARKS[finding.severity]),
+    );
+    summary.append(
+      " ",
+      el("span", { class: finding.severity }, finding.severity),
+      " ",
+      clipText(finding.message, LONGEST_FACT),
+    );
     const found = el("details", { class: "finding" }, summary);
     if (rule) found.append(...ruleElements(rule));
     found.append(placeElement(finding, reveal));
-    found.append(el("p", { class: "dim" }, `${finding.rule} · ${finding.blame}${finding.revision ? ` · ${finding.revision}` : ""}`));
+    found.append(
+      el(
+        "p",
+        { class: "dim" },
+        `${finding.rule} · ${finding.blame}${finding.revision ? ` · ${finding.revision}` : ""}`,
+      ),
+    );
     found.append(el("p", {}, outsideLink(finding.spec)));
     return found;
   });
@@ -100,8 +124,8 @@ export function findingElements(row, rules, reveal) {
  * @param {import("./session.js").Rule} rule
  */
 export function ruleElements(rule) {
-  const found = [el("p", {}, rule.explanation)];
-  if (rule.fix) found.push(el("p", {}, el("b", {}, "How to fix: "), rule.fix));
+  const found = [proseElement(rule.explanation)];
+  if (rule.fix) found.push(proseElement(`How to fix: ${rule.fix}`));
   return found;
 }
 
@@ -129,11 +153,19 @@ function placeElement(finding, reveal) {
  */
 export function headElement(head, which) {
   if (!head) return null;
-  const first = which === "request" ? `${head.method ?? ""} ${head.target ?? ""}` : `${head.status ?? ""} ${head.reason ?? ""}`;
+  const first =
+    which === "request" ? `${head.method ?? ""} ${head.target ?? ""}` : `${head.status ?? ""} ${head.reason ?? ""}`;
   const table = el("table", { class: "head" });
   for (const field of Array.isArray(head.headers) ? head.headers : []) {
     if (!Array.isArray(field)) continue;
-    table.append(el("tr", {}, el("th", { scope: "row" }, clipText(String(field[0]), LONGEST_FACT)), el("td", {}, clipText(String(field[1]), LONGEST_FACT))));
+    table.append(
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, clipText(String(field[0]), LONGEST_FACT)),
+        el("td", {}, clipText(String(field[1]), LONGEST_FACT)),
+      ),
+    );
   }
   return el("details", { class: "http" }, el("summary", {}, clipText(`HTTP ${which}: ${first}`, LONGEST_FACT)), table);
 }

@@ -2,7 +2,17 @@
 
 import { ruleElements } from "./facts.js";
 import { MARKS, SEVERITIES } from "./session.js";
-import { buttonElement, byId, clipText, countText, el, frameLink, outsideLink, pluralText } from "./text.js";
+import {
+  buttonElement,
+  byId,
+  clipText,
+  countText,
+  el,
+  frameLink,
+  outsideLink,
+  pluralText,
+  proseElement,
+} from "./text.js";
 
 const AT_A_TIME = 50; // findings of a group that are listed
 
@@ -33,7 +43,9 @@ function findingGroups(session) {
     }
   }
   const order = (/** @type {FindingGroup} */ group) => SEVERITIES.indexOf(group.severity);
-  return [...groups.values()].sort((one, other) => order(one) - order(other) || other.findings.length - one.findings.length);
+  return [...groups.values()].sort(
+    (one, other) => order(one) - order(other) || other.findings.length - one.findings.length,
+  );
 }
 
 /**
@@ -65,7 +77,7 @@ function groupElement(session, group, open) {
     " ",
     el("span", { class: "dim" }, `${group.blame} · ${pluralText(group.findings.length, "time")}`),
   );
-  if (rule) summary.append(el("span", { class: "about" }, rule.summary));
+  if (rule) summary.append(el("div", { class: "about" }, proseElement(rule.summary)));
   const list = el("ul", { class: "found" });
   addFindings(list, group.findings, 0);
   const found = el("details", { class: "group", open }, summary);
@@ -110,5 +122,5 @@ export function showFindings(session) {
  * @param {boolean} open
  */
 export function foldFindings(open) {
-  for (const group of document.querySelectorAll("#view-findings details")) /** @type {HTMLDetailsElement} */ (group).open = open;
+  for (const group of byId("view-findings").querySelectorAll("details")) group.open = open;
 }

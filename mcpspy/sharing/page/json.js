@@ -36,7 +36,14 @@ export function parseJson(source) {
     if (character === "{" || character === "[") {
       const object = character === "{";
       /** @type {JsonNode} */
-      const node = { type: object ? "object" : "array", source, start: at, end: at, keys: object ? [] : null, children: [] };
+      const node = {
+        type: object ? "object" : "array",
+        source,
+        start: at,
+        end: at,
+        keys: object ? [] : null,
+        children: [],
+      };
       inside.children.push(node);
       stack.push(node);
       at += 1;

@@ -12,7 +12,17 @@ import { byId, el } from "./text.js";
  */
 
 /** @type {Record<string, string>} */
-const KEY_NAMES = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Enter: "⏎", " ": "space", Escape: "esc", PageUp: "pgup", PageDown: "pgdn" };
+const KEY_NAMES = {
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  Enter: "⏎",
+  " ": "space",
+  Escape: "esc",
+  PageUp: "pgup",
+  PageDown: "pgdn",
+};
 
 /**
  * Answer keys. What a focused control does with a key comes first.
@@ -23,8 +33,13 @@ export function answerKeys(scopes) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const target = event.target instanceof Element ? event.target : null;
     if (target?.closest("dialog")) return;
-    if (target?.closest("input[type=search]") && !event.key !== "Escape") return;
-    if (target?.closest("button, a, summary, input") && ["Enter", " "].includes(event.key) && !target.closest("input[type=search]")) return;
+    if (target?.closest("input[type=search]") && event.key !== "Escape") return;
+    if (
+      target?.closest("button, a, summary, input") &&
+      ["Enter", " "].includes(event.key) &&
+      !target.closest("input[type=search]")
+    )
+      return;
     for (const actions of scopes()) {
       const found = actions.find(({ keys }) => keys.includes(event.key));
       if (found) {

@@ -18,7 +18,9 @@ const NOTICE_TIME = 4000; // milliseconds
 
 async function startPage() {
   if (!canUnpack()) {
-    refuse("This browser is too old to unpack this page. Open it in Chrome or Edge 80, Firefox 113, Safari 16.4, or a newer one.");
+    refuse(
+      "This browser is too old to unpack this page. Open it in Chrome or Edge 80, Firefox 113, Safari 16.4, or a newer one.",
+    );
     return;
   }
   let session;
@@ -32,14 +34,17 @@ async function startPage() {
   const state = new State(session);
   showHeader(session);
   offerCapture(session.about, capture);
-  const views = new Views(state);
+  const views = new Views(state, capture);
   const detail = new Detail(state, capture, showNotice);
   const search = new Search(state, capture);
   const parts = { state, views, detail, search, notice: showNotice };
   const general = pageActions(parts);
   const inTree = treeActions(detail);
   answerKeys(() => (detail.focusedTree() ? [inTree, general] : [general]));
-  writeHelp([...general, ...inTree.filter(({ keys }) => !["k", "j", "g", "G", "PageUp", "PageDown"].some((key) => keys.includes(key)))]);
+  writeHelp([
+    ...general,
+    ...inTree.filter(({ keys }) => !["k", "j", "g", "G", "PageUp", "PageDown"].some((key) => keys.includes(key))),
+  ]);
   byId("theme").addEventListener("click", turnTheme);
   byId("help-button").addEventListener("click", showHelp);
   byId("help-close").addEventListener("click", hideHelp);

@@ -1,7 +1,7 @@
 /** What is printed: the findings, the tools and the first rows as plain elements, because paper does not scroll. */
 
 import { findingsElements } from "./findings.js";
-import { ARROWS, MARKS, idText, previewText, severityOf } from "./session.js";
+import { ARROWS, idText, MARKS, previewText, severityOf } from "./session.js";
 import { byId, clipText, countText, durationText, el, sizeText } from "./text.js";
 import { toolsElement } from "./tools.js";
 
@@ -50,7 +50,9 @@ function printedElements({ session, shown }) {
 function printedRow(row) {
   const severity = severityOf(row);
   const id = idText(row) && `id ${idText(row)}`;
-  const subject = [row.method ?? `${row.kind}:`, row.name, id, clipText(previewText(row), PRINTED_PREVIEW)].filter(Boolean).join(" ");
+  const subject = [row.method ?? `${row.kind}:`, row.name, id, clipText(previewText(row), PRINTED_PREVIEW)]
+    .filter(Boolean)
+    .join(" ");
   const cells = [
     severity ? MARKS[severity] : "",
     String(row.n),

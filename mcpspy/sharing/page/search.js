@@ -53,7 +53,10 @@ export class Search {
     this.showMistake(null);
     if (filter) await this.search(filter, this.newest);
     else {
-      this.state.setShown(session.rows.map((_, place) => place), null);
+      this.state.setShown(
+        session.rows.map((_, place) => place),
+        null,
+      );
       this.showCount(session.rows.length, 1);
     }
   }
@@ -80,7 +83,8 @@ export class Search {
     }
     const all = this.others.checked ? rows.map((_, place) => place) : [...matches];
     this.state.setShown(all, matches);
-    if (this.state.place >= 0 && !matches.has(this.state.place) && matches.size && !this.others.checked) this.selectNear();
+    if (this.state.place >= 0 && !matches.has(this.state.place) && matches.size && !this.others.checked)
+      this.selectNear();
     this.showCount(matches.size, 1);
   }
 
@@ -117,9 +121,15 @@ export class Search {
     this.box.setAttribute("aria-invalid", String(mistake !== null));
     if (mistake?.column) {
       const before = this.box.value.slice(0, mistake.column - 1);
-      const line = el("span", { class: "column", "aria-hidden": "true" }, before, el("u", {}, this.box.value.slice(mistake.column - 1) || " "));
+      const line = el(
+        "span",
+        { class: "column", "aria-hidden": "true" },
+        before,
+        el("u", {}, this.box.value.slice(mistake.column - 1) || " "),
+      );
       place.append(line, " ");
     }
-    if (mistake) place.append(el("span", {}, mistake.column ? `${mistake.message} at column ${mistake.column}` : mistake.message));
+    if (mistake)
+      place.append(el("span", {}, mistake.column ? `${mistake.message} at column ${mistake.column}` : mistake.message));
   }
 }

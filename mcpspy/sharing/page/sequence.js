@@ -1,8 +1,8 @@
 /** The sequence: messages as arrows between client and server, with brackets from requests to their responses. */
 
-import { LANES, bracketsOf } from "./lanes.js";
+import { bracketsOf, LANES } from "./lanes.js";
 import { VirtualRows } from "./rows.js";
-import { MARKS, idText, isBadStatus, previewText, severityOf } from "./session.js";
+import { idText, isBadStatus, MARKS, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -41,7 +41,11 @@ export class Sequence {
       el("span", { class: `mark ${severity ?? ""}`, title: severity }, severity ? MARKS[severity] : ""),
       el("span", { class: "n" }, `#${row.n}`),
       el("span", { class: "time" }, row.t.toFixed(3)),
-      el("span", { class: "pause", title: "since the row above" }, pause >= LEAST_PAUSE ? `+${durationText(pause)}` : ""),
+      el(
+        "span",
+        { class: "pause", title: "since the row above" },
+        pause >= LEAST_PAUSE ? `+${durationText(pause)}` : "",
+      ),
       this.lanes(at, "left"),
       arrowElement(row),
       this.lanes(at, "right"),
@@ -84,15 +88,30 @@ export class Sequence {
  * @param {import("./session.js").Row} row
  */
 function arrowElement(row) {
-  const label = el("span", { class: isBadStatus(row.status) ? "label error" : "label" }, clipText(labelText(row), LONGEST_LABEL));
+  const label = el(
+    "span",
+    { class: isBadLabel(row) ? "label error" : "label" },
+    clipText(labelText(row), LONGEST_LABEL),
+  );
   if (row.from === "mcpspy" || row.kind === "stderr") return el("span", { class: "field note" }, label);
   const answer = row.kind === "result" || row.kind === "error";
   const dashes = answer || row.kind === "notification" ? " dashed" : "";
   const line = () => el("i", { class: `shaft${dashes}` });
   const short = el("i", { class: `shaft short${dashes}` });
-  const parts = row.from === "client" ? [short, label, line(), el("i", { class: "head" }, "▶")] : [el("i", { class: "head" }, "◀"), line(), label, short];
+  const parts =
+    row.from === "client"
+      ? [short, label, line(), el("i", { class: "head" }, "▶")]
+      : [el("i", { class: "head" }, "◀"), line(), label, short];
   const direction = row.from === "client" ? "client to server" : "server to client";
   return el("span", { class: "field", title: direction }, ...parts);
+}
+
+/**
+ * Whether the arrow of a row is the one that failed: of an exchange that is the response, if there is one.
+ * @param {import("./session.js").Row} row
+ */
+function isBadLabel(row) {
+  return isBadStatus(row.status) && (row.kind !== "request" || row.response === null);
 }
 
 /**
@@ -102,7 +121,9 @@ function arrowElement(row) {
 function labelText(row) {
   const subject = [row.method, row.name ?? previewText(row)].filter(Boolean).join(" ");
   if (row.kind === "result" || row.kind === "error") {
-    const outcome = [row.status ?? row.kind, row.latency === null ? "" : durationText(row.latency)].filter(Boolean).join(" ");
+    const outcome = [row.status ?? row.kind, row.latency === null ? "" : durationText(row.latency)]
+      .filter(Boolean)
+      .join(" ");
     return `${outcome}  ${subject || "(no request seen)"}`;
   }
   if (row.kind === "request") {

@@ -98,7 +98,8 @@ export class State {
    */
   seek(step, fits) {
     const { shown, session } = this;
-    let at = step > 0 ? shown.findIndex((place) => place > this.place) : shown.findLastIndex((place) => place < this.place);
+    let at =
+      step > 0 ? shown.findIndex((place) => place > this.place) : shown.findLastIndex((place) => place < this.place);
     for (; at >= 0 && at < shown.length; at += step) {
       if (fits(session.rows[shown[at]], shown[at])) {
         this.select(shown[at]);

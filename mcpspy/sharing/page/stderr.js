@@ -14,7 +14,9 @@ export class Stderr {
     for (const [place, row] of state.session.rows.entries()) if (row.kind === "stderr") this.places.push(place);
     byId("no-lines").hidden = this.places.length > 0;
     byId("no-lines").textContent =
-      state.session.about.transport === "stdio" ? "The server wrote nothing to stderr." : "Only servers on stdio have a stderr that mcpspy sees.";
+      state.session.about.transport === "stdio"
+        ? "The server wrote nothing to stderr."
+        : "Only servers on stdio have a stderr that mcpspy sees.";
     this.rows = new VirtualRows(byId("lines"), byId("lines-body"), {
       count: () => this.places.length,
       draw: (at) => this.draw(at),

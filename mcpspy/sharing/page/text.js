@@ -5,10 +5,16 @@
  * changes of direction, joiners, piles of accents) is shown as an escape, as `mcpspy.text` does on a terminal.
  */
 
+// Controls, format characters, lone surrogates, separators; what is seen as nothing; and marks piled on marks.
 const UNSEEN =
-  /(?:[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0\u{e0000}-\u{e0fff}]|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}])+/gu;
+  /(?:\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\u034f|\u115f|\u1160|\u2800|\u3164|\ufe0f|\uffa0|[\u{e0000}-\u{e0fff}]|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}])+/gu;
 const PLAIN = /^[\x20-\x7e]*$/;
-const NAMED_ESCAPES = new Map([["\n", "\\n"], ["\r", "\\r"], ["\t", "\\t"], ["\x1b", "\\e"]]);
+const NAMED_ESCAPES = new Map([
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\x1b", "\\e"],
+]);
 
 /**
  * How characters that are not seen are written.
@@ -19,7 +25,9 @@ function escapeUnseen(text) {
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0;
     const digits = code.toString(16);
-    found += NAMED_ESCAPES.get(character) ?? (code < 0x100 ? `\\x${digits.padStart(2, "0")}` : `\\u${digits.padStart(4, "0")}`);
+    found +=
+      NAMED_ESCAPES.get(character) ??
+      (code < 0x100 ? `\\x${digits.padStart(2, "0")}` : `\\u${digits.padStart(4, "0")}`);
   }
   return found;
 }
@@ -119,7 +127,9 @@ export function frameLink(n, part = 0) {
  * @param {string} url
  */
 export function outsideLink(url) {
-  return /^https:\/\//.test(url) ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, url) : el("span", {}, url);
+  return /^https:\/\//.test(url)
+    ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, url)
+    : el("span", {}, url);
 }
 
 /**
@@ -131,6 +141,15 @@ export function byId(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no #${id}`);
   return found;
+}
+
+/**
+ * A text of our own with its words of code, which stand between backticks.
+ * @param {string} text
+ */
+export function proseElement(text) {
+  const parts = text.split("`");
+  return el("p", {}, ...parts.map((part, at) => (at % 2 ? el("code", {}, part) : part)));
 }
 
 /** @param {number} number */
@@ -167,7 +186,7 @@ export function sizeText(size) {
  */
 export function durationText(seconds) {
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${(seconds * 1e3).toFixed(1)} ms`;
+  if (seconds < 0.99995) return `${(seconds * 1e3).toFixed(1)} ms`;
   if (seconds < 100) return `${seconds.toFixed(2)} s`;
   return seconds < 6000 ? `${countText(Math.round(seconds / 60))} min` : `${countText(Math.round(seconds / 3600))} h`;
 }

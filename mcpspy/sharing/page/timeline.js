@@ -1,7 +1,8 @@
 /** The timeline: a row for each message, line of stderr, gap, signal and end. */
 
+import { Previews } from "./previews.js";
 import { VirtualRows } from "./rows.js";
-import { ARROWS, MARKS, idText, isBadStatus, previewText, severityOf } from "./session.js";
+import { ARROWS, idText, isBadStatus, MARKS, severityOf } from "./session.js";
 import { byId, clipText, durationText, el, pluralText, sizeText } from "./text.js";
 
 const LONGEST_CELL = 300; // characters
@@ -10,13 +11,17 @@ const BAR_DECADES = 5; // from there to the longest bar
 export const SLOW = 1; // seconds from which a call is slow
 
 export class Timeline {
-  /** @param {import("./state.js").State} state */
-  constructor(state) {
+  /**
+   * @param {import("./state.js").State} state
+   * @param {Promise<import("./capture.js").Capture>} capture
+   */
+  constructor(state, capture) {
     this.state = state;
+    const previews = new Previews();
     const grid = byId("rows");
     this.rows = new VirtualRows(grid, byId("rows-body"), {
       count: () => state.shown.length,
-      draw: (at) => timelineRow(state, at),
+      draw: (at) => timelineRow(state, at, previews),
       choose: (at) => state.select(state.shown[at]),
       open: () => byId("detail").focus(),
     });
@@ -25,6 +30,13 @@ export class Timeline {
     for (const change of /** @type {const} */ (["times", "marks"])) state.on(change, () => this.rows.refresh());
     state.on("row", () => this.showPartner());
     this.show();
+    capture.then(
+      (found) => {
+        previews.capture = found;
+        this.rows.refresh();
+      },
+      () => undefined, // the detail tells
+    );
   }
 
   /** Where the selected row stands among those that are shown; -1 where the filter has left it out. */
@@ -62,8 +74,9 @@ export class Timeline {
 /**
  * @param {import("./state.js").State} state
  * @param {number} at
+ * @param {Previews} previews
  */
-function timelineRow(state, at) {
+function timelineRow(state, at, previews) {
   const place = state.shown[at];
   const row = state.session.rows[place];
   const severity = severityOf(row);
@@ -75,9 +88,16 @@ function timelineRow(state, at) {
     timelineCell("mark", mark, { class: `mark ${severity ?? ""}`, title: found, "aria-label": found }),
     timelineCell("n", `#${row.n}`),
     timelineCell("time", timeText(state, at), { title: row.time }),
-    el("span", { role: "gridcell", class: `from ${row.from}`, "aria-label": row.from }, ARROWS[row.from], el("b", {}, ` ${row.from}`)),
-    subjectCell(row),
-    timelineCell("status", statusText(row), { class: isBadStatus(row.status) ? "status error" : `status ${row.status ?? ""}` }),
+    el(
+      "span",
+      { role: "gridcell", class: `from ${row.from}`, "aria-label": row.from },
+      ARROWS[row.from],
+      el("b", {}, ` ${row.from}`),
+    ),
+    subjectCell(row, previews.of(row)),
+    timelineCell("status", statusText(row), {
+      class: isBadStatus(row.status) ? "status error" : `status ${row.status ?? ""}`,
+    }),
     latencyCell(row),
     timelineCell("size", row.size ? sizeText(row.size) : ""),
   );
@@ -120,10 +140,10 @@ function timeText(state, at) {
 /**
  * What a row is about: method and name, or its kind; then the id and its preview.
  * @param {import("./session.js").Row} row
+ * @param {string} preview
  */
-function subjectCell(row) {
+function subjectCell(row, preview) {
   const cell = el("span", { role: "gridcell", class: "subject" });
-  const preview = clipText(previewText(row), LONGEST_CELL);
   const response = row.kind === "result" || row.kind === "error";
   if (row.method || response) {
     cell.append(el("span", { class: "method" }, clipText(row.method ?? "(no request seen)", LONGEST_CELL)));
@@ -133,7 +153,7 @@ function subjectCell(row) {
   }
   const id = idText(row);
   if (id) cell.append(" ", el("span", { class: "id" }, clipText(`id ${id}`, 24)));
-  if (preview) cell.append(" ", el("span", { class: "preview" }, preview));
+  if (preview) cell.append(" ", el("span", { class: "preview" }, clipText(preview, LONGEST_CELL)));
   return cell;
 }
 

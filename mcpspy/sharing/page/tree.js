@@ -238,12 +238,18 @@ function innerJson(node) {
 function lineElement(key, node, depth, severity) {
   const inner = node.type === "string" ? innerJson(node) : null;
   const folds = node.children.length > 0 || (inner?.children.length ?? 0) > 0;
-  const found = el("div", { class: `line ${severity ?? ""}`, role: "treeitem", "aria-level": depth + 1, "data-depth": depth });
+  const found = el("div", {
+    class: `line ${severity ?? ""}`,
+    role: "treeitem",
+    "aria-level": depth + 1,
+    "data-depth": depth,
+  });
   if (folds) found.setAttribute("aria-expanded", "false");
   found.setAttribute("aria-selected", "false");
   indent(found, depth);
   if (key !== null) found.append(el("span", { class: "key" }, clipText(key, LONG_KEY)), ": ");
   found.append(valueElement(node));
+  if (node.children.length) found.append(el("span", { class: "open" }, node.keys ? "{" : "["));
   if (inner) found.append(" ", el("span", { class: "inner" }, `JSON ${briefText(inner)}`));
   if (severity) found.append(" ", el("span", { class: "here" }, `◂ ${severity}`));
   return found;
@@ -251,7 +257,8 @@ function lineElement(key, node, depth, severity) {
 
 /** @param {import("./json.js").JsonNode} node */
 function valueElement(node) {
-  if (node.type !== "object" && node.type !== "array") return clippedElement(node.source.slice(node.start, node.end), node.type);
+  if (node.type !== "object" && node.type !== "array")
+    return clippedElement(node.source.slice(node.start, node.end), node.type);
   return el("span", { class: "brief" }, briefText(node));
 }
 

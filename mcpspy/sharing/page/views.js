@@ -9,11 +9,14 @@ import { Timeline } from "./timeline.js";
 import { showTools } from "./tools.js";
 
 export class Views {
-  /** @param {import("./state.js").State} state */
-  constructor(state) {
+  /**
+   * @param {import("./state.js").State} state
+   * @param {Promise<import("./capture.js").Capture>} capture
+   */
+  constructor(state, capture) {
     this.state = state;
     /** @type {Record<string, import("./rows.js").VirtualRows>} the lists of rows by view */
-    this.lists = { timeline: new Timeline(state).rows };
+    this.lists = { timeline: new Timeline(state, capture).rows };
     /** @type {Set<string>} */
     this.made = new Set(["timeline"]);
     for (const view of VIEWS) byId(`tab-${view}`).addEventListener("click", () => state.show(view));
@@ -103,7 +106,9 @@ export class Views {
  * @param {number} step so many further on; a large one leads to the first or last
  */
 function focusNext(view, step) {
-  const all = [.../** @type {NodeListOf<HTMLElement>} */ (view.querySelectorAll("summary, a.frame, button"))].filter((one) => one.checkVisibility());
+  const all = [.../** @type {NodeListOf<HTMLElement>} */ (view.querySelectorAll("summary, a.frame, button"))].filter(
+    (one) => one.checkVisibility(),
+  );
   const at = all.findIndex((one) => one === document.activeElement);
   const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
   next?.focus();
