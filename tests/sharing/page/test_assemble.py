@@ -10,7 +10,10 @@ from mcpspy.sharing.page.assemble import one_script, page
 
 MODULES = {
     "main.js": 'import { b } from "./b.js";\nimport {\n  c,\n  d,\n} from "./c.js";\nb(c, d);\n',
-    "b.js": 'import { c } from "./c.js";\n\n/** @param {import("./c.js").C} c */\nexport function b(c) {}\nexport class B {}\n',
+    "b.js": (
+        'import { c } from "./c.js";\n\n/** @typedef {import("./c.js").C} C */\n'
+        '/** @param {import("./c.js").C} c */\nexport function b(c) {}\nexport class B {}\n'
+    ),
     "c.js": "export const c = 1;\nexport async function d() {}\nconst exported = 1;\n",
     "unused.js": "export const unused = 1;\n",
 }

@@ -1,1 +1,0 @@
-"""`mcpspy share`: a capture as one HTML page that opens anywhere, without its secrets."""
