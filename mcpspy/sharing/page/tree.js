@@ -148,7 +148,7 @@ export class JsonTree {
   /** Fold or unfold the current line. */
   turn() {
     const line = this.current;
-    if (!line || !line.element.hasAttribute("aria-expanded")) return;
+    if (!line?.element.hasAttribute("aria-expanded")) return;
     if (line.open) this.fold(line);
     else this.unfold(line);
   }
