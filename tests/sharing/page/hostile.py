@@ -41,10 +41,8 @@ def capture():
     frame(2, MARKUP)
     frame(2, "[" * DEEP + "]" * DEEP)
     frame(2, '{"jsonrpc":"2.0","method":"notifications/deep","params":' + '{"a":' * DEEP + "1" + "}" * DEEP + "}")
-    frame(
-        1,
-        '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"big","arguments":{"n":12345678901234567890,"e":1.0}}}',
-    )
+    given = {"name": "big", "arguments": {"n": 12345678901234567890, "e": 1.0}}
+    frame(1, {"id": 3, "method": "tools/call", "params": given})
     large = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": "x" * LONG}]}})
     for at in range(0, len(large), PIECE):
         frame(2, large[at : at + PIECE], **({"more": True} if at + PIECE < len(large) else {}))

@@ -20,12 +20,17 @@ class Page:
     def __init__(self, browser, folder):
         self.browser = browser
         self.folder = folder
+        self.made = {}
 
     def open(self, path, address="", **about):
-        """Open the page of a capture; its console has to stay empty."""
-        url = self.folder / f"{path.stem}.html"
-        made.write(url, made.session(path, **about), path.read_bytes())
-        self.visit(url.as_uri() + address)
+        """Open the page of a capture; returns what it shows."""
+        key = (path, str(about))
+        if key not in self.made:
+            data = made.session(path, **about)
+            self.made[key] = data, made.write(self.folder / f"{len(self.made)}.html", data, path.read_bytes())
+        data, url = self.made[key]
+        self.visit(url + address)
+        return data
 
     def visit(self, url):
         self.command("Emulation.setEmulatedMedia", media="", features=[])
@@ -84,6 +89,13 @@ def page(tmp_path_factory):
         yield Page(browser, folder)
 
 
+@pytest.fixture(scope="module")
+def hostile_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hostile") / "hostile.jsonl"
+    path.write_bytes(hostile.capture())
+    return path
+
+
 @pytest.fixture
 def everything(page):
     page.open(CAPTURES / "everything-2025-11-25.jsonl", "#27")
@@ -97,9 +109,8 @@ pytestmark = needs_chromium
 def test_the_head_tells_which_session_it_is_and_what_is_in_it(everything):
     assert everything.texts("#name") == ["everything"]
     assert everything.texts("#counts") == [" · stdio · ended · 64 frames · 26 exchanges · 2 errors · 2 findings"]
-    assert everything.texts("#gist") == [
-        "node-client 1.0.0 → mcp-servers/everything 2.0.0 · 2025-11-25 · 2026-11-20 23:37:16 UTC · 508.6 ms"
-    ] or everything.texts("#gist")[0].startswith("node-client 1.0.0 → mcp-servers/everything 2.0.0 · 2025-11-25")
+    (gist,) = everything.texts("#gist")
+    assert gist.startswith("node-client 1.0.0 → mcp-servers/everything 2.0.0 · 2025-11-25 · 2026-11-20 23:37:16 UTC · ")
 
 
 def test_what_the_reader_must_know_stands_above_everything(page):
@@ -137,20 +148,22 @@ def test_an_address_leads_to_its_frame_and_keys_lead_on(everything):
     assert everything.selected() == "#16"
 
 
-def test_the_last_row_is_a_key_away_in_a_capture_of_ten_thousand_frames_of_which_few_are_drawn(page, tmp_path):
-    path = tmp_path / "many.jsonl"
-    first, *channels = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
-    frames = [
-        f'{{"kind":"frame","ch":2,"t":{n},"raw":"{{\\"jsonrpc\\":\\"2.0\\",\\"method\\":\\"m{n}\\"}}"}}'
-        for n in range(10_000)
-    ]
-    path.write_text("\n".join([first, *channels, *frames]) + "\n")
-    page.open(path)
+def test_of_ten_thousand_rows_few_are_drawn_and_the_last_is_a_key_away(page, tmp_path):
+    path = CAPTURES / "everything-2025-11-25.jsonl"
+    data = made.session(path)
+    notice = next(row for row in data["rows"] if row["kind"] == "notification")
+    numbers = range(5, 10_005)
+    data["rows"] = [notice | {"n": n, "t": n / 1e3, "method": f"m{n}"} for n in numbers]
+    frame = b'{"kind":"frame","ch":2,"t":0,"raw":"{\\"method\\":\\"m%d\\"}"}'
+    lines = path.read_bytes().splitlines()[:4] + [frame % n for n in numbers]
+    page.visit(made.write(tmp_path / "many.html", data, b"\n".join([*lines, b""])))
     page.press("G")
     assert page.selected() == "#10004"
+    assert page.texts(".selected .line")[1] == '"method": "m10004"'
     assert page.value("document.querySelectorAll('#rows-body > *').length") < 100
     assert page.value("document.getElementById('rows').getAttribute('aria-rowcount')") == "10001"
-    assert page.filter("m99") == "112 of 10,000"  # m99, m990 to m999, m9900 to m9999, and those that end in it
+    assert page.filter("m99") == "111 of 10,000"  # 99, 990 to 999, 9900 to 9999
+    page.press(ENTER + ESCAPE)
     assert page.filter("method:m99*") == "111 of 10,000"
 
 
@@ -285,10 +298,8 @@ def test_an_event_of_a_stream_shows_its_message(page):
     assert '"jsonrpc": "2.0"' in page.texts(".selected .line")
 
 
-def test_hostile_text_runs_nothing_and_is_shown_as_text(page, tmp_path):
-    path = tmp_path / "hostile.jsonl"
-    path.write_bytes(hostile.capture())
-    page.open(path, file=hostile.MARKUP)
+def test_hostile_text_runs_nothing_and_is_shown_as_text(page, hostile_path):
+    page.open(hostile_path)
     elements = "[document.scripts.length, document.images.length, document.querySelectorAll('#main b b').length]"
     before = page.value(elements)
     rows = int(page.value("document.getElementById('rows').getAttribute('aria-rowcount')")) - 1
@@ -302,48 +313,39 @@ def test_hostile_text_runs_nothing_and_is_shown_as_text(page, tmp_path):
     assert page.value(elements) == before
     assert page.value("window.hacked") is None
     assert page.browser.log() == []
-    assert page.texts("#name .escape") == ["\\u202e", "\\u200b\\x00\\e", "\\ufeff"]
+    assert {"\\u202e", "\\u200b\\x00\\e", "\\ufeff"} <= set(page.texts("#facts .escape"))
     everywhere = page.value("document.body.innerText")
     assert "<img src=x onerror=" in everywhere
     assert not re.search("[\u202e\u200b\x00\x1b\ufeff]", everywhere)
 
 
-def test_what_is_long_is_clipped_and_what_is_deep_unfolds_a_level_at_a_time(page, tmp_path):
-    path = tmp_path / "hostile.jsonl"
-    path.write_bytes(hostile.capture())
-    page.open(path)
-    rows = made.session(path)["rows"]
-    large, deep = (next(row for row in rows if row["size"] == max(size)) for size in (
-        [row["size"] for row in rows], [row["size"] for row in rows if row["kind"] == "invalid"]))  # fmt: skip
+def test_what_is_long_is_clipped_and_what_is_deep_unfolds_a_level_at_a_time(page, hostile_path):
+    rows = page.open(hostile_path)["rows"]
+    large = max(rows, key=lambda row: row["size"])
+    deep = max((row for row in rows if row["kind"] == "invalid"), key=lambda row: row["size"])
     page.browser.script(f"location.hash = '#{large['n']}'")
     page.selected()
-    (button,) = page.texts(".selected .line button")
-    assert button == f"show all {hostile.LONG + 2:,} characters"
+    assert page.texts(".selected .line button") == [f"show all {hostile.LONG + 2:,} characters"]
     page.browser.script("document.querySelector('.selected .line button').click()")
-    assert page.value("document.querySelector('.selected .string:last-child').textContent.length") > hostile.LONG or (
-        page.value("document.querySelector('.selected').textContent.length") > hostile.LONG
-    )
+    assert page.value("document.querySelector('.selected .tree').textContent.length") > hostile.LONG
     page.browser.script(f"location.hash = '#{large['request']}'")
     page.selected()
-    assert {'"n": 12345678901234567890', '"e": 1.0'} <= set(page.texts(".selected .line"))
+    assert any(text.startswith('"n": 12345678901234567890') for text in page.texts(".selected .line"))
+    assert '"e": 1.0' in page.texts(".selected .line")
     page.browser.script(f"location.hash = '#{deep['n']}'")
     page.selected()
     page.press(ENTER + "+")
-    assert len(page.texts(".selected .line")) == 5000
+    assert page.value("document.querySelectorAll('.selected .line').length") == 5000
     assert page.browser.log() == []
 
 
 @pytest.mark.parametrize("name", ["everything-2025-11-25", "hostile"])
-def test_nothing_is_wider_than_a_phone(page, tmp_path, name):
-    path = CAPTURES / f"{name}.jsonl"
-    if name == "hostile":
-        path = tmp_path / "hostile.jsonl"
-        path.write_bytes(hostile.capture())
-    page.open(path, replaced=[{"kind": hostile.MARKUP, "label": hostile.MARKUP, "count": 1}])
+def test_nothing_is_wider_than_a_phone(page, hostile_path, name):
+    page.open(hostile_path if name == "hostile" else CAPTURES / f"{name}.jsonl")
     page.size(*NARROW)
     for view in "12345":
         page.press(view)
-        widths = "[document.documentElement.scrollWidth, document.body.scrollWidth, document.getElementById('views').scrollWidth]"
+        widths = "[document.documentElement, document.body, document.getElementById('views')].map(it => it.scrollWidth)"
         assert max(page.value(widths)) <= NARROW[0]
     page.press("1")
     assert page.value("getComputedStyle(document.getElementById('rows')).getPropertyValue('--row').trim()") == "44px"
