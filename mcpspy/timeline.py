@@ -329,7 +329,7 @@ def row_fields(row: Row, header: Header) -> dict[str, Any]:
 def to_json(row: Row, header: Header) -> bytes:
     """A row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
     fields = row_fields(row, header)
-    message = _message_json(row)
+    message = message_json(row)
     if message is None:
         fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
         if row.tail:
@@ -360,7 +360,7 @@ def wall_time(header: Header, t: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _message_json(row: Row) -> bytes | None:
+def message_json(row: Row) -> bytes | None:
     """The row's message as JSON on one line, verbatim where that is possible; None where it is no JSON."""
     if row.value is None:
         return None

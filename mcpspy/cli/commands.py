@@ -49,7 +49,10 @@ GROUPS = {
         Subcommand("replay", "replay a capture against a server and report differences"),
         Subcommand("diff", "compare two captures of a server"),
     ),
-    "Share": (Subcommand("import", "make captures from recordings of other programs", "import_"),),
+    "Share": (
+        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
+        Subcommand("import", "make captures from recordings of other programs", "import_"),
+    ),
     "Set up": (
         Subcommand("install", "wrap the servers of an MCP client"),
         Subcommand("uninstall", "undo 'install'"),

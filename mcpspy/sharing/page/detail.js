@@ -8,6 +8,8 @@ import { FORMS } from "./state.js";
 import { byId, el } from "./text.js";
 import { JsonTree } from "./tree.js";
 
+const SIDE_BY_SIDE = 620; // pixels, as in the style sheet
+
 export class Detail {
   /**
    * @param {import("./state.js").State} state
@@ -63,7 +65,8 @@ export class Detail {
     const partner = state.pair ? state.session.partnerOf(state.place) : undefined;
     const places = [state.place, ...(partner === undefined ? [] : [partner])];
     places.sort((one, other) => Number(this.isAnswer(one)) - Number(this.isAnswer(other)));
-    cards.replaceChildren(...places.map((place) => this.card(place, capture)));
+    const width = cards.clientWidth / (cards.clientWidth < SIDE_BY_SIDE ? 1 : places.length);
+    cards.replaceChildren(...places.map((place) => this.card(place, capture, width)));
     cards.scrollTop = 0;
     byId("detail").scrollTop = 0;
   }
@@ -76,13 +79,14 @@ export class Detail {
   /**
    * @param {number} place
    * @param {import("./capture.js").Capture} capture
+   * @param {number} width pixels that there are
    */
-  card(place, capture) {
+  card(place, capture, width) {
     const { session } = this.state;
     const row = session.rows[place];
     const message = messageOf(row, capture);
     const heads = capture.heads(row.channel);
-    const body = this.body(row, message);
+    const body = this.body(row, message, width);
     const tree = this.trees.get(body);
     const found = el("article", {
       class: place === this.state.place ? "card selected" : "card",
@@ -103,10 +107,11 @@ export class Detail {
    * The message in the chosen form; one that is no JSON has no tree.
    * @param {import("./session.js").Row} row
    * @param {import("./message.js").Message} message
+   * @param {number} width pixels that there are
    * @returns {HTMLElement}
    */
-  body(row, message) {
-    if (this.state.form === "hex") return hexElement(message.bytes);
+  body(row, message, width) {
+    if (this.state.form === "hex") return hexElement(message.bytes, width);
     if (this.state.form === "raw" || !message.json) return rawElement(message.text);
     const tree = new JsonTree(message.json, row.findings);
     this.trees.set(tree.element, tree);

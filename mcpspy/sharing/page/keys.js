@@ -13,6 +13,8 @@ import { byId, el } from "./text.js";
 
 /** @type {Record<string, string>} */
 const KEY_NAMES = {
+  Home: "home",
+  End: "end",
   ArrowUp: "↑",
   ArrowDown: "↓",
   ArrowLeft: "←",

@@ -42,10 +42,10 @@ export class Search {
     clearTimeout(this.timer);
     this.newest += 1;
     const { session } = this.state;
-    const text = this.box.value.trim();
+    const text = this.box.value;
     let filter = null;
     try {
-      filter = text ? compileFilter(text, session.about.started) : null;
+      filter = text.trim() ? compileFilter(text, session.about.started) : null;
     } catch (mistake) {
       this.showMistake(/** @type {{message: string, column?: number}} */ (mistake));
       return;
@@ -129,7 +129,6 @@ export class Search {
       );
       place.append(line, " ");
     }
-    if (mistake)
-      place.append(el("span", {}, mistake.column ? `${mistake.message} at column ${mistake.column}` : mistake.message));
+    if (mistake) place.append(el("span", {}, mistake.message));
   }
 }

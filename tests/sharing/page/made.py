@@ -18,8 +18,8 @@ from mcpspy.timeline import final_rows
 from tests.sharing.page.sources import PAGE
 
 ABOUT = {
-    "file": "session.jsonl", "live": False, "scrubbed": True, "raw": False, "damage": [], "replaced": [], "filter": None,
-    "made": "mcpspy 0.1.0", "end": None,
+    "file": "session.jsonl", "live": False, "scrubbed": True, "raw": False, "damage": [], "replaced": [],
+    "filter": None, "made": "mcpspy 0.1.0",
 }  # fmt: skip
 
 
@@ -57,7 +57,10 @@ def write(target, data, capture):
     _visit("main.js", names)
     script = '"use strict";\n' + "\n".join(_bare((PAGE / name).read_text()) for name in names)
     styles = (PAGE / "page.css").read_text()
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     page = (PAGE / "page.html").read_text()
     carried = "".join(
         _element(name, text) for name, text in (("session", json.dumps(data).encode()), ("capture", capture))
