@@ -12,7 +12,7 @@ from typing import Any
 from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import used_extension
-from mcpspy.json_values import excerpt
+from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.exact import fits_exactly
@@ -135,9 +135,9 @@ def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
             return
 
 
-def _with_schemas(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _with_schemas(value: Any) -> Iterator[dict[str, Any]]:
     """A listing of tools as if the schema of each were one: if not, rules of the group `tools` say that."""
-    tools = value.get("tools")
+    tools = member(value, "tools")
     if isinstance(tools, list):
         schema = {"inputSchema": {"type": "object"}}
         yield value | {"tools": [tool | schema if isinstance(tool, dict) else tool for tool in tools]}

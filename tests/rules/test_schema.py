@@ -175,3 +175,11 @@ def test_a_bad_schema_of_one_tool_hides_no_fault_of_another(schema):
     tools = f'[{{"name":"a"{schema}}},{{"name":"b","inputSchema":{{"type":"object"}},"description":7}}]'
     found = findings(f'= 2025-11-25\n> 2 tools/list\n< 2 = {{"tools":{tools}}}')
     assert [it.pointer for it in found if it.rule == "schema/invalid"] == ["/result/tools/1/description"]
+
+
+@pytest.mark.parametrize("result", ["[]", "[{}]", "7", '"x"', "null", "true"])
+@pytest.mark.parametrize("method", ["ping", "tools/list", "tools/call", "resources/read"])
+def test_a_result_that_is_no_object_is_invalid(method, result, capsys):
+    text = f'= 2025-11-25\n> 2 {method} {{}}\n< {{"jsonrpc":"2.0","id":2,"result":{result}}}'
+    assert "#5 schema/invalid" in told(text, "schema/invalid")
+    assert capsys.readouterr().err == ""  # where a rule's bug would be said

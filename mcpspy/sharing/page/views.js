@@ -109,7 +109,7 @@ function focusNext(view, step) {
   const all = [.../** @type {NodeListOf<HTMLElement>} */ (view.querySelectorAll("summary, a.frame, button"))].filter(
     (one) => one.checkVisibility(),
   );
-  const at = all.findIndex((one) => one === document.activeElement);
+  const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
   const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
   next?.focus();
 }

@@ -87,5 +87,13 @@ def line(fd):
     return found[:-1]
 
 
+def exactly(fd, size):
+    """The next bytes."""
+    found = bytearray()
+    while len(found) < size and (piece := limits.read(fd, size - len(found))):
+        found += piece
+    return bytes(found)
+
+
 def send(fd, *frames):
     os.write(fd, b"".join(frame + b"\n" for frame in frames))

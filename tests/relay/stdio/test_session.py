@@ -10,7 +10,7 @@ from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import PASS, UNDECIDED, Drop, Hold, Refuse
 from mcpspy.relay.stdio.session import GatedSession
 from tests import limits
-from tests.relay.stdio.pair import Pair, line, send
+from tests.relay.stdio.pair import Pair, exactly, line, send
 
 ASK = b'{"jsonrpc":"2.0","id":"mcpspy-1","method":"tools/call"}'
 OTHER = b'{"id":2,"result":{}}'
@@ -105,7 +105,7 @@ def test_the_clients_response_to_a_request_of_that_id_is_no_answer(tmp_path, siz
     response = b'{"id":"mcpspy-1","result":"' + b"x" * size + b'"}'
     writer = threading.Thread(target=send, args=(relay.client[0], response), daemon=True)
     writer.start()
-    assert line(relay.server[1]) == response
+    assert exactly(relay.server[1], len(response) + 1) == response + b"\n"
     writer.join(limits.LIMIT)
     send(relay.server[0], response[:100] + b'"}' if size > 100 else response)
     assert relay.finish() == (b"", b"")

@@ -39,4 +39,4 @@ def test_a_text_is_given_where_there_is_no_frame_and_else_a_short_one_to_show(tm
     path = capture(tmp_path / "a.jsonl", f"! {'x' * 1000}\n< |\n> = 2025-06-18\n< | no JSON")
     found = [(row["kind"], row.get("text"), len(row.get("preview", ""))) for row, _ in rows(path)]
     assert found[:2] == [("stderr", None, 300), ("invalid", "a blank line", 0)]
-    assert ("end", "exit 0", 0) in found
+    assert ("end", "the server exited with code 0", 0) in found

@@ -4,10 +4,10 @@ import pytest
 from rich.cells import cell_len
 
 from mcpspy.tui.session.views.sequence import Layout, SequenceRows, SequenceView, heading
+from tests.test_overview import HANDSHAKE
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.model.test_offers import HANDSHAKE
 from tests.tui.screen import lines, on_screen, shown, until
 from tests.tui.views import HOSTILE, view
 

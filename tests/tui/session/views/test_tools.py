@@ -4,9 +4,9 @@ import pytest
 from textual.widgets import Static
 
 from mcpspy.tui.session.views.tools import ToolsView
+from tests.test_overview import HANDSHAKE, called, listed
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.model.test_offers import HANDSHAKE, called, listed
 from tests.tui.model.test_refusals import BEGIN
 from tests.tui.model.test_refusals import listed as listing
 from tests.tui.screen import lines, shown
