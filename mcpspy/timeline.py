@@ -27,7 +27,8 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
-_INTRODUCE = ("initialize", "server/discover")  # requests that name the client
+INTRODUCE = ("initialize", "server/discover")
+"""Requests that name the client."""
 
 
 @dataclass(slots=True)
@@ -222,7 +223,7 @@ class Counts:
             self.frames += event.part == 0
             if isinstance(event.body, Request):
                 self.exchanges += 1
-                if not self.client and event.method in _INTRODUCE:
+                if not self.client and event.method in INTRODUCE:
                     self.client = content("request", event.method, event.body.value) or ""
             elif isinstance(event.body, Invalid):
                 self.errors += 1
