@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 import orjson
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.filters import given_filter
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours
@@ -44,11 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     capture = Capture(options.capture)
-<<<<<<< HEAD
-    wanted = None if options.filter is None else given_filter(options.filter, capture.header.started)
-=======
     wanted = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
->>>>>>> main
     choice = _Choice(wanted)
     marks = GateMarks(compiled(options.gate, capture.header.transport) or ()) if options.gate else None
     if options.json:
