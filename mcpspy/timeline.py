@@ -27,7 +27,8 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
-_INTRODUCE = ("initialize", "server/discover")  # requests that name the client
+INTRODUCE = ("initialize", "server/discover")
+"""Requests that name the client."""
 
 
 @dataclass(slots=True)
@@ -222,7 +223,7 @@ class Counts:
             self.frames += event.part == 0
             if isinstance(event.body, Request):
                 self.exchanges += 1
-                if not self.client and event.method in _INTRODUCE:
+                if not self.client and event.method in INTRODUCE:
                     self.client = content("request", event.method, event.body.value) or ""
             elif isinstance(event.body, Invalid):
                 self.errors += 1
@@ -298,9 +299,9 @@ def _message_row(message: Message) -> Row:
     return row
 
 
-def to_json(row: Row, header: Header) -> bytes:
-    """A row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
-    fields: dict[str, Any] = {
+def row_fields(row: Row, header: Header) -> dict[str, Any]:
+    """The members of the JSON object of a row but for its message or text, as orjson takes them (`docs/json.md`)."""
+    return {
         "n": row.n,
         "part": row.part,
         "t": row.t / 1e9,
@@ -310,20 +311,25 @@ def to_json(row: Row, header: Header) -> bytes:
         "transport": header.transport,
         "kind": row.kind,
         "id": None if row.id is None else _id_json(row.id),
-        "method": _text_json(row.method),
-        "name": _text_json(row.name),
+        "method": text_json(row.method),
+        "name": text_json(row.name),
         "revision": row.revision,
-        "session": _text_json(row.session),
+        "session": text_json(row.session),
         "status": row.status,
         "request": row.request,
         "response": row.response,
         "latency": None if row.latency is None else row.latency / 1e9,
         "size": row.size,
         **(act_fields(row.act) if row.act else {}),
-        **({"extensions": [_text_json(name) for name in row.extensions]} if row.extensions else {}),
-        "http": row.http and {name: _text_json(text) for name, text in row.http.items()},
+        **({"extensions": [text_json(name) for name in row.extensions]} if row.extensions else {}),
+        "http": row.http and {name: text_json(text) for name, text in row.http.items()},
         "findings": [finding_fields(finding) for finding in row.findings],
     }
+
+
+def to_json(row: Row, header: Header) -> bytes:
+    """A row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
+    fields = row_fields(row, header)
     message = message_json(row)
     if message is None:
         fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
@@ -338,7 +344,7 @@ def act_fields(act: GateAct) -> dict[str, Any]:
     """What a gate did: its name, what was forwarded, and for how many seconds the frame was held."""
     forwarded = None if act.waits else act.how
     held = {"held": act.held / 1e9} if act.held is not None else {"held": None} if act.waits else {}
-    return {"gate": _text_json(act.gate), "forwarded": forwarded} | held
+    return {"gate": text_json(act.gate), "forwarded": forwarded} | held
 
 
 def finding_fields(finding: Finding) -> dict[str, Any]:
@@ -346,7 +352,7 @@ def finding_fields(finding: Finding) -> dict[str, Any]:
     fields: dict[str, Any] = asdict(finding)
     for name in ("concerns", "count", "also"):  # a report that counts says how many there are
         del fields[name]
-    return fields | {"message": _text_json(finding.message), "pointer": _text_json(finding.pointer)}
+    return fields | {"message": text_json(finding.message), "pointer": text_json(finding.pointer)}
 
 
 def wall_time(header: Header, t: int) -> str:
@@ -375,10 +381,10 @@ def _id_json(number: Id) -> Any:
             return Fragment(number.token)
         except orjson.JSONDecodeError:
             pass
-    return _text_json(number.token)
+    return text_json(number.token)
 
 
-def _text_json(text: Any) -> Any:
+def text_json(text: Any) -> Any:
     """A value as orjson takes it: a string with a lone surrogate only as finished JSON."""
     if not isinstance(text, str) or text.isascii():
         return text

@@ -50,8 +50,9 @@ GROUPS = {
         Subcommand("diff", "compare two captures of a server"),
     ),
     "Share": (
-        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
         Subcommand("import", "make captures from recordings of other programs", "import_"),
+        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
+        Subcommand("otel", "send captures to an OpenTelemetry collector"),
     ),
     "Set up": (
         Subcommand("install", "wrap the servers of an MCP client"),

@@ -18,9 +18,9 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
-_KINDS = tuple("request notification result error invalid undecoded stderr http event gap signal gates end".split())
-_SENDERS = ("client", "server", "mcpspy")
-_STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped")
+KINDS = tuple("request notification result error invalid undecoded stderr http event gap signal gates end".split())
+SENDERS = ("client", "server", "mcpspy")
+STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped")
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "kib": 1 << 10, "mib": 1 << 20}
 
@@ -192,29 +192,34 @@ def _moment(text: str, started: datetime) -> tuple[int, int]:
         return _quantity(text, _TIMES | {"": _TIMES["s"]})
     match = _CLOCK.fullmatch(text.upper())
     if not match:
-        raise ValueError("it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)")
+        raise ValueError(_NO_MOMENT)
     date = match["date"] or f"{started.astimezone(UTC):%Y-%m-%d}"
     clock = (match["clock"] or "0:00").zfill(5) + (match["seconds"] or "")
-    moment = datetime.fromisoformat(f"{date}T{clock}{match['zone'] or '+00:00'}")
+    try:
+        moment = datetime.fromisoformat(f"{date}T{clock}{match['zone'] or '+00:00'}")
+    except ValueError:  # a date that no calendar has
+        raise ValueError(_NO_MOMENT) from None
     digits = len(match["seconds"] or "")
     step = 10 ** (9 - max(digits - 4, 0)) if digits else 60 * 10**9 if match["clock"] else 86400 * 10**9
     return (moment - started) // timedelta(microseconds=1) * 1000, step
 
 
 _CLOCK = re.compile(
-    r"(?=.)(?P<date>\d{4}-\d\d-\d\d)?(?:(?:^|T)(?P<clock>\d?\d:\d\d)(?P<seconds>:\d\d(?:\.\d{1,6})?)?"
-    r"(?P<zone>Z|[+-]\d\d:\d\d)?)?",
+    r"(?=.)(?P<date>\d{4}-\d\d-\d\d)?"
+    r"(?:(?:^|T)(?P<clock>(?:[01]?\d|2[0-3]):[0-5]\d)(?P<seconds>:[0-5]\d(?:\.\d{1,6})?)?"
+    r"(?P<zone>Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?",
     re.ASCII,
 )
+_NO_MOMENT = "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)"
 
 Reading = Callable[[Value, datetime], Meaning]
 KEYS: dict[str, Reading] = {
     "method": _texts(lambda row: row.method, _OF_RESPONSES),
     "name": _texts(lambda row: row.name, _OF_RESPONSES),
     "id": _id,
-    "from": _names(lambda row: row.sender, _SENDERS, {}),
-    "kind": _names(lambda row: row.kind, _KINDS, _MEMBERS),
-    "status": _names(lambda row: row.status, _STATUSES, {}),
+    "from": _names(lambda row: row.sender, SENDERS, {}),
+    "kind": _names(lambda row: row.kind, KINDS, _MEMBERS),
+    "status": _names(lambda row: row.status, STATUSES, {}),
     "revision": _names(lambda row: row.revision, tuple(revision.value for revision in Revision), {}),
     "session": _texts(lambda row: row.session, _ANY),
     "rule": _rule,

@@ -6,11 +6,13 @@ hold is said: in the header's `imported` where that is true of all of it, and by
 else is as in a live capture, written by the same code: channels, frames, secrets.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.errors import CaptureError
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.recording.stream import Channel
@@ -107,6 +109,12 @@ class Captures:
                 raise CaptureError(f"the file tells of more than {MOST} servers at once: export fewer")
             recording = self._open[key] = self._create(wall, name, fields)
         return recording
+
+    def new_path(self, wall: int, name: str) -> str:
+        """The path of a file for a capture that is finished and began at `wall`; nothing is there yet."""
+        folder = directory(self._folder, self._environ)
+        make_directory(folder)
+        return os.path.join(folder, file_name(wall, name))
 
     def finish(self, key: str) -> None:
         """End the capture of a server, if it is open; what is said later belongs to a new one."""

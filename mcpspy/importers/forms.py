@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from mcpspy.capture.location import printable_name
 from mcpspy.errors import CaptureError, NotACapture
-from mcpspy.importers import claude, har, inspector, mcpsnoop
+from mcpspy.importers import claude, har, inspector, mcpsnoop, shared_page
 from mcpspy.importers import flow_file as mitm
 from mcpspy.importers.captures import Account, Captures
 from mcpspy.importers.order import Torn
@@ -45,7 +45,8 @@ NETWORK = Form(
 )
 CLAUDE = Form("a log of Claude Desktop", "line", ("times of stderr", "bytes"), ("argv",), claude.record)
 MCPSNOOP = Form("a session log of mcpsnoop", "line", ("bytes",), ("heads",), mcpsnoop.record)
-FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, MCPSNOOP)
+SHARED = Form("a page of 'mcpspy share'", "capture", (), (), shared_page.record)
+FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, MCPSNOOP, SHARED)
 
 
 def bring(
@@ -103,6 +104,8 @@ def recognise(file: BinaryIO) -> Form | None:
         return HAR
     if head.lstrip()[:1] == b"[":
         return _inspector(file)
+    if head.lstrip()[:9].lower() == b"<!doctype" and shared_page.recognised(file):
+        return SHARED
     if any(claude.LINE.fullmatch(line) for line in head.replace(b"\r\n", b"\n").split(b"\n")):
         return CLAUDE
     if any({"session_id", "seq", "ts", "direction"} <= _keys(line or b"") for line in islice(lines(file), _FIRST)):

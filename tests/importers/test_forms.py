@@ -3,9 +3,11 @@ import os
 
 import pytest
 
+from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, NotACapture
 from mcpspy.importers.forms import FORMS, bring
 from tests.importers.files import START, brought, dumps, entry, flow, har, imported
+from tests.sharing.page.written import written
 from tests.transcript import capture
 
 LOG = b"server says hello\n2025-06-27T07:58:07.000Z [info] [weather] Initializing server...\nwarming up\n"
@@ -39,6 +41,14 @@ def test_the_form_is_told_from_the_content_and_not_from_the_name(tmp_path, form,
     assert account.read >= 1
 
 
+@pytest.mark.parametrize("name", ["report.html", "x.jsonl"])
+def test_a_shared_page_is_known_by_what_it_carries(tmp_path, name):
+    path = capture(tmp_path / "a.jsonl", "= 2025-06-18")
+    account, [made] = brought(tmp_path, written(path).encode(), name)
+    assert made.header == Capture(path).header
+    assert account.read == 1
+
+
 @pytest.mark.parametrize("form", FILES)
 def test_what_is_done_adds_up_to_the_file(tmp_path, form):
     """For a progress bar: what stands between the elements of an array is not counted."""
@@ -62,7 +72,7 @@ def test_the_first_message_may_be_large(tmp_path):
 
 
 def test_every_form_is_tried():
-    assert {form.name for form in FORMS} == set(FILES)
+    assert {form.name for form in FORMS} == {*FILES, "a page of 'mcpspy share'"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Reads the capture that a page of `mcpspy share` carries: gzip in base64, in an element of its own.
+
+Somebody sent the page, so nothing in it is trusted: it is read in pieces, no script of it runs, and what it unpacks to
+is bounded. The capture inside comes out byte for byte, so it is not recorded anew and nothing is redacted again.
+"""
+
+import binascii
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from mcpspy.capture.format import MAGIC
+from mcpspy.capture.reader import parse_header
+from mcpspy.errors import CaptureError
+from mcpspy.importers.captures import Captures, iso
+from mcpspy.recording.copy import write_copy
+from mcpspy.text import size_text
+
+OPENING = b'<script type="application/gzip;base64" id="capture">'
+"""What stands before the capture in a page."""
+
+MOST = 256 << 20
+"""Bytes of a capture that are unpacked; `mcpspy share` writes no page with as many."""
+
+_CHUNK = 1 << 18  # bytes at once; a multiple of four, for base64 is decoded in groups of four
+_HEADER = 1 << 20  # bytes of the longest header
+
+
+def record(file: BinaryIO, captures: Captures) -> None:
+    """Write the capture inside the page to a file of its own; where it is damaged, the account says so."""
+    account = captures.account
+    account.read = 1
+    try:
+        pieces = _unpacked(file, captures)
+        head = _head(pieces)
+        header = parse_header(head.partition(b"\n")[0])
+        path = captures.new_path(iso(header.started), header.name)
+        write_copy(_joined(head, pieces), path)
+    except (_DamagedPageError, CaptureError, ValueError) as error:
+        account.fault = f"the capture in it {error}" if isinstance(error, CaptureError) else str(error)
+        return
+    account.paths.append(path)
+
+
+def recognised(file: BinaryIO) -> bool:
+    """Whether a file that begins as HTML does is a page of ours."""
+    file.seek(0)
+    return _find(file)
+
+
+class _DamagedPageError(Exception):
+    """The page does not hold all of a capture."""
+
+
+def _find(file: BinaryIO) -> bool:
+    """Go to the first byte of the capture; false where there is none."""
+    place, before = file.tell(), b""
+    while chunk := file.read(_CHUNK):
+        at = (before + chunk).find(OPENING)
+        if at >= 0:
+            file.seek(place - len(before) + at + len(OPENING))
+            return True
+        place += len(chunk)
+        before = (before + chunk)[-len(OPENING) :]
+    return False
+
+
+def _head(pieces: Iterator[bytes]) -> bytes:
+    """The first bytes of the capture, with all of its header."""
+    head = b""
+    for piece in pieces:
+        head += piece
+        if b"\n" in piece or len(head) > _HEADER:
+            break
+    if not head.startswith(MAGIC):
+        raise CaptureError("does not begin with a capture's header")
+    return head
+
+
+def _joined(head: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    yield head
+    yield from pieces
+
+
+def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
+    """The bytes of the capture in small pieces, however much they unpack to."""
+    if not _find(file):
+        raise _DamagedPageError("it carries no capture")
+    unpacker, size = zlib.decompressobj(wbits=31), 0
+    for packed in _decoded(file):
+        captures.account.advance(len(packed) * 4 // 3)
+        rest, full = packed, False
+        while (rest or full) and not unpacker.eof:
+            try:
+                piece = unpacker.decompress(rest, _CHUNK)
+            except zlib.error:
+                raise _DamagedPageError("the capture in it is damaged") from None
+            rest, full = unpacker.unconsumed_tail, len(piece) == _CHUNK
+            size += len(piece)
+            if size > MOST:
+                raise _DamagedPageError(f"the capture in it has more than {size_text(MOST)}")
+            yield piece
+    if not unpacker.eof:
+        raise _DamagedPageError("the capture in it is cut off")
+
+
+def _decoded(file: BinaryIO) -> Iterator[bytes]:
+    """What base64 stands for, up to the end of its element."""
+    rest, ended = b"", False
+    while not ended and (chunk := file.read(_CHUNK)):
+        text, closing, _ = chunk.partition(b"<")
+        ended = bool(closing)
+        rest += b"".join(text.split())
+        whole = len(rest) // 4 * 4
+        try:
+            yield binascii.a2b_base64(rest[:whole], strict_mode=True)
+        except binascii.Error:
+            raise _DamagedPageError("the capture in it is damaged") from None
+        rest = rest[whole:]
+    if rest or not ended:
+        raise _DamagedPageError(f"the capture in it is {'damaged' if ended else 'cut off'}")

@@ -1,0 +1,1 @@
+"""Sessions for other people: captures without secrets, and pages that open anywhere."""

@@ -1,0 +1,148 @@
+/** Every key of the page and what it does. */
+
+import { turnTheme } from "./header.js";
+import { showHelp } from "./keys.js";
+import { VIEWS } from "./state.js";
+import { byId } from "./text.js";
+import { SLOW } from "./timeline.js";
+
+const FAR = 1e9; // rows
+
+/**
+ * The parts of the page on which keys act.
+ * @typedef {object} PageParts
+ * @property {import("./state.js").State} state
+ * @property {import("./views.js").Views} views
+ * @property {import("./detail.js").Detail} detail
+ * @property {import("./search.js").Search} search
+ * @property {(text: string) => void} notice
+ */
+
+/** @typedef {import("./keys.js").KeyAction} KeyAction */
+
+/**
+ * The keys of all places but the message.
+ * @param {PageParts} parts
+ * @returns {KeyAction[]}
+ */
+export function pageActions({ state, views, detail, search, notice }) {
+  return [
+    ...VIEWS.map((view, at) => ({ keys: [String(at + 1)], text: view, where: "views", act: () => state.show(view) })),
+    { keys: ["ArrowUp", "k"], text: "up", where: "moving, in lists and in the message", act: () => views.move(-1) },
+    { keys: ["ArrowDown", "j"], text: "down", act: () => views.move(1) },
+    { keys: ["PageUp"], text: "page up", act: () => views.move(-1, "page") },
+    { keys: ["PageDown", " "], text: "page down", act: () => views.move(1, "page") },
+    { keys: ["Home", "g"], text: "first", act: () => views.move(-FAR) },
+    { keys: ["End", "G"], text: "last", act: () => views.move(FAR) },
+    {
+      keys: ["Enter"],
+      text: "open: to the message, or to the frame in the timeline",
+      act: () => views.open() && detail.focus(),
+    },
+    { keys: ["/"], text: "filter", where: "searching", act: () => byId("filter").focus() },
+    { keys: ["n"], text: "next match", act: () => search.next(1) || notice("No more matches below.") },
+    { keys: ["N"], text: "previous match", act: () => search.next(-1) || notice("No more matches above.") },
+    { keys: ["Escape"], text: "back to the list; again: no filter", act: () => goBack(views, search) },
+    ...rowActions(state, notice),
+    { keys: ["r"], text: "tree/raw/hex", where: "the message, from the list too", act: () => detail.turnForm() },
+    { keys: ["b"], text: "pair: the request beside its response", act: () => detail.turnPair() },
+    { keys: ["y"], text: "copy", act: () => detail.copy() },
+    { keys: ["s"], text: "save", act: () => detail.save() },
+    { keys: ["ArrowRight", "l"], text: "unfold", where: "findings", act: () => views.foldOne(true) },
+    { keys: ["ArrowLeft", "h"], text: "fold", act: () => views.foldOne(false) },
+    { keys: ["+"], text: "unfold all", act: () => views.fold(true) },
+    { keys: ["-"], text: "fold all", act: () => views.fold(false) },
+    { keys: ["d"], text: "dark or light", where: "the page", act: turnTheme },
+    { keys: ["?"], text: "help", act: showHelp },
+  ];
+}
+
+/**
+ * The keys that lead from row to row.
+ * @param {import("./state.js").State} state
+ * @param {(text: string) => void} notice
+ * @returns {KeyAction[]}
+ */
+function rowActions(state, notice) {
+  /**
+   * @param {number} step
+   * @param {string} what
+   * @param {(row: import("./session.js").Row, place: number) => boolean} fits
+   */
+  const seek = (step, what, fits) => () => {
+    if (!state.seek(step, fits)) notice(`No ${what} ${step > 0 ? "below" : "above"}.`);
+  };
+  const partner = () => {
+    const place = state.place < 0 ? undefined : state.session.partnerOf(state.place);
+    if (place === undefined) notice("No other message belongs to this one.");
+    else state.select(place);
+  };
+  const mark = () => {
+    if (!state.marked.delete(state.place)) state.marked.add(state.place);
+    state.tell("marks");
+  };
+  const times = () => {
+    state.deltas = !state.deltas;
+    state.tell("times");
+  };
+  return [
+    { keys: ["p"], text: "request/response", where: "the timeline", act: partner },
+    { keys: ["e"], text: "next finding", act: seek(1, "finding", (row) => row.findings.length > 0) },
+    { keys: ["E"], text: "previous finding", act: seek(-1, "finding", (row) => row.findings.length > 0) },
+    {
+      keys: ["L"],
+      text: "next call that took 1 s or more",
+      act: seek(1, "slow call", (row) => row.kind !== "request" && (row.latency ?? 0) >= SLOW),
+    },
+    { keys: ["m"], text: "mark or unmark", act: mark },
+    { keys: ["'"], text: "next marked frame", act: seek(1, "marked frame", (_, place) => state.marked.has(place)) },
+    { keys: ["t"], text: "time: since the start, or since the row above", act: times },
+  ];
+}
+
+/**
+ * The keys in a message that is shown as a tree.
+ * @param {import("./detail.js").Detail} detail
+ * @returns {KeyAction[]}
+ */
+export function treeActions(detail) {
+  /** @param {(tree: import("./tree.js").JsonTree) => void} what */
+  const on = (what) => () => {
+    const tree = detail.focusedTree();
+    if (tree) what(tree);
+  };
+  return [
+    { keys: ["ArrowUp", "k"], text: "up", act: on((tree) => tree.move(-1)) },
+    { keys: ["ArrowDown", "j"], text: "down", act: on((tree) => tree.move(1)) },
+    { keys: ["PageUp"], text: "page up", act: on((tree) => tree.move(-20)) },
+    { keys: ["PageDown"], text: "page down", act: on((tree) => tree.move(20)) },
+    { keys: ["Home", "g"], text: "first", act: on((tree) => tree.move(-FAR)) },
+    { keys: ["End", "G"], text: "last", act: on((tree) => tree.move(FAR)) },
+    {
+      keys: ["ArrowLeft", "h"],
+      text: "fold",
+      where: "in the message",
+      act: on((tree) => tree.current?.open && tree.turn()),
+    },
+    { keys: ["ArrowRight", "l"], text: "unfold", act: on((tree) => !tree.current?.open && tree.turn()) },
+    { keys: ["Enter", " "], text: "fold/unfold", act: on((tree) => tree.turn()) },
+    { keys: ["-"], text: "fold all", act: on((tree) => tree.foldAll()) },
+    { keys: ["+"], text: "unfold all", act: on((tree) => tree.unfoldAll()) },
+    {
+      keys: ["z"],
+      text: "fold all/unfold all",
+      act: on((tree) => (tree.current && tree.lines.size > 1 ? tree.foldAll() : tree.unfoldAll())),
+    },
+  ];
+}
+
+/**
+ * Leave the box, the message; where nothing is left to leave, the filter.
+ * @param {import("./views.js").Views} views
+ * @param {import("./search.js").Search} search
+ */
+function goBack(views, search) {
+  const inside = document.activeElement?.closest("#detail, #search");
+  if (!inside && search.box.value) search.set("");
+  views.focus();
+}

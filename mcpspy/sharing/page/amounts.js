@@ -1,0 +1,144 @@
+// Numbers, sizes and times as a filter writes them. What is counted (bytes, nanoseconds) is a bigint: digits are many.
+
+/** The least and the most that a value allows; null where there is no such bound.
+ * @typedef {[least: bigint | null, most: bigint | null]} Bounds */
+
+/** Reads one number: what it stands for, and the size of one more in its last digit.
+ * @typedef {(text: string) => [amount: bigint, step: bigint]} AmountReader */
+
+const TIME_UNITS = { us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n };
+const SIZE_UNITS = { "": 1n, b: 1n, kb: 1_000n, mb: 1_000_000n, kib: 1n << 10n, mib: 1n << 20n };
+const QUANTITY = /^([0-9]+)(?:\.([0-9]+))?([a-z]*)$/;
+const DIGITS = 18; // of a number
+const PLACES = 9; // behind its point
+const CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9]";
+const SECONDS = ":[0-5][0-9](?:\\.[0-9]{1,6})?";
+const ZONE = "Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]";
+const MOMENT = new RegExp(`^(?=.)([0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:^|T)(${CLOCK})(${SECONDS})?(${ZONE})?)?$`);
+const NO_MOMENT = "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)";
+
+/**
+ * What a value allows: a number, as far as it is written, a comparison, or a range with both its ends.
+ * @param {string} value
+ * @param {AmountReader} read
+ * @returns {Bounds}
+ * @throws {RangeError}
+ */
+export function bounds(value, read) {
+  const dots = value.indexOf("..");
+  if (dots >= 0) return [read(value.slice(0, dots))[0], read(value.slice(dots + 2))[0]];
+  const [sign, text] = comparison(value);
+  const [amount, step] = read(text);
+  if (sign === "") return [amount, amount + step - 1n];
+  const strict = sign.length === 1 ? 1n : 0n;
+  return sign.startsWith(">") ? [amount + strict, null] : [null, amount - strict];
+}
+
+/**
+ * The sign of a comparison, if there is one, and what stands behind it.
+ * @param {string} value
+ */
+export function comparison(value) {
+  const sign = /^[<>]=?/.exec(value)?.[0] ?? "";
+  return [sign, value.slice(sign.length)];
+}
+
+/**
+ * Nanoseconds, with a unit.
+ * @type {AmountReader}
+ */
+export const duration = (text) => quantity(text, TIME_UNITS);
+
+/**
+ * Bytes, with or without a unit.
+ * @type {AmountReader}
+ */
+export const byteSize = (text) => quantity(text, SIZE_UNITS);
+
+/**
+ * Reads nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both, in UTC.
+ * @param {bigint} started  microseconds since the epoch
+ * @returns {AmountReader}
+ */
+export function sinceStart(started) {
+  return (text) => {
+    if (QUANTITY.test(text)) return quantity(text, { ...TIME_UNITS, "": TIME_UNITS.s });
+    const match = MOMENT.exec(text.toUpperCase());
+    if (!match) throw new RangeError(NO_MOMENT);
+    const [, date, clock, seconds] = match;
+    const time = microseconds(date ?? day(started), clock ?? "0:00", seconds ?? "", match[4] ?? "Z");
+    const places = Math.max((seconds ?? "").length - 4, 0);
+    const step = seconds ? 10n ** BigInt(9 - places) : (clock ? 60n : 86400n) * TIME_UNITS.s;
+    return [(time - started) * 1000n, step];
+  };
+}
+
+/**
+ * Microseconds since the epoch, of the time at which a capture began.
+ * @param {string} text  ISO 8601 with a `Z`
+ */
+export function moment(text) {
+  const match = MOMENT.exec(text);
+  if (!match) throw new RangeError(NO_MOMENT);
+  return microseconds(match[1], match[2], match[3] ?? "", match[4] ?? "Z");
+}
+
+/**
+ * @param {string} date
+ * @param {string} clock
+ * @param {string} seconds
+ * @param {string} zone
+ */
+function microseconds(date, clock, seconds, zone) {
+  const [year, month, dayOfMonth] = date.split("-").map(Number);
+  const time = new Date(0);
+  time.setUTCFullYear(year, month - 1, dayOfMonth);
+  if (year === 0 || time.getUTCMonth() !== month - 1 || time.getUTCDate() !== dayOfMonth) {
+    throw new RangeError(NO_MOMENT);
+  }
+  const [hours, minutes] = clock.split(":").map(Number);
+  const [whole, fraction = ""] = seconds.slice(1).split(".");
+  const [zoneHours, zoneMinutes] = zone === "Z" ? [0, 0] : zone.slice(1).split(":").map(Number);
+  const offset = (zoneHours * 60 + zoneMinutes) * (zone.startsWith("-") ? -1 : 1);
+  const sum = time.getTime() / 1000 + (hours * 60 + minutes - offset) * 60 + Number(whole);
+  return BigInt(sum) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
+}
+
+/**
+ * The date of a moment, in UTC.
+ * @param {bigint} time  microseconds since the epoch
+ */
+function day(time) {
+  return new Date(Number(time / 1000n)).toISOString().slice(0, 10);
+}
+
+/**
+ * A number with a unit, and the size of one more in its last digit; of two that are as near the even one is taken.
+ * @param {string} text
+ * @param {Record<string, bigint>} units
+ * @returns {[bigint, bigint]}
+ */
+function quantity(text, units) {
+  const match = QUANTITY.exec(text.toLowerCase());
+  if (!match || !(match[3] in units)) {
+    const names = Object.keys(units).filter(Boolean).join(", ");
+    throw new RangeError(match ? `the units are ${names}` : `it takes a number and a unit: ${names}`);
+  }
+  const [, whole, fraction = "", unit] = match;
+  if (whole.length > DIGITS) throw new RangeError(`that is too large: ${DIGITS} digits are the most`);
+  if (fraction.length > PLACES) {
+    throw new RangeError(`that is too exact: ${PLACES} digits behind the point are the most`);
+  }
+  const scale = 10n ** BigInt(fraction.length);
+  const step = rounded(units[unit], scale);
+  return [rounded(BigInt(whole + fraction) * units[unit], scale), step > 1n ? step : 1n];
+}
+
+/**
+ * @param {bigint} dividend
+ * @param {bigint} divisor
+ */
+function rounded(dividend, divisor) {
+  const [quotient, twice] = [dividend / divisor, (dividend % divisor) * 2n];
+  return twice > divisor || (twice === divisor && quotient % 2n === 1n) ? quotient + 1n : quotient;
+}

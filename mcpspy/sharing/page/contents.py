@@ -1,0 +1,138 @@
+"""What a page knows of a session before it unpacks the capture: rows, peers, tools, and the rules that found something.
+
+All of it is folded from the capture that the page carries, and from nothing else. So a page cannot show what was left
+out of that capture or replaced in it, and who imports the capture sees the same.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from mcpspy import __version__
+from mcpspy.capture.reader import Capture
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Message
+from mcpspy.overview import Announced, Peer, ToolUse
+from mcpspy.rules import RULES, Finding
+from mcpspy.sharing.page.rows import page_row
+from mcpspy.sharing.page.selection import LEFT_OUT
+from mcpspy.text import printable
+from mcpspy.timeline import Row, Timeline, final_rows, wall_time
+
+_DAMAGES = 20  # places that are listed
+
+
+@dataclass(slots=True)
+class Contents:
+    """The session of one capture; `about` is what the page is told beside what the capture says."""
+
+    capture: Capture
+    live: bool
+    about: dict[str, Any]
+    most: int
+    """Rows."""
+    rows: int = 0
+    _end: str | None = None
+    _damage: list[str] = field(default_factory=list)
+    _findings: dict[tuple[int, int], tuple[Finding, ...]] = field(default_factory=dict)
+
+    def json(self) -> Iterator[bytes]:
+        """One JSON object, in pieces; the page's `session.js` describes it. Ends early at more rows than `most`."""
+        timeline, header = Timeline(), self.capture.header
+        yield b'{"rows":['
+        for row in final_rows(self.capture.records, timeline, live=self.live):
+            if self.rows == self.most:
+                self.rows += 1
+                return
+            yield b"," * (self.rows > 0) + orjson.dumps(page_row(row, header))
+            self.rows += 1
+            self._add(row)
+        if not timeline.ended and not self.live:
+            self._damage.append("the capture has no end: mcpspy was killed while it recorded")
+        rest = {"about": self._about(), "rules": self._rules(), **self._announced()}
+        yield b"]," + json.dumps(rest, separators=(",", ":")).encode()[1:]
+
+    def _add(self, row: Row) -> None:
+        if row.findings:
+            self._findings[row.n, row.part] = row.findings
+        if row.kind == "end":
+            self._end = row.text
+        elif row.kind == "gap" and not (row.text or "").endswith(LEFT_OUT):
+            self._damage.append(f"#{row.n}: {printable(row.text or '', 200)}")
+
+    def _about(self) -> dict[str, Any]:
+        header = self.capture.header
+        damage = self._damage if len(self._damage) <= _DAMAGES else [*self._damage[:_DAMAGES], "…"]
+        return {
+            "name": header.name,
+            "transport": header.transport,
+            "started": wall_time(header, 0),
+            "tool": header.tool,
+            "argv": list(header.argv),
+            "url": header.url,
+            "id": header.id,
+            "live": self.live,
+            "damage": damage,
+            "made": f"mcpspy {__version__}",
+            "end": self._end,
+            **self.about,
+        }
+
+    def _rules(self) -> dict[str, Any]:
+        found = sorted({finding.rule for findings in self._findings.values() for finding in findings} & set(RULES))
+        return {
+            rule.id: {
+                "summary": rule.summary,
+                "explanation": rule.explanation,
+                "fix": rule.fix,
+                "severity": rule.severity,
+                "spec": rule.url(None),
+            }
+            for rule in map(RULES.__getitem__, found)
+        }
+
+    def _announced(self) -> dict[str, Any]:
+        announced, conversation = Announced(), Conversation()
+        for record in self.capture.records():
+            for event in conversation.feed(record):
+                if isinstance(event, Message):
+                    announced.add(event)
+                    for finding in self._findings.get((event.n, event.part), ()):
+                        announced.find(finding, event.method, event.name)
+        return {
+            "peers": {"client": _peer(announced.client), "server": _peer(announced.server)},
+            "tools": [_tool(tool) for tool in announced.tools.values()],
+        }
+
+
+def _peer(peer: Peer | None) -> dict[str, Any] | None:
+    return (
+        None
+        if peer is None
+        else {
+            "name": peer.name,
+            "version": peer.version,
+            "revision": peer.revision,
+            "capabilities": list(peer.capabilities),
+            "instructions": peer.instructions,
+        }
+    )
+
+
+def _tool(tool: ToolUse) -> dict[str, Any]:
+    p50, p95 = [latency / 1e9 for latency in tool.quantiles(0.5, 0.95)] or (None, None)
+    return {
+        "name": tool.name,
+        "bytes": tool.size,
+        "listed": tool.listed,
+        "called": tool.called,
+        "calls": tool.calls,
+        "errors": tool.errors,
+        "found": tool.found,
+        "p50": p50,
+        "p95": p95,
+        "max": None if p50 is None else tool.longest / 1e9,
+    }

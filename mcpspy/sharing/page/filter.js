@@ -1,0 +1,225 @@
+// The filter language over rows: `method:tools/call status:error latency:>200ms -name:search* "needle"`.
+//
+// docs/filters.md describes it. It is the language of mcpspy/filters/, with the same meaning and the same mistakes:
+// tests/filters/cases.json holds what both must give.
+//
+//   either = all ("or" all)*
+//   all    = one (["and"] one)*
+//   one    = ("-" | "not") one | "(" either ")" | term
+//   term   = [key ":"] value ("," value)*         a term without a key has one value, its text
+//   value  = quoted | word                        a word ends at a space, a bracket, a quote, after a key at a comma
+
+import { moment } from "./amounts.js";
+import { closest, quotedText } from "./closest.js";
+import { filterKeys } from "./terms.js";
+
+/** @typedef {import("./terms.js").FilterRow} FilterRow */
+/** @typedef {import("./terms.js").RowTest} RowTest */
+
+/** What is wrong with a filter; `column` says where, from 1, in characters. */
+export class FilterMistake extends Error {
+  /**
+   * @param {string} message
+   * @param {number} column
+   */
+  constructor(message, column) {
+    super(message);
+    this.name = "FilterMistake";
+    this.column = column;
+  }
+}
+
+/**
+ * The filter that a text stands for, for a capture that began at `started` (ISO 8601, UTC).
+ *
+ * `test` takes a row and a function that gives the text of its frame, which is called only if that is looked at.
+ * `words` are the texts that the filter looks for, to be shown where they stand.
+ *
+ * @param {string} text
+ * @param {string} started
+ * @returns {{test: RowTest, words: string[]}}
+ * @throws {FilterMistake}
+ */
+export function compileFilter(text, started) {
+  const parser = new FilterParser(text, moment(started));
+  return { test: parser.whole(), words: parser.words };
+}
+
+const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"; // as Python has it
+const ENDS_WORD = `(?=[${SPACE}()"]|$)`;
+const NEGATION = new RegExp(`-(?=[^${SPACE}0-9)])|not${ENDS_WORD}`, "iuy"); // a number with a minus is an error's code
+const AND = new RegExp(`and${ENDS_WORD}`, "iuy");
+const OR = new RegExp(`or${ENDS_WORD}`, "iuy");
+const KEY = /[A-Za-z]+(?=:)/y;
+const QUOTED = /"((?:[^"\\]|\\.)*)"/suy;
+const WORD = new RegExp(`[^${SPACE}()"]+`, "uy");
+const WORD_OF_KEY = new RegExp(`[^${SPACE}()",]+`, "uy");
+const OPEN = /\(/y;
+const CLOSE = /\)/y;
+const SPACES = new RegExp(`[${SPACE}]*`, "uy");
+const DEPTH = 50; // brackets and negations within each other
+
+/** Reads from left to right; each method takes what it is named for. */
+class FilterParser {
+  /**
+   * @param {string} text
+   * @param {bigint} started
+   */
+  constructor(text, started) {
+    this.text = text;
+    this.started = started;
+    this.at = 0;
+    this.depth = 0;
+    this.negations = 0;
+    /** @type {string[]} */
+    this.words = [];
+  }
+
+  /**
+   * All of the text; nothing asks for nothing.
+   * @returns {RowTest}
+   */
+  whole() {
+    this.skipSpaces();
+    if (this.at === this.text.length) return () => true;
+    const test = this.either();
+    if (this.at < this.text.length) throw this.wrong("there is no bracket to close", this.at);
+    return test;
+  }
+
+  /** @returns {RowTest} */
+  either() {
+    const parts = [this.all()];
+    while (this.take(OR)) parts.push(this.all());
+    return (row, rawText) => parts.some((part) => part(row, rawText));
+  }
+
+  /** @returns {RowTest} */
+  all() {
+    const parts = [this.one()];
+    while (this.take(AND) || !this.atEnd()) parts.push(this.one());
+    return (row, rawText) => parts.every((part) => part(row, rawText));
+  }
+
+  /** @returns {RowTest} */
+  one() {
+    this.depth += 1;
+    if (this.depth > DEPTH) {
+      throw this.wrong("there are too many brackets or negations within each other", this.at);
+    }
+    const start = this.at;
+    /** @type {RowTest} */
+    let found;
+    if (this.take(NEGATION)) {
+      this.negations += 1;
+      const part = this.one();
+      this.negations -= 1;
+      found = (row, rawText) => !part(row, rawText);
+    } else if (this.take(OPEN)) {
+      found = this.either();
+      if (!this.take(CLOSE)) throw this.wrong("a bracket is not closed", start);
+    } else {
+      found = this.term();
+    }
+    this.depth -= 1;
+    return found;
+  }
+
+  /** @returns {RowTest} */
+  term() {
+    if (this.atEnd() || this.match(AND)) throw this.wrong("something to look for is missing", this.at);
+    const start = this.at;
+    const key = this.take(KEY);
+    if (key && !(key in filterKeys)) throw this.unknown(key, start);
+    this.at += key ? 1 : 0;
+    const tests = [this.value(key)];
+    while (key && this.text.startsWith(",", this.at)) {
+      this.at += 1;
+      tests.push(this.value(key));
+    }
+    return (row, rawText) => tests.some((test) => test(row, rawText));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {RowTest}
+   */
+  value(key) {
+    const start = this.at;
+    const quoted = this.match(QUOTED);
+    const match = quoted || this.match(key ? WORD_OF_KEY : WORD);
+    if (!match) {
+      throw this.wrong(this.text.startsWith('"', start) ? "a quote is not closed" : `${key} has no value`, start);
+    }
+    this.at += match[0].length;
+    const text = quoted ? match[1].replace(/\\(["\\])/g, "$1") : match[0];
+    const isText = key === "" || key === "text";
+    if (isText && this.negations === 0) this.words.push(text);
+    try {
+      return filterKeys[key || "text"]({ text, quoted: quoted !== null || isText }, this.started);
+    } catch (wrong) {
+      if (!(wrong instanceof RangeError)) throw wrong;
+      const column = this.column(start);
+      throw new FilterMistake(`${quotedText(text)} at column ${column} is no ${key}; ${wrong.message}`, column);
+    }
+  }
+
+  /**
+   * What stands here, if it is as expected.
+   * @param {RegExp} expected
+   */
+  match(expected) {
+    expected.lastIndex = this.at;
+    return expected.exec(this.text);
+  }
+
+  /**
+   * What comes next after any spaces, if that is as expected, else nothing.
+   * @param {RegExp} expected
+   */
+  take(expected) {
+    this.skipSpaces();
+    const match = this.match(expected);
+    this.at += match ? match[0].length : 0;
+    return match ? match[0] : "";
+  }
+
+  /** Whether what is joined by and ends here. */
+  atEnd() {
+    this.skipSpaces();
+    return this.at === this.text.length || this.text[this.at] === ")" || this.match(OR) !== null;
+  }
+
+  skipSpaces() {
+    this.at += this.match(SPACES)?.[0].length ?? 0;
+  }
+
+  /**
+   * @param {string} key
+   * @param {number} start
+   */
+  unknown(key, start) {
+    const keys = Object.keys(filterKeys);
+    const near = closest(key.toLowerCase(), keys);
+    const hint = near ? `did you mean ${near}?` : `there are ${keys.join(", ")}; a text with a colon takes quotes`;
+    return this.wrong(`unknown key ${quotedText(key)}`, start, hint);
+  }
+
+  /**
+   * @param {string} what
+   * @param {number} place
+   * @param {string} [hint]
+   */
+  wrong(what, place, hint) {
+    const column = this.column(place);
+    return new FilterMistake(`${what} at column ${column}${hint ? `; ${hint}` : ""}`, column);
+  }
+
+  /**
+   * The column of a place: characters, not the units of UTF-16.
+   * @param {number} place
+   */
+  column(place) {
+    return Array.from(this.text.slice(0, place)).length + 1;
+  }
+}

@@ -1,0 +1,81 @@
+/** The keys, the same as in the terminal: one table, from which they act and the help is written. */
+
+import { byId, el } from "./text.js";
+
+/**
+ * What some keys do.
+ * @typedef {object} KeyAction
+ * @property {string[]} keys as KeyboardEvent.key names them
+ * @property {string} text for the help
+ * @property {string} [where] the heading below which the help has it
+ * @property {() => void} act
+ */
+
+/** @type {Record<string, string>} */
+const KEY_NAMES = {
+  Home: "home",
+  End: "end",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  Enter: "⏎",
+  " ": "space",
+  Escape: "esc",
+  PageUp: "pgup",
+  PageDown: "pgdn",
+};
+
+/**
+ * Answer keys. What a focused control does with a key comes first.
+ * @param {() => KeyAction[][]} scopes the actions of the place where the focus is, and then those of the places around it
+ */
+export function answerKeys(scopes) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const target = event.target instanceof Element ? event.target : null;
+    if (target?.closest("dialog")) return;
+    if (target?.closest("input[type=search]") && event.key !== "Escape") return;
+    if (
+      target?.closest("button, a, summary, input") &&
+      ["Enter", " "].includes(event.key) &&
+      !target.closest("input[type=search]")
+    )
+      return;
+    for (const actions of scopes()) {
+      const found = actions.find(({ keys }) => keys.includes(event.key));
+      if (found) {
+        event.preventDefault();
+        found.act();
+        return;
+      }
+    }
+  });
+}
+
+/**
+ * Write the help.
+ * @param {KeyAction[]} actions
+ */
+export function writeHelp(actions) {
+  const table = byId("keys");
+  let heading = "";
+  for (const { keys, text, where } of actions) {
+    if (where && where !== heading) {
+      heading = where;
+      table.append(el("tr", {}, el("th", { colspan: 2, scope: "colgroup" }, heading)));
+    }
+    const names = keys.flatMap((key) => [el("kbd", {}, KEY_NAMES[key] ?? key), " "]);
+    table.append(el("tr", {}, el("td", {}, ...names), el("td", {}, text)));
+  }
+}
+
+/** Close the help. */
+export function hideHelp() {
+  /** @type {HTMLDialogElement} */ (byId("help")).close();
+}
+
+/** Open the help. */
+export function showHelp() {
+  /** @type {HTMLDialogElement} */ (byId("help")).showModal();
+}

@@ -1,0 +1,98 @@
+/** The page begins here: it unpacks the session, shows it, and then unpacks the capture, from which messages come. */
+
+import { pageActions, treeActions } from "./actions.js";
+import { Capture } from "./capture.js";
+import { Detail } from "./detail.js";
+import { offerCapture, showHeader, turnTheme } from "./header.js";
+import { answerKeys, hideHelp, showHelp, writeHelp } from "./keys.js";
+import { canUnpack, nextTurn, unpackElement } from "./load.js";
+import { preparePrint } from "./print.js";
+import { Search } from "./search.js";
+import { Session } from "./session.js";
+import { makeSplitter } from "./split.js";
+import { State } from "./state.js";
+import { byId } from "./text.js";
+import { Views } from "./views.js";
+
+const NOTICE_TIME = 4000; // milliseconds
+
+async function startPage() {
+  if (!canUnpack()) {
+    refuse(
+      "This browser is too old to unpack this page. Open it in Chrome or Edge 80, Firefox 113, Safari 16.4, or a newer one.",
+    );
+    return;
+  }
+  let session;
+  try {
+    session = new Session(JSON.parse(new TextDecoder().decode(await unpackElement(byId("session")))));
+  } catch {
+    refuse("This page is damaged: the session in it cannot be read. Ask for the file again.");
+    return;
+  }
+  const capture = loadCapture();
+  const state = new State(session);
+  showHeader(session);
+  offerCapture(session.about, capture);
+  const views = new Views(state, capture);
+  const detail = new Detail(state, capture, showNotice);
+  const search = new Search(state, capture);
+  const parts = { state, views, detail, search, notice: showNotice };
+  const general = pageActions(parts);
+  const inTree = treeActions(detail);
+  answerKeys(() => (detail.focusedTree() ? [inTree, general] : [general]));
+  writeHelp([
+    ...general,
+    ...inTree.filter(({ keys }) => !["k", "j", "g", "G", "PageUp", "PageDown"].some((key) => keys.includes(key))),
+  ]);
+  byId("theme").addEventListener("click", turnTheme);
+  byId("help-button").addEventListener("click", showHelp);
+  byId("help-close").addEventListener("click", hideHelp);
+  makeSplitter();
+  preparePrint(state);
+  addEventListener("hashchange", () => state.follow());
+  state.follow();
+  search.box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== "ArrowDown") return;
+    event.preventDefault();
+    views.focus();
+  });
+  byId("loading").hidden = true;
+  document.body.dataset.ready = "rows";
+  views.show();
+  await capture.catch(() => null);
+  document.body.dataset.ready = "all";
+}
+
+/** Unpack the capture after the first rows are drawn. */
+async function loadCapture() {
+  await nextTurn();
+  const capture = new Capture(await unpackElement(byId("capture")));
+  await capture.index();
+  return capture;
+}
+
+/**
+ * Say why nothing can be shown.
+ * @param {string} why
+ */
+function refuse(why) {
+  byId("loading").textContent = why;
+  byId("loading").classList.add("error");
+}
+
+let noticeTimer = 0;
+
+/**
+ * Tell the person something for a while.
+ * @param {string} text
+ */
+function showNotice(text) {
+  clearTimeout(noticeTimer);
+  byId("notice").textContent = text;
+  noticeTimer = setTimeout(() => {
+    byId("notice").textContent = "";
+  }, NOTICE_TIME);
+}
+
+startPage();

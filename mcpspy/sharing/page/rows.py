@@ -1,0 +1,29 @@
+"""The rows that a page shows, as its scripts read them: those of `show --json`, without what the capture has anyway.
+
+The page has the whole capture, so a row carries no message and no frame; what cannot be taken from there is added.
+"""
+
+import re
+from typing import Any
+
+from mcpspy.capture.records import Header
+from mcpspy.timeline import Row, row_fields, text_json
+
+_PREVIEW = 300  # characters: more than a row has room for
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,14})")  # a number that every reader of JSON writes as it was
+
+
+def page_row(row: Row, header: Header) -> dict[str, Any]:
+    """A row as orjson takes it: the members of `docs/json.md` but `message`, `text` and `tail`, and three of its own.
+
+    `preview` is a short text to show beside the method. `text` is what there is to read where there is no frame.
+    `token` is the id digit for digit, where it is null or a number that JavaScript would write in another way.
+    """
+    fields = row_fields(row, header)
+    if row.id and (row.id.kind == "null" or (row.id.kind == "number" and not _PLAIN.fullmatch(row.id.token))):
+        fields["token"] = row.id.token
+    if not row.raw:
+        fields["text"] = text_json(row.text or "")
+    elif preview := row.content or row.text:
+        fields["preview"] = text_json(preview[:_PREVIEW])
+    return fields

@@ -1,0 +1,191 @@
+/** The session that the page shows: the rows of its timeline, and what is computed from them once. */
+
+/**
+ * @typedef {object} Finding
+ * @property {string} rule
+ * @property {"error" | "warning" | "info"} severity
+ * @property {string} blame
+ * @property {number} frame
+ * @property {number} part
+ * @property {number[]} related
+ * @property {string} pointer
+ * @property {string} message
+ * @property {string | null} revision
+ * @property {string} spec
+ */
+
+/**
+ * A row of the timeline, as docs/json.md describes it.
+ * @typedef {object} Row
+ * @property {number} n
+ * @property {number} part
+ * @property {number} t
+ * @property {string} time
+ * @property {"client" | "server" | "mcpspy"} from
+ * @property {number | null} channel
+ * @property {string} transport
+ * @property {string} kind
+ * @property {unknown} id
+ * @property {string} [token] the id as it was written, where JavaScript would write it in another way
+ * @property {string | null} method
+ * @property {string | null} name
+ * @property {string | null} revision
+ * @property {string | null} session
+ * @property {string | null} status
+ * @property {number | null} request
+ * @property {number | null} response
+ * @property {number | null} latency
+ * @property {number} size
+ * @property {string | null} [gate]
+ * @property {string | null} [forwarded]
+ * @property {number | null} [held]
+ * @property {string[]} [extensions]
+ * @property {{method: string | null, target: string | null, status: number | null} | null} http
+ * @property {Finding[]} findings
+ * @property {string | null} [preview]
+ * @property {string | null} [text]
+ */
+
+/**
+ * @typedef {object} About
+ * @property {string} file
+ * @property {string} name
+ * @property {string} transport
+ * @property {string} started
+ * @property {string} tool
+ * @property {string[] | null} argv
+ * @property {string | null} url
+ * @property {string} id
+ * @property {boolean} live
+ * @property {boolean} scrubbed
+ * @property {boolean} raw
+ * @property {string[]} damage
+ * @property {{kind: string, label: string, count: number}[]} replaced
+ * @property {string | null} filter
+ * @property {string} made
+ * @property {string | null} end
+ */
+
+/** @typedef {{name: string, version: string, revision: string, capabilities: string[], instructions?: number}} Peer */
+/** @typedef {{summary: string, explanation: string, fix: string, severity: string, spec: string}} Rule */
+
+/**
+ * @typedef {object} Tool
+ * @property {string} name
+ * @property {number} bytes
+ * @property {number} listed
+ * @property {number} called
+ * @property {number} calls
+ * @property {number} errors
+ * @property {number} found
+ * @property {number | null} p50
+ * @property {number | null} p95
+ * @property {number | null} max
+ */
+
+/** @typedef {{about: About, peers: {client: Peer | null, server: Peer | null}, rows: Row[], rules: Record<string, Rule>, tools: Tool[]}} SessionData */
+
+export const ARROWS = { client: "→", server: "←", mcpspy: "·" };
+export const MARKS = { error: "✗", warning: "!", info: "·" };
+/** @type {("error" | "warning" | "info")[]} */
+export const SEVERITIES = ["error", "warning", "info"];
+const BAD_STATUSES = ["error", "tool-error", "unanswered"];
+
+export class Session {
+  /** @param {SessionData} data */
+  constructor(data) {
+    this.about = data.about;
+    this.peers = data.peers;
+    this.rows = data.rows;
+    this.rules = data.rules;
+    this.tools = data.tools;
+    /** @type {Map<string, number>} the places of rows by their address */
+    this.places = new Map();
+    for (const [place, row] of this.rows.entries()) {
+      this.places.set(rowAddress(row), place);
+      if (!this.places.has(String(row.n))) this.places.set(String(row.n), place);
+    }
+  }
+
+  /**
+   * The place of a row; undefined where the page has none at that address.
+   * @param {string | number} address `17`, or `17.1` for the second message of a batch
+   */
+  placeOf(address) {
+    return this.places.get(String(address));
+  }
+
+  /**
+   * The place of the response to a request, or of the request that a response answers.
+   * @param {number} place
+   */
+  partnerOf(place) {
+    const row = this.rows[place];
+    const answer = row.kind !== "request";
+    const n = answer ? row.request : row.response;
+    if (n === null || n === undefined) return undefined;
+    const first = this.placeOf(n);
+    if (first === undefined) return undefined;
+    for (let at = first; this.rows[at]?.n === n; at += 1) {
+      const other = this.rows[at];
+      const pairs = answer ? other.kind === "request" : other.kind !== "request";
+      if (pairs && idText(other) === idText(row)) return at;
+    }
+    return first === place ? undefined : first;
+  }
+
+  /** What there is in the session. */
+  counts() {
+    const frames = new Set();
+    const found = { frames: 0, exchanges: 0, errors: 0, findings: 0, error: 0, warning: 0, info: 0, last: 0 };
+    for (const row of this.rows) {
+      if (row.channel !== null) frames.add(row.n);
+      if (row.kind === "request") {
+        found.exchanges += 1;
+        found.errors += row.status === "error" || row.status === "tool-error" ? 1 : 0;
+      }
+      found.errors += row.kind === "invalid" ? 1 : 0;
+      found.findings += row.findings.length;
+      for (const finding of row.findings) found[finding.severity] += 1;
+      found.last = Math.max(found.last, row.t);
+    }
+    found.frames = frames.size;
+    return found;
+  }
+}
+
+/** @param {Row} row */
+export function rowAddress(row) {
+  return row.part ? `${row.n}.${row.part}` : String(row.n);
+}
+
+/**
+ * The highest severity of what was found of a row.
+ * @param {Row} row
+ */
+export function severityOf(row) {
+  return SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity));
+}
+
+/**
+ * The id of a message; nothing where it has none.
+ * @param {Row} row
+ */
+export function idText(row) {
+  if (row.token !== undefined) return row.token;
+  if (row.id === null || row.id === undefined) return "";
+  return typeof row.id === "string" ? row.id : JSON.stringify(row.id);
+}
+
+/** @param {string | null} status */
+export function isBadStatus(status) {
+  return status !== null && BAD_STATUSES.includes(status);
+}
+
+/**
+ * What a row shows beside its method: words of it, or what it is instead of a message.
+ * @param {Row} row
+ */
+export function previewText(row) {
+  return row.preview ?? row.text ?? "";
+}

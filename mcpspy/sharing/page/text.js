@@ -1,0 +1,192 @@
+/**
+ * Text for people: captured text made safe to look at, quantities, and elements that hold text.
+ *
+ * Captured text is hostile. It never becomes markup, because elements get it as text only, and what is not seen (controls,
+ * changes of direction, joiners, piles of accents) is shown as an escape, as `mcpspy.text` does on a terminal.
+ */
+
+// Controls, format characters, lone surrogates, separators; what is seen as nothing; and marks piled on marks.
+const UNSEEN =
+  /(?:\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\u034f|\u115f|\u1160|\u2800|\u3164|\ufe0f|\uffa0|[\u{e0000}-\u{e0fff}]|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}])+/gu;
+const PLAIN = /^[\x20-\x7e]*$/;
+const NAMED_ESCAPES = new Map([
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\x1b", "\\e"],
+]);
+
+/**
+ * How characters that are not seen are written.
+ * @param {string} text
+ */
+function escapeUnseen(text) {
+  let found = "";
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    const digits = code.toString(16);
+    found +=
+      NAMED_ESCAPES.get(character) ??
+      (code < 0x100 ? `\\x${digits.padStart(2, "0")}` : `\\u${digits.padStart(4, "0")}`);
+  }
+  return found;
+}
+
+/**
+ * A text with everything in it visible, for attributes.
+ * @param {string} text
+ */
+export function visibleText(text) {
+  return PLAIN.test(text) ? text : text.replace(UNSEEN, escapeUnseen);
+}
+
+/**
+ * A text of at most `limit` characters; what is longer ends in an ellipsis.
+ * @param {string} text
+ * @param {number} limit
+ */
+export function clipText(text, limit) {
+  return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
+}
+
+/**
+ * Append a text to an element, with escapes in elements of their own. `lines`: line ends and tabs stay what they are.
+ * @param {Node} parent
+ * @param {string} text
+ * @param {boolean} [lines]
+ */
+export function appendText(parent, text, lines = false) {
+  if (PLAIN.test(text)) {
+    parent.appendChild(document.createTextNode(text));
+    return;
+  }
+  let at = 0;
+  for (const match of text.matchAll(UNSEEN)) {
+    if (lines && /^[\n\t]+$/.test(match[0])) continue;
+    parent.appendChild(document.createTextNode(text.slice(at, match.index)));
+    for (const part of lines ? match[0].split(/([\n\t]+)/) : [match[0]]) {
+      if (lines && /^[\n\t]/.test(part)) parent.appendChild(document.createTextNode(part));
+      else if (part) parent.appendChild(escapeElement(part));
+    }
+    at = match.index + match[0].length;
+  }
+  parent.appendChild(document.createTextNode(text.slice(at)));
+}
+
+/** @param {string} part */
+function escapeElement(part) {
+  const found = document.createElement("span");
+  found.className = "escape";
+  found.textContent = escapeUnseen(part);
+  return found;
+}
+
+/**
+ * An element. Texts among the children, and the values of attributes, are made visible.
+ * @param {string} tag
+ * @param {Record<string, string | number | boolean | null | undefined>} [attributes] null, undefined and false: left out
+ * @param {...(Node | string | null | undefined | false)} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const found = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) found.setAttribute(name, visibleText(String(value)));
+  }
+  for (const child of children) {
+    if (typeof child === "string") appendText(found, child);
+    else if (child) found.appendChild(child);
+  }
+  return found;
+}
+
+/**
+ * A button that does something.
+ * @param {string} text
+ * @param {() => void} press
+ * @param {Record<string, string | boolean | null>} [attributes]
+ */
+export function buttonElement(text, press, attributes = {}) {
+  const found = el("button", { type: "button", ...attributes }, text);
+  found.addEventListener("click", press);
+  return found;
+}
+
+/**
+ * A link to a frame of this page.
+ * @param {number} n
+ * @param {number} [part]
+ */
+export function frameLink(n, part = 0) {
+  const address = part ? `#${n}.${part}` : `#${n}`;
+  return el("a", { class: "frame", href: address }, address);
+}
+
+/**
+ * A link to another site; as text where it is none. Nothing is fetched until somebody follows it.
+ * @param {string} url
+ */
+export function outsideLink(url) {
+  return /^https:\/\//.test(url)
+    ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, url)
+    : el("span", {}, url);
+}
+
+/**
+ * An element of the page's template.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+/**
+ * A text of our own with its words of code, which stand between backticks.
+ * @param {string} text
+ */
+export function proseElement(text) {
+  const parts = text.split("`");
+  return el("p", {}, ...parts.map((part, at) => (at % 2 ? el("code", {}, part) : part)));
+}
+
+/** @param {number} number */
+export function countText(number) {
+  return number.toLocaleString("en-US");
+}
+
+/**
+ * `1 frame`, `2 frames`.
+ * @param {number} number
+ * @param {string} noun
+ */
+export function pluralText(number, noun) {
+  return `${countText(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/**
+ * Bytes as people read them, in powers of 1000.
+ * @param {number} size
+ */
+export function sizeText(size) {
+  const units = ["B", "kB", "MB", "GB"];
+  let power = 0;
+  while (size >= 1000 && power < units.length - 1) {
+    size /= 1000;
+    power += 1;
+  }
+  return power ? `${size.toFixed(1)} ${units[power]}` : `${Math.round(size)} B`;
+}
+
+/**
+ * How long something took, in the unit that suits it.
+ * @param {number} seconds
+ */
+export function durationText(seconds) {
+  if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
+  if (seconds < 0.99995) return `${(seconds * 1e3).toFixed(1)} ms`;
+  if (seconds < 100) return `${seconds.toFixed(2)} s`;
+  return seconds < 6000 ? `${countText(Math.round(seconds / 60))} min` : `${countText(Math.round(seconds / 3600))} h`;
+}

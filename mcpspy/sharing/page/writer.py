@@ -1,0 +1,137 @@
+"""From a capture to its page: the lines that are shared, what is folded from them, and both put into the page.
+
+The lines go to a file of their own first, in a directory that only the user can read: all that the page shows is folded
+from that file. Both the fold and the lines are compressed as they come, so memory grows with the open exchanges and
+not with the capture.
+"""
+
+import binascii
+import os
+import tempfile
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+from mcpspy.capture.parts import JoinedFiles
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import UsageError
+from mcpspy.filters import Filter
+from mcpspy.importers.shared_page import OPENING
+from mcpspy.recording.copy import write_copy
+from mcpspy.sharing.page.assemble import page
+from mcpspy.sharing.page.contents import Contents
+from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, wanted_lines
+from mcpspy.text import size_text
+
+MOST_BYTES = 64 << 20
+"""Bytes of the largest capture that a page carries."""
+
+MOST_ROWS = 100_000
+"""Rows of the longest."""
+
+_SESSION = OPENING.replace(b"capture", b"session")
+_CLOSING = b"</script>\n"
+_GROUP = 57 << 10  # bytes that become base64 at once; a multiple of three
+_CHUNK = 1 << 20  # bytes read at once
+_LEVEL = 6  # of the compression: 9 takes three times as long for a hundredth less
+
+
+class Shared(NamedTuple):
+    """What is put into a page."""
+
+    path: str
+    """The capture."""
+    lines: Callable[[], Iterator[bytes]]
+    """Its lines as they are shared, each with its newline, or in larger pieces; called as often as they are needed."""
+    about: dict[str, Any]
+    """What the page is told beside what the capture says: `scrubbed`, `raw`, `replaced`, `filter`."""
+    wanted: Filter | None = None
+    """Which rows are shared; None for all."""
+
+
+def write_page(shared: Shared, output: BinaryIO) -> int:
+    """Write the page of a capture; returns how many rows it has.
+
+    Raises UsageError where there is more to share than a browser opens, CaptureError for a capture that cannot be read.
+    """
+    capture = Capture(shared.path)
+    live = capture.live
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "capture.jsonl")
+        lines = shared.lines
+        if shared.wanted:
+            rows = wanted_lines(capture.records, shared.wanted, live=live)
+            write_copy(selected(lambda: _whole(lines()), rows), copy)
+        else:
+            write_copy(lines(), copy)
+        about = {"file": os.path.basename(shared.path), **shared.about}
+        contents = Contents(Capture(copy), live, about, MOST_ROWS)
+        frame = page()
+        output.write(frame.before.encode())
+        _embed(output, _SESSION, contents.json())
+        if os.path.getsize(copy) > MOST_BYTES or contents.rows > MOST_ROWS:
+            refuse_too_large(capture, shared.wanted)
+        with open(copy, "rb") as file:
+            _embed(output, OPENING, iter(lambda: file.read(_CHUNK), b""))
+        output.write(frame.after.encode())
+    return contents.rows
+
+
+def raw_lines(path: str) -> Iterator[bytes]:
+    """The bytes of a capture as they are, in large pieces; of one in several files, joined to one."""
+    with JoinedFiles(path) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def is_too_large(capture: Capture) -> bool:
+    """Whether a capture has more bytes than a page carries; its rows are known only when it is read."""
+    return sum(map(os.path.getsize, capture.paths)) > MOST_BYTES
+
+
+def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
+    """Raise UsageError for a capture that no page carries, with the filter that keeps its newest part."""
+    times, sizes = array("q"), array("q")
+    for record in capture.records(largest=1):
+        times.append(record.t)
+        sizes.append(getattr(record, "size", 0) + _OVERHEAD)
+    bound = f"a page carries at most {size_text(MOST_BYTES)} and {MOST_ROWS:,} rows"
+    start, rows, budget = len(times), MOST_ROWS * 3 // 4, MOST_BYTES * 3 // 4 - len(times) * LINE_LEFT_OUT
+    if budget < 0:
+        lines = f"of its {len(times):,} records each takes room, also one that a filter leaves out"
+        raise UsageError(f"{capture.path} is too long to be shared: {bound}, and {lines}")
+    while start and rows and budget > sizes[start - 1]:
+        start, rows, budget = start - 1, rows - 1, budget - sizes[start - 1]
+    last = len(times) - start < _FEW
+    term = "size:<100kb" if last else f"time:>={-(-times[start] // 10**8) / 10:.1f}"
+    fits = f"({wanted}) {term}" if wanted else term
+    kept = "leaves the large frames out" if last else "keeps the newest part"
+    raise UsageError(f"{capture.path} is too large to be shared: {bound}; --filter {fits!r} {kept}")
+
+
+_FEW = 5  # records that are no part of a session worth sharing
+_OVERHEAD = 150  # bytes of a record beside its frame
+
+
+def _whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines out of pieces of any size; a last line without its newline gets one."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest + b"\n"
+
+
+def _embed(output: BinaryIO, opening: bytes, pieces: Iterable[bytes]) -> None:
+    """Write an element that carries some bytes: gzip in base64."""
+    packer, rest = zlib.compressobj(_LEVEL, wbits=31), b""
+    output.write(opening)
+    for piece in pieces:
+        rest += packer.compress(piece)
+        whole = len(rest) // _GROUP * _GROUP
+        output.write(binascii.b2a_base64(rest[:whole], newline=False))
+        rest = rest[whole:]
+    output.write(binascii.b2a_base64(rest + packer.flush(), newline=False))
+    output.write(_CLOSING)

@@ -1,0 +1,104 @@
+"""The capture inside a shared page comes back byte for byte, and a page that is damaged or hostile takes no memory."""
+
+import base64
+import gzip
+import tracemalloc
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.importers.shared_page import MOST, OPENING
+from tests.importers.files import brought
+from tests.sharing.page.written import carried, written
+from tests.timelines import CAPTURES
+from tests.transcript import capture
+
+
+def page(content):
+    """A page that carries these bytes as they are."""
+    return b"<!DOCTYPE html>\n<html>\n" + OPENING + content + b"</script>\n</html>\n"
+
+
+def packed(content):
+    return base64.b64encode(gzip.compress(content))
+
+
+@pytest.fixture(name="session")
+def _session(tmp_path):
+    with open(capture(tmp_path / "a.jsonl", "= 2025-06-18"), "rb") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_a_golden_capture_comes_back_equal(tmp_path, path):
+    content = written(path)
+    _, [made] = brought(tmp_path, content.encode(), "report.html")
+    with open(made.path, "rb") as file:
+        found = file.read()
+    assert found == path.read_bytes() == carried(content)
+    assert made.path.startswith(str(tmp_path / "captures"))
+
+
+def test_what_a_filter_left_out_comes_back_as_it_is_in_the_page(tmp_path):
+    content = written(CAPTURES / "everything-2025-11-25.jsonl", "name:echo")
+    _, [made] = brought(tmp_path, content.encode(), "report.html")
+    with open(made.path, "rb") as file:
+        assert file.read() == carried(content)
+
+
+def test_the_file_is_named_as_captures_are_and_only_the_user_can_read_it(tmp_path, session):
+    _, [made] = brought(tmp_path, page(packed(session)))
+    assert made.path.rpartition("/")[2].startswith("20251124T160000Z-weather-")
+    assert (tmp_path / "captures").stat().st_mode & 0o777 == 0o700
+    [file] = (tmp_path / "captures").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_white_space_that_a_mail_program_put_in_changes_nothing(tmp_path, session):
+    lines = b"\r\n".join(packed(session)[at : at + 70] for at in range(0, len(packed(session)), 70))
+    _, [made] = brought(tmp_path, page(b"\n" + lines + b"\n"))
+    assert made.header.name == "weather"
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda content: content[: len(content) // 2], "the capture in it is cut off"),
+        (lambda content: content.partition(b"</script>")[0], "the capture in it is cut off"),
+        (lambda content: content.replace(b"</script>", b"=</script>"), "the capture in it is damaged"),
+        (lambda content: content.replace(b"H4sI", b"H4sJ"), "the capture in it is damaged"),
+        (lambda _: page(b""), "the capture in it is cut off"),
+        (lambda _: page(b"!!!!"), "the capture in it is damaged"),
+        (lambda _: page(packed(b"hello\n")), "the capture in it does not begin with a capture's header"),
+        (lambda _: page(packed(b'{"mcpspy":99,"tool":"mcpspy 9"}\n')), "the capture in it has format 99"),
+        (lambda _: page(packed(b'{"mcpspy":1}\n')), "the capture in it does not begin with a capture's header"),
+        (lambda _: page(packed(b"x" * 3_000_000)), "the capture in it does not begin with a capture's header"),
+        (lambda _: page(packed(b"")), "the capture in it does not begin with a capture's header"),
+    ],
+)
+def test_a_damaged_page_is_one_fault_and_leaves_no_file(tmp_path, session, change, fault):
+    account, made = brought(tmp_path, change(page(packed(session))))
+    assert account.fault.startswith(fault)
+    assert made == []
+    assert not any((tmp_path / "captures").iterdir() if (tmp_path / "captures").exists() else ())
+
+
+def test_what_is_packed_too_well_is_not_unpacked(tmp_path, session):
+    """One gigabyte in one megabyte: neither the memory nor the disk is taken for it."""
+    packer = gzip.zlib.compressobj(9, wbits=31)
+    zeros = bytes(1 << 20)
+    bomb = packer.compress(session) + b"".join(packer.compress(zeros) for _ in range(1 << 10)) + packer.flush()
+    content = page(base64.b64encode(bomb))
+    tracemalloc.start()
+    account, made = brought(tmp_path, content)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert account.fault == "the capture in it has more than 268.4 MB"
+    assert made == []
+    assert list((tmp_path / "captures").iterdir()) == []
+    assert peak < 20_000_000 < MOST
+
+
+def test_the_header_tells_whose_capture_it_is(tmp_path, session):
+    _, [made] = brought(tmp_path, page(packed(session)))
+    assert made.header == Capture(str(tmp_path / "a.jsonl")).header

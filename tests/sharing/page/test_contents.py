@@ -1,0 +1,95 @@
+"""What a page is told of a session: its rows are those of show --json, the rest is what the capture says."""
+
+import json
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.rules import RULES
+from mcpspy.timeline import final_rows, to_json
+from tests.sharing.page.written import session, written
+from tests.timelines import CAPTURES
+from tests.transcript import abandon, begin, capture, record
+
+TALK = """
+    = 2025-06-18
+    > {"jsonrpc":"2.0","id":5,"method":"tools/list"}
+    < {"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"one","inputSchema":{"type":"object"}}]}}
+    @1 > {"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"one","arguments":{}}}
+    @1.25 < {"jsonrpc":"2.0","id":6,"result":{"content":[]}}
+    @2 > {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t\\ud800o","arguments":{}}}
+    @3 < {"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"no"}}
+"""
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_the_rows_are_those_of_show_json_in_its_order(path):
+    read = Capture(str(path))
+    shown = [json.loads(to_json(row, read.header)) for row in final_rows(read.records, live=False)]
+    given = session(written(path))["rows"]
+    assert len(given) == len(shown)
+    for ours, theirs in zip(given, shown, strict=True):
+        assert {
+            name: ours[name] for name in theirs if name not in ("message", "text", "tail")
+        }.items() <= theirs.items()
+
+
+def test_the_page_is_told_what_the_capture_says_of_itself(tmp_path):
+    about = session(written(capture(tmp_path / "a.jsonl", TALK)))["about"]
+    assert about == {
+        "file": "a.jsonl", "name": "weather", "transport": "stdio", "started": "2025-11-24T16:00:00.123456Z",
+        "tool": "mcpspy 0.1.0", "argv": ["node", "weather.js"], "url": None, "id": about["id"], "live": False,
+        "damage": [], "made": "mcpspy 0.1.0", "end": "the server exited with code 0",
+        "scrubbed": False, "raw": True, "replaced": [], "filter": None,
+    }  # fmt: skip
+
+
+def test_the_page_is_told_who_spoke_and_how_the_tools_did(tmp_path):
+    found = session(written(capture(tmp_path / "a.jsonl", TALK)))
+    assert found["peers"]["client"]["revision"] == found["peers"]["server"]["revision"] == "2025-06-18"
+    one, other = found["tools"]
+    assert one == {
+        "name": "one", "bytes": one["bytes"], "listed": 9, "called": 10, "calls": 1, "errors": 0, "found": one["found"],
+        "p50": 0.25, "p95": 0.25, "max": 0.25,
+    }  # fmt: skip
+    assert (other["name"], other["errors"], other["listed"], other["max"]) == ("t\ud800o", 1, 0, 1.0)
+
+
+def test_the_page_is_told_of_the_rules_that_found_something_and_of_no_other(tmp_path):
+    found = session(written(capture(tmp_path / "a.jsonl", TALK)))
+    named = {finding["rule"] for row in found["rows"] for finding in row["findings"]}
+    assert set(found["rules"]) == named
+    assert named
+    for name, told in found["rules"].items():
+        assert told["explanation"] == RULES[name].explanation
+        assert told["spec"].startswith("https://")
+
+
+def test_a_capture_that_is_damaged_or_has_no_end_is_shown_with_the_places(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, TALK)
+    abandon(writer)
+    with open(writer.path, "ab") as file:
+        file.write(b"no record\n" * 30 + b'{"kind":"frame"')
+    found = session(written(writer.path))
+    assert found["about"]["damage"][:2] == ["#14: 1 lost: a damaged line", "#15: 1 lost: a damaged line"]
+    assert (len(found["about"]["damage"]), found["about"]["damage"][-1]) == (21, "…")
+    assert found["about"]["end"] is None
+    assert [row["kind"] for row in found["rows"]].count("gap") == 31
+
+
+def test_a_live_capture_is_shown_as_far_as_it_goes_and_nothing_is_called_unanswered(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, TALK.partition("@1.25")[0])
+    found = session(written(writer.path))
+    abandon(writer)
+    assert (found["about"]["live"], found["about"]["damage"]) == (True, [])
+    assert found["rows"][-1]["status"] == "pending"
+
+
+def test_what_a_filter_leaves_out_is_nowhere_in_the_page(tmp_path):
+    found = session(written(capture(tmp_path / "a.jsonl", TALK), "id:6"))
+    assert [tool["name"] for tool in found["tools"]] == ["one"]
+    assert found["about"]["filter"] == "id:6"
+    assert found["about"]["damage"] == []
+    assert [row["kind"] for row in found["rows"]].count("gap") == 2

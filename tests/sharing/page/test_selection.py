@@ -1,0 +1,148 @@
+"""What is left of a capture under a filter: lines keep their numbers, and nothing of the others is in the copy."""
+
+import json
+
+import pytest
+
+from mcpspy.capture.reader import Capture, Records
+from mcpspy.filters import parse
+from mcpspy.sharing.page.selection import LEFT_OUT, selected, wanted_lines
+from mcpspy.timeline import final_rows
+from tests.timelines import CAPTURES
+from tests.transcript import capture
+
+SESSION = """
+    = 2025-06-18
+    > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one","arguments":{"a":"apple"}}}
+    > {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"two","arguments":{"a":"banana"}}}
+    ! cherry
+    < {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"banana split"}]}}
+    < {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"apple pie"}]}}
+    > {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"three","arguments":{"a":"damson"}}}
+"""
+
+ONCE = {"schema/deprecated"}
+"""What is found once in a session, at the first frame that has it: perhaps another one stays."""
+
+
+def cut(path, wanted):
+    """The lines that a filter leaves."""
+    read = Capture(str(path))
+    with open(path, "rb") as file:
+        lines = file.readlines()
+    rows = wanted_lines(read.records, parse(wanted, read.header.started), live=False)
+    return lines, list(selected(lambda: iter(lines), rows))
+
+
+def folded(lines):
+    """The rows of some lines of a capture."""
+
+    def records():
+        decoder = Records()
+        yield from decoder.feed(b"".join(lines))
+        yield from decoder.end()
+
+    return list(final_rows(records, live=False))
+
+
+def test_a_frame_that_fits_stays_with_the_other_half_of_its_exchange_and_the_handshake(tmp_path):
+    lines, left = cut(capture(tmp_path / "a.jsonl", SESSION), "name:one")
+    rows = folded(left)
+    assert [(row.n, row.kind) for row in rows if row.method == "tools/call"] == [(8, "request"), (12, "result")]
+    assert [row.method for row in rows[:3]] == ["initialize", "initialize", "notifications/initialized"]
+    assert [row.text for row in rows if row.kind == "gap"] == [f"3 lost: {LEFT_OUT}", f"1 lost: {LEFT_OUT}"]
+    assert [row.revision for row in rows if row.name == "one"] == ["2025-06-18"] * 2
+    assert len(left) == len(lines)
+    text = b"".join(left)
+    assert b"apple pie" in text
+    assert not any(word in text for word in (b"banana", b"cherry", b"damson"))
+    assert rows[-1].kind == "end"
+
+
+def test_a_response_that_fits_brings_its_request(tmp_path):
+    _, left = cut(capture(tmp_path / "a.jsonl", SESSION), '"banana split"')
+    assert [row.n for row in folded(left) if row.name == "two"] == [9, 11]
+
+
+def test_a_request_without_an_answer_is_not_called_unanswered_where_lines_are_left_out(tmp_path):
+    path = capture(tmp_path / "a.jsonl", SESSION + "! later\n")
+    assert [row.status for row in folded(cut(path, "")[1]) if row.name == "three"] == ["unanswered"]
+    rows = folded(cut(path, "name:three")[1])
+    assert [(row.status, row.findings) for row in rows if row.name == "three"] == [("pending", ())]
+
+
+def test_all_stays_under_a_filter_that_fits_all(tmp_path):
+    lines, left = cut(capture(tmp_path / "a.jsonl", SESSION), "")
+    assert left == lines
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("wanted", ["method:tools/call", "kind:stderr or kind:http", "name:*e*", "id:1,2,3"])
+def test_what_is_left_of_a_golden_capture_reads_as_it_did(path, wanted):
+    """The same numbers, kinds and partners; nothing is found that was not there before."""
+    lines, left = cut(path, wanted)
+    assert len(left) == len(lines)
+    before = {(row.n, row.part): row for row in folded(lines)}
+    fits = parse(wanted, Capture(str(path)).header.started)
+    after = {(row.n, row.part): row for row in folded(left) if row.kind != "gap"}
+    assert {address for address, row in before.items() if fits(row)} <= set(after)
+    for address, row in after.items():
+        old = before[address]
+        assert (row.kind, row.method, row.name, row.raw, row.request, row.response) == (
+            old.kind, old.method, old.name, old.raw, old.request, old.response,
+        )  # fmt: skip
+        assert {finding.rule for finding in row.findings} - ONCE <= {finding.rule for finding in old.findings}
+
+
+def piece(ch, raw, **more):
+    return json.dumps({"kind": "frame", "ch": ch, "t": 1, "raw": raw, **more}, separators=(",", ":")).encode() + b"\n"
+
+
+def test_a_frame_in_pieces_stays_whole_and_no_gap_comes_between_them(tmp_path):
+    with open(capture(tmp_path / "a.jsonl", "! x"), "rb") as file:
+        head = file.readlines()[:4]
+    lines = [
+        *head,
+        piece(1, '{"a', more=True),
+        piece(3, "left"),
+        piece(1, '":"needle"}'),
+        piece(3, "out"),
+        piece(3, "too"),
+    ]
+    left = list(selected(lambda: iter(lines), {7}))
+    rows = folded(left)
+    assert [row.raw for row in rows if row.kind != "gap"] == [b'{"a":"needle"}']
+    assert [row.text for row in rows if row.kind == "gap"] == [f"2 lost: {LEFT_OUT}"]
+    assert not any(b"left" in line and b"raw" in line for line in left[4:])
+    assert list(selected(lambda: iter(lines), {6}))[4:] != lines[4:]
+
+
+def test_a_held_frame_stays_with_its_release_and_one_that_is_left_out_takes_it_along(tmp_path):
+    with open(capture(tmp_path / "a.jsonl", "! x"), "rb") as file:
+        head = file.readlines()[:4]
+    release = b'{"kind":"release","t":2,"held":%d,"how":"edited","sent":"secret %d"}\n'
+    lines = [*head, piece(1, "one", held=1), piece(1, "two", held=2), release % (1, 1), release % (2, 2)]
+    text = b"".join(selected(lambda: iter(lines), {5}))
+    assert b"secret 1" in text
+    assert b"secret 2" not in text
+
+
+def test_a_damaged_line_stays_a_gap_without_its_bytes(tmp_path):
+    with open(capture(tmp_path / "a.jsonl", SESSION), "rb") as file:
+        lines = [*file.readlines(), b'{"kind":"frame","ch":1,"raw":"banana\n', b"\xff\n"]
+    left = list(selected(lambda: iter(lines), set()))
+    assert b"banana" not in b"".join(left)
+    assert [row.text for row in folded(left)][-2:] == ["1 lost: a damaged line"] * 2
+
+
+def test_an_http_exchange_without_a_frame_that_fits_is_left_out_with_its_heads():
+    path = CAPTURES / "http-everything-2025-11-25.jsonl"
+    _, left = cut(path, "name:echo")
+    rows = folded(left)
+    assert {row.name for row in rows if row.method == "tools/call"} == {"echo"}
+    channels = {row.channel for row in rows}
+    heads = [json.loads(line) for line in left if b'"head"' in line]
+    assert all(
+        head["ch"] in channels or head.get("answers") in channels or head["ch"] + 1 in channels for head in heads
+    )
+    assert len(heads) < 20
