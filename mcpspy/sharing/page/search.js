@@ -41,24 +41,28 @@ export class Search {
   async run() {
     clearTimeout(this.timer);
     this.newest += 1;
-    const { session } = this.state;
     const text = this.box.value;
     let filter = null;
     try {
-      filter = text.trim() ? compileFilter(text, session.about.started) : null;
+      filter = text.trim() ? compileFilter(text, this.state.session.about.started) : null;
     } catch (mistake) {
       this.showMistake(/** @type {{message: string, column?: number}} */ (mistake));
       return;
     }
     this.showMistake(null);
-    if (filter) await this.search(filter, this.newest);
-    else {
-      this.state.setShown(
-        session.rows.map((_, place) => place),
-        null,
-      );
-      this.showCount(session.rows.length, 1);
-    }
+    if (filter) {
+      const number = this.newest;
+      await this.search(filter, number);
+      if (number !== this.newest) return;
+    } else this.showAll();
+    this.box.dataset.done = text; // the rows are those of this filter from now on
+  }
+
+  showAll() {
+    const { rows } = this.state.session;
+    const places = rows.map((_, place) => place);
+    this.state.setShown(places, null);
+    this.showCount(rows.length, 1);
   }
 
   /**

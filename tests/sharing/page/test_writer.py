@@ -1,4 +1,4 @@
-"""A page is written whole, from a capture of any state; one that no browser opens is refused with a filter that helps."""
+"""A page is written from a capture of any state; one that no browser opens is refused with a filter that helps."""
 
 import re
 import tracemalloc

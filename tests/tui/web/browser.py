@@ -32,9 +32,12 @@ def fetch(url, method="GET", body=None, **headers):
 
 
 class Browser:
-    """Chromium without a screen, driven by WebDriver's plain HTTP (https://www.w3.org/TR/webdriver2/)."""
+    """Chromium without a screen, driven by WebDriver's plain HTTP (https://www.w3.org/TR/webdriver2/).
 
-    def __init__(self, folder):
+    `logs` are those that it keeps beside the console's.
+    """
+
+    def __init__(self, folder, logs=()):
         self.process = limits.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(folder)}
         )
@@ -49,7 +52,7 @@ class Browser:
                 f"--user-data-dir={folder}/profile", "--enable-unsafe-swiftshader",
             ]
         }  # fmt: skip
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": dict.fromkeys(("browser", *logs), "ALL")}
         self.url = f"http://127.0.0.1:{port[1]}/session"
         self.url += "/" + self.ask("", capabilities={"alwaysMatch": wanted})["sessionId"]
 

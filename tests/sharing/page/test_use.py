@@ -1,0 +1,418 @@
+"""The page in use: keys, views, messages, filters, paper, phones, and what people who do not see it are told."""
+
+import re
+from contextlib import closing
+
+import pytest
+
+from tests.sharing.page import hostile, made
+from tests.sharing.page.sources import PAGE
+from tests.tui.web.browser import Browser, needs_chromium
+
+CAPTURES = PAGE.parents[2] / "captures"
+ENTER, ESCAPE = "\ue007", "\ue00c"
+WIDE, NARROW = (1400, 900), (400, 800)
+VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
+
+
+class Page:
+    """A page in a browser."""
+
+    def __init__(self, browser, folder):
+        self.browser = browser
+        self.folder = folder
+        self.made = {}
+
+    def open(self, path, address="", **about):
+        """Open the page of a capture; returns what it shows."""
+        key = (path, str(about))
+        if key not in self.made:
+            data = made.session(path, **about)
+            self.made[key] = data, made.write(self.folder / f"{len(self.made)}.html", data, path.read_bytes())
+        data, url = self.made[key]
+        self.visit(url + address)
+        return data
+
+    def visit(self, url):
+        self.command("Emulation.setEmulatedMedia", media="", features=[])
+        self.size(*WIDE)
+        self.browser.ask("/url", url="about:blank")
+        self.browser.log()
+        self.browser.ask("/url", url=url)
+        self.browser.until("document.body.dataset.ready === 'all'")
+
+    def command(self, name, **parameters):
+        return self.browser.ask("/goog/cdp/execute", cmd=name, params=parameters)
+
+    def size(self, width, height):
+        self.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
+
+    def press(self, keys):
+        for key in keys:
+            self.browser.press(key)
+
+    def texts(self, selector):
+        return self.browser.script(f"return [...document.querySelectorAll({selector!r})].map(it => it.textContent)")
+
+    def value(self, expression):
+        return self.browser.script(f"return {expression}")
+
+    def until(self, expression):
+        self.browser.until(expression)
+
+    def selected(self):
+        """The address of the page, once the selected row and message are those."""
+        self.until(
+            "document.querySelector('#rows [aria-selected=true] .n').textContent === location.hash.split('.')[0]"
+            " && document.querySelector('.card.selected .frame').textContent === location.hash"
+        )
+        return self.value("location.hash")
+
+    def filter(self, text):
+        """Type a filter; returns how many rows fit, of how many."""
+        self.browser.script("document.getElementById('filter').value = ''")
+        self.press(f"/{text}")
+        self.until(f"document.getElementById('filter').dataset.done === {text!r}")
+        return self.value("document.getElementById('count').textContent")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    with closing(Browser(folder)) as browser:
+        yield Page(browser, folder)
+
+
+@pytest.fixture(scope="module")
+def hostile_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hostile") / "hostile.jsonl"
+    path.write_bytes(hostile.capture())
+    return path
+
+
+@pytest.fixture
+def everything(page):
+    page.open(CAPTURES / "everything-2025-11-25.jsonl", "#27")
+    yield page
+    assert page.browser.log() == []
+
+
+pytestmark = needs_chromium
+
+
+def test_the_head_tells_which_session_it_is_and_what_is_in_it(everything):
+    assert everything.texts("#name") == ["everything"]
+    assert everything.texts("#counts") == [" · stdio · ended · 64 frames · 26 exchanges · 2 errors · 2 findings"]
+    (gist,) = everything.texts("#gist")
+    assert gist.startswith("node-client 1.0.0 → mcp-servers/everything 2.0.0 · 2025-11-25 · 2026-11-20 23:37:16 UTC · ")
+
+
+def test_what_the_reader_must_know_stands_above_everything(page):
+    page.open(
+        CAPTURES / "probe-node-2025-11-25.jsonl", raw=True, live=True, filter="method:x", damage=["#17: a damaged line"]
+    )
+    raw, live, chosen, damage = page.texts("#notices > *")
+    assert raw.startswith("Nothing was scrubbed (--raw).")
+    assert "still running" in live
+    assert "method:x" in chosen
+    assert "#17: a damaged line" in damage
+
+
+def test_what_was_replaced_is_a_table(page):
+    token = {"kind": "GitHub token", "label": "redacted-github-token-1", "count": 3}
+    page.open(CAPTURES / "probe-node-2025-11-25.jsonl", replaced=[token])
+    assert page.texts("#replaced summary") == ["Scrubbed: 1 value replaced in 3 places"]
+    assert page.texts("#replaced td") == ["GitHub token", "redacted-github-token-1", "3"]
+
+
+def test_an_address_leads_to_its_frame_and_keys_lead_on(everything):
+    assert everything.selected() == "#27"
+    for keys, address in (
+        ("j", "#28"),
+        ("p", "#27"),
+        ("k", "#26"),
+        ("e", "#27"),
+        ("e", "#29"),
+        ("E", "#27"),
+        ("g", "#5"),
+    ):
+        everything.press(keys)
+        assert everything.selected() == address, keys
+    everything.browser.script("location.hash = '#16'")
+    assert everything.selected() == "#16"
+
+
+def test_of_ten_thousand_rows_few_are_drawn_and_the_last_is_a_key_away(page, tmp_path):
+    path = CAPTURES / "everything-2025-11-25.jsonl"
+    data = made.session(path)
+    notice = next(row for row in data["rows"] if row["kind"] == "notification")
+    numbers = range(5, 10_005)
+    data["rows"] = [notice | {"n": n, "t": n / 1e3, "method": f"m{n}"} for n in numbers]
+    frame = b'{"kind":"frame","ch":2,"t":0,"raw":"{\\"method\\":\\"m%d\\"}"}'
+    lines = path.read_bytes().splitlines()[:4] + [frame % n for n in numbers]
+    page.visit(made.write(tmp_path / "many.html", data, b"\n".join([*lines, b""])))
+    page.press("G")
+    assert page.selected() == "#10004"
+    assert page.texts(".selected .line")[1] == '"method": "m10004"'
+    assert page.value("document.querySelectorAll('#rows-body > *').length") < 100
+    assert page.value("document.getElementById('rows').getAttribute('aria-rowcount')") == "10001"
+    assert page.filter("m99") == "111 of 10,000"  # 99, 990 to 999, 9900 to 9999
+    page.press(ENTER + ESCAPE)
+    assert page.filter("method:m99*") == "111 of 10,000"
+
+
+def test_the_request_stands_beside_its_response_until_that_is_turned_off(everything):
+    assert everything.texts(".card h3") == ["→ #27 tools/call get-sum", "← #28 tools/call get-sum"]
+    left, right = everything.value("[...document.querySelectorAll('.card')].map(it => it.getBoundingClientRect().left)")
+    assert left < right
+    everything.press("b")
+    everything.until("document.querySelectorAll('.card').length === 1")
+    assert everything.texts(".card h3") == ["→ #27 tools/call get-sum"]
+
+
+def test_a_message_is_a_tree_its_text_or_its_bytes(everything):
+    raw = '{"method":"tools/call","params":{"name":"get-sum","arguments":{"a":"two"}},"jsonrpc":"2.0","id":6}'
+    assert '"a": "two"' in everything.texts(".selected .line")
+    everything.press("r")
+    everything.until("document.querySelector('.selected pre.raw')")
+    assert everything.texts(".selected pre.raw") == [raw]
+    everything.press("r")
+    everything.until("document.querySelector('.selected pre.hex')")
+    assert "7b 22 6d 65 74 68 6f 64" in everything.texts(".selected pre.hex")[0]
+    everything.press("r")
+    everything.until("document.querySelector('.selected .tree')")
+
+
+def test_a_tree_folds_by_keys(everything):
+    everything.press(ENTER)
+    before = everything.texts(".selected .line")
+    everything.press("jj")  # params
+    everything.press("h")
+    folded = everything.texts(".selected .line")
+    assert len(folded) == len(before) - 3
+    everything.press("l")
+    everything.press("-")
+    assert len(everything.texts(".selected .line")) == 1
+    everything.press("+")
+    assert everything.texts(".selected .line") == before
+    everything.press(ESCAPE)
+    assert everything.value("document.activeElement.id") == "rows"
+
+
+def test_a_finding_stands_at_its_message_with_explanation_and_at_its_place(everything):
+    assert everything.texts(".selected .finding summary") == [
+        '✗ error get-sum was listed with another inputSchema: "b" is a required property'
+    ]
+    assert any(text.startswith("How to fix: ") for text in everything.texts(".selected .finding p"))
+    assert everything.texts(".selected .line .here") == ["◂ error"]
+
+
+def test_each_view_has_a_tab_and_a_key(everything):
+    for number, view in enumerate(VIEWS, 1):
+        everything.press(str(number))
+        assert everything.texts("[role=tab][aria-selected=true]")[0].lower().startswith(f"{number} {view}")
+        shown = everything.value(
+            "[...document.querySelectorAll('[role=tabpanel]')].filter(it => !it.hidden).map(it => it.id)"
+        )
+        assert shown == [f"view-{view}"]
+        assert everything.value("document.activeElement.closest('[role=tabpanel]')?.id") == f"view-{view}"
+
+
+def test_findings_lead_to_their_frames(everything):
+    everything.press("2")
+    assert [text.split(" ·")[0] for text in everything.texts("#view-findings summary b")] == [
+        "tools/arguments",
+        "tools/unknown-tool",
+    ]
+    everything.browser.script("[...document.querySelectorAll('#view-findings .found a')].pop().click()")
+    everything.until("document.querySelector('.card.selected .frame').textContent === '#29'")
+    everything.press("1")
+    assert everything.selected() == "#29"
+
+
+def test_tools_can_be_sorted(everything):
+    everything.press("3")
+    everything.browser.script("document.querySelectorAll('.tools th button')[1].click()")
+    sizes = everything.texts(".tools tbody td:nth-child(2)")
+    assert (sizes[0], sizes[-1]) == ("1.6 kB", "not listed")
+    assert everything.value("document.querySelector('[aria-sort]').textContent") == "definition ↓"
+
+
+def test_the_sequence_joins_requests_to_their_responses(everything):
+    everything.press("4")
+    assert everything.value("document.querySelectorAll('#arrows-body [data-at]').length") > 20
+    assert everything.value("document.querySelectorAll('#arrows .lanes.right path').length") > 10
+    assert everything.value("document.querySelectorAll('#arrows .lanes.left path').length") > 0
+    everything.browser.script("document.querySelector('#arrows-16').click()")
+    everything.until("document.querySelector('.card.selected .frame').textContent === location.hash")
+
+
+def test_a_filter_leaves_rows_out_and_a_mistake_is_shown_with_its_place(everything):
+    assert everything.filter("status:tool-error") == "4 of 65"
+    assert len(everything.texts("#rows-body > *")) == 4
+    everything.press(ENTER + ESCAPE)
+    everything.until("document.getElementById('filter').dataset.done === ''")
+    assert everything.texts("#count") == ["65 rows"]
+    everything.press("/metod:x")
+    everything.until("!document.getElementById('mistake').hidden")
+    assert everything.texts("#mistake u") == ["metod:x"]
+    assert "unknown key 'metod' at column 1" in everything.texts("#mistake")[0]
+
+
+def test_matches_can_be_gone_through_among_all_rows(everything):
+    everything.browser.script("document.getElementById('others').click()")
+    assert everything.filter("status:tool-error") == "4 of 65"
+    assert everything.value("document.getElementById('rows').getAttribute('aria-rowcount')") == "66"
+    everything.press(ENTER + "gn")
+    assert everything.selected() == "#27"
+    everything.press("nN")
+    assert everything.selected() == "#27"
+
+
+def test_the_saved_capture_is_the_capture(everything):
+    everything.browser.script(
+        "URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text; }); return '#'; }"
+    )
+    everything.browser.script("document.getElementById('save-capture').click()")
+    everything.until("window.saved !== undefined")
+    assert everything.value("window.saved") == (CAPTURES / "everything-2025-11-25.jsonl").read_text()
+
+
+def test_over_http_the_head_of_each_message_is_there(page):
+    page.open(CAPTURES / "http-python2-2026-07-28.jsonl", "#36")
+    assert page.texts(".card .http summary") == ["HTTP request: POST /mcp", "HTTP response: 400 Bad Request"]
+    assert "mcp-method" in page.texts(".card .http th")
+
+
+def test_an_event_of_a_stream_shows_its_message(page):
+    page.open(CAPTURES / "sse-python1-2024-11-05.jsonl", "#9")
+    events = made.session(CAPTURES / "sse-python1-2024-11-05.jsonl")["rows"]
+    result = next(row["n"] for row in events if row["kind"] == "result")
+    page.browser.script(f"location.hash = '#{result}'")
+    assert page.selected() == f"#{result}"
+    assert '"jsonrpc": "2.0"' in page.texts(".selected .line")
+
+
+def test_hostile_text_runs_nothing_and_is_shown_as_text(page, hostile_path):
+    page.open(hostile_path)
+    elements = "[document.scripts.length, document.images.length, document.querySelectorAll('#main b b').length]"
+    before = page.value(elements)
+    rows = int(page.value("document.getElementById('rows').getAttribute('aria-rowcount')")) - 1
+    for _ in range(rows):
+        for _ in range(3):
+            page.press("r")
+        assert page.texts(".card.selected :is(.tree, pre)")
+        page.press("j")
+    for view in "2345":
+        page.press(view)
+    assert page.value(elements) == before
+    assert page.value("window.hacked") is None
+    assert page.browser.log() == []
+    assert {"\\u202e", "\\u200b\\x00\\e", "\\ufeff"} <= set(page.texts("#facts .escape"))
+    everywhere = page.value("document.body.innerText")
+    assert "<img src=x onerror=" in everywhere
+    assert not re.search("[\u202e\u200b\x00\x1b\ufeff]", everywhere)
+
+
+def test_what_is_long_is_clipped_and_what_is_deep_unfolds_a_level_at_a_time(page, hostile_path):
+    rows = page.open(hostile_path)["rows"]
+    large = max(rows, key=lambda row: row["size"])
+    deep = max((row for row in rows if row["kind"] == "invalid"), key=lambda row: row["size"])
+    page.browser.script(f"location.hash = '#{large['n']}'")
+    page.selected()
+    assert page.texts(".selected .line button") == [f"show all {hostile.LONG + 2:,} characters"]
+    page.browser.script("document.querySelector('.selected .line button').click()")
+    assert page.value("document.querySelector('.selected .tree').textContent.length") > hostile.LONG
+    page.browser.script(f"location.hash = '#{large['request']}'")
+    page.selected()
+    assert any(text.startswith('"n": 12345678901234567890') for text in page.texts(".selected .line"))
+    assert '"e": 1.0' in page.texts(".selected .line")
+    page.browser.script(f"location.hash = '#{deep['n']}'")
+    page.selected()
+    page.press(ENTER + "+")
+    assert page.value("document.querySelectorAll('.selected .line').length") == 5000
+    assert page.browser.log() == []
+
+
+@pytest.mark.parametrize("name", ["everything-2025-11-25", "hostile"])
+def test_nothing_is_wider_than_a_phone(page, hostile_path, name):
+    page.open(hostile_path if name == "hostile" else CAPTURES / f"{name}.jsonl")
+    page.size(*NARROW)
+    for view in "12345":
+        page.press(view)
+        widths = "[document.documentElement, document.body, document.getElementById('views')].map(it => it.scrollWidth)"
+        assert max(page.value(widths)) <= NARROW[0]
+    page.press("1")
+    assert page.value("getComputedStyle(document.getElementById('rows')).getPropertyValue('--row').trim()") == "44px"
+
+
+def test_paper_gets_the_findings_the_tools_and_the_rows(everything):
+    assert everything.texts("#print *") == []
+    everything.command("Emulation.setEmulatedMedia", media="print", features=[])
+    everything.until("document.querySelectorAll('#print .timeline tbody tr').length === 65")
+    assert everything.texts("#print h2") == ["Findings", "Tools", "Timeline"]
+    assert everything.value("getComputedStyle(document.getElementById('main')).display") == "none"
+    everything.command("Emulation.setEmulatedMedia", media="", features=[])
+    everything.until("document.getElementById('print').childElementCount === 0")
+
+
+def test_assistive_technology_is_told_what_things_are(everything):
+    everything.press("j")
+    everything.selected()
+    active = everything.value(
+        "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).textContent"
+    )
+    assert active.startswith("#28")
+    tree = everything.command("Accessibility.getFullAXTree")["nodes"]
+    roles = {node["role"]["value"] for node in tree if not node["ignored"]}
+    assert {
+        "grid",
+        "row",
+        "gridcell",
+        "columnheader",
+        "tablist",
+        "tab",
+        "tabpanel",
+        "tree",
+        "treeitem",
+        "searchbox",
+    } <= roles
+    for node in tree:
+        if not node["ignored"] and node["role"]["value"] in ("button", "tab", "searchbox", "checkbox", "grid", "tree"):
+            assert node["name"]["value"], node
+
+
+def test_the_colours_can_be_turned(everything):
+    page = everything
+    page.command("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    light = page.value("getComputedStyle(document.body).backgroundColor")
+    page.press("d")
+    assert page.value("getComputedStyle(document.body).backgroundColor") != light
+    page.command("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.press("d")
+    assert page.value("getComputedStyle(document.body).backgroundColor") == light
+
+
+def test_the_help_has_every_key_and_closes(everything):
+    everything.press("?")
+    assert everything.value("document.getElementById('help').open")
+    assert {"request/response", "tree/raw/hex", "fold/unfold"} <= set(everything.texts("#keys td"))
+    everything.press(ESCAPE)
+    assert not everything.value("document.getElementById('help').open")
+
+
+def test_a_damaged_page_says_so(page, tmp_path):
+    path = CAPTURES / "probe-node-2025-11-25.jsonl"
+    url = tmp_path / "damaged.html"
+    made.write(url, made.session(path), path.read_bytes())
+    whole = url.read_text()
+    url.write_text(re.sub(r'(id="session">.{400})', r"\1AAAA", whole))
+    page.browser.ask("/url", url=url.as_uri())
+    page.until("document.getElementById('loading').classList.contains('error')")
+    assert "This page is damaged" in page.texts("#loading")[0]
+    url.write_text(re.sub(r'(id="capture">.{400})', r"\1AAAA", whole))
+    page.visit(url.as_uri())
+    assert "The capture in this page is damaged" in page.texts("#cards")[0]
+    assert len(page.texts("#rows-body > *")) > 5
