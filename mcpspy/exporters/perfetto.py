@@ -193,7 +193,7 @@ class _Tracing:
         if point > self._counted:
             self._counted = point
             for side, size in self._bytes.items():
-                yield self._event("C", side, 0, row.t + self.offset, "bytes sent", "bytes", {"bytes": size})
+                yield self._event("C", side, 0, row.t + self.offset, "bytes", "bytes", {"sent": size})
 
     def _flow(self, name: str, before: _Slice, at: int, after: _Slice) -> Iterator[TraceEvent]:
         """An arrow from a time within one slice to the beginning of another."""

@@ -13,7 +13,9 @@ from textual.driver import Driver
 from textual.filter import NoColor
 from textual.screen import Screen
 
-from mcpspy.errors import UsageError
+from mcpspy.errors import McpspyError, UsageError
+from mcpspy.exporters import FORMATS
+from mcpspy.text import printable
 from mcpspy.tui.model.actions import SCOPES
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
@@ -61,6 +63,16 @@ class Spy(Keyed):
                 done.add(binding.action)
                 action = partial(self.run_action, binding.action, node)
                 yield SystemCommand(binding.description, f"as the key {self.get_key_display(binding)}", action)
+        if isinstance(screen, SessionScreen):
+            for name in FORMATS:
+                what = "what the timeline shows, to a file in this directory"
+                yield SystemCommand(f"export {name}", what, partial(self._export, screen, name))
+
+    def _export(self, screen: SessionScreen, name: str) -> None:
+        try:
+            screen.export(name)
+        except McpspyError as error:
+            self.notify(printable(f"not exported: {error}", 300), severity="error", markup=False)
 
 
 KEYS = (*SCOPES.values(), VIEW_SCOPE)

@@ -12,6 +12,7 @@ from textual.events import Paste
 from textual.strip import Strip
 
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.exporters import FORMATS
 from mcpspy.tui.app import KEYS, Spy, run
 from mcpspy.tui.message.context import around
 from mcpspy.tui.message.document import FORMS
@@ -142,6 +143,7 @@ def test_without_a_terminal_it_says_what_prints_the_same(monkeypatch):
 
 def test_the_palette_offers_what_keys_of_ours_do_once_and_nothing_else():
     says = {"theme"} | {action.text for scope in KEYS for action in scope.actions}
+    says |= {f"export {name}" for name in FORMATS}
 
     def offered(pilot):
         return [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]

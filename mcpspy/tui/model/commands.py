@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from mcpspy.errors import UsageError
+from mcpspy.exporters import FORMATS
 
 
 class PromptCommand(NamedTuple):
@@ -22,6 +23,7 @@ def table(views: list[str]) -> dict[str, PromptCommand]:
         PromptCommand("find", "FILTER", "go to the next row that matches a filter"),
         PromptCommand("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
         PromptCommand("save", "", "save the selected frame, byte for byte"),
+        PromptCommand("export", "FORMAT [FILE]", f"write what the timeline shows to a file: {', '.join(FORMATS)}"),
         PromptCommand("theme", "NAME", "change the colours"),
         *(PromptCommand(view, "", f"show the view {view}") for view in views),
         PromptCommand("help", "", "show all keys and commands"),

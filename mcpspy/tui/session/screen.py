@@ -24,10 +24,12 @@ from mcpspy.text import printable
 from mcpspy.tui.gates.timeline import GatedTimeline
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model import commands
+from mcpspy.tui.model.exports import requested
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.client_menu import ClientMenu, named
+from mcpspy.tui.session.exporting import begin
 from mcpspy.tui.session.status import Status, title
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
@@ -212,7 +214,7 @@ class SessionScreen(Screen[None]):
         try:
             command = commands.parse(text, COMMANDS) if prompt.kind == "command" else (prompt.kind, text)
             done = self._do(*command)
-        except UsageError as error:
+        except (UsageError, CaptureError) as error:
             prompt.tell(str(error))
             return
         if done:
@@ -285,11 +287,18 @@ class SessionScreen(Screen[None]):
                     self._say(found.says)
             case "save":
                 self.query_one(Detail).action_save()
+            case "export":
+                self.export(argument)
             case view if view in VIEWS:
                 self.call_later(self.action_view, view)
             case _:
                 common(self, command, argument)
         return True
+
+    def export(self, argument: str) -> None:
+        """Write what the timeline shows in a format of other programs: `FORMAT [FILE]`. Raises McpspyError."""
+        selected = self.session.of(self._rows.place())[0] if self._rows.count() else self.session
+        begin(self.app, requested(argument, self.session, selected, self._filter))
 
     @on(Jump)
     def _jump_to(self, event: Jump) -> None:

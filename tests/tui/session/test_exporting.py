@@ -1,0 +1,113 @@
+"""Exports from a session: by command and palette, beside the keys, with a word about what came of them."""
+
+import os
+import threading
+
+import pytest
+
+from mcpspy.tui.app import Spy
+from tests.exporters.consumers import exported
+from tests.transcript import capture
+from tests.tui.screen import on_screen, opened, play, timeline, until
+from tests.tui.session.test_screen import typed, wrong
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return capture(str(tmp_path / "made.jsonl"), "> 1 ping\n< 1 = {}\n> 2 tools/list\n< 2 = {}")
+
+
+def test_a_command_exports_what_the_filter_shows_and_a_notification_has_the_path(tmp_path, path):
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "method:ping")
+        await pilot.press("colon")
+        await typed(pilot, "export csv")
+        await until(pilot, on_screen(pilot, "exported to"))
+        assert on_screen(pilot, "made.csv")()
+
+    play(scenario, path)
+    assert (tmp_path / "made.csv").read_bytes() == exported("csv", path, wants=lambda row: row.method == "ping")
+
+
+def test_a_mistake_stands_below_the_line_and_nothing_is_overwritten(tmp_path, path):
+    (tmp_path / "mine.csv").write_text("mine")
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("colon")
+        await typed(pilot, "export csv mine.csv")
+        assert wrong(pilot) == "mine.csv exists; give another name"
+        await pilot.press("escape", "colon")
+        await typed(pilot, "export har")
+        assert "is a stdio session" in wrong(pilot)
+
+    play(scenario, path)
+    assert (tmp_path / "mine.csv").read_text() == "mine"
+
+
+def test_the_palette_has_an_export_for_each_format(tmp_path, path):
+    async def scenario(pilot):
+        await opened(pilot)
+        commands = {it.title: it.callback for it in pilot.app.get_system_commands(pilot.app.screen)}
+        assert [title for title in commands if title.startswith("export")] == [
+            "export har", "export mermaid", "export perfetto", "export csv",
+        ]  # fmt: skip
+        commands["export mermaid"]()
+        await until(pilot, on_screen(pilot, "exported to"))
+        commands["export har"]()
+        await until(pilot, on_screen(pilot, "not exported:"))
+
+    play(scenario, path)
+    assert (tmp_path / "made.mmd").read_text().startswith("sequenceDiagram\n")
+
+
+def test_keys_work_while_an_export_goes_on_and_nothing_is_left_of_it_when_the_application_ends(
+    tmp_path, path, monkeypatch
+):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(request, read):
+        with open(f"{request.path}.part", "w") as file:
+            file.write("half")
+        begun.set()
+        assert go_on.wait(20)
+        try:
+            read(1)
+        finally:
+            os.unlink(f"{request.path}.part")
+        raise AssertionError("it was not told to end")
+
+    monkeypatch.setattr("mcpspy.tui.session.exporting.written", slow)
+    app = Spy([path])
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("colon")
+        await typed(pilot, "export csv")
+        await until(pilot, begun.is_set)
+        before = rows.cursor
+        await pilot.press("down")
+        assert timeline(pilot).cursor == before + 1
+        app.workers.cancel_all()  # as the end of the application does
+        go_on.set()
+
+    play(scenario, app=app)
+    assert os.listdir(tmp_path) == ["made.jsonl"]
+
+
+def test_a_failure_is_told(tmp_path, path, monkeypatch):
+    def fail(request, read):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("mcpspy.tui.session.exporting.written", fail)
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("colon")
+        await typed(pilot, "export csv")
+        await until(pilot, on_screen(pilot, "not exported: ZeroDivisionError: a bug"))
+
+    play(scenario, path)
