@@ -35,12 +35,11 @@ def main() -> int:
     facts = machine()  # before we are the load
     frames, rounds = (500, 1) if options.quick else (FRAMES, ROUNDS)
     matches = (frames - 5) // 2  # the results behind the handshake and the listing
-    written, shown, filtered, size = [], [], [], 0
+    shown, filtered = [], []
     with tempfile.TemporaryDirectory() as folder:
         capture, page = os.path.join(folder, "a.jsonl"), os.path.join(folder, "a.html")
         write(capture, frames)
-        for _ in range(rounds):
-            written.append(_shared(capture, page))
+        written = [_shared(capture, page) for _ in range(rounds)]
         size = os.path.getsize(page)
         with closing(Browser(pathlib.Path(folder))) as browser:
             for _ in range(rounds):
