@@ -5,7 +5,7 @@ out of that capture or replaced in it, and who imports the capture sees the same
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import orjson
 
 from mcpspy import __version__
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Record
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
 from mcpspy.overview import Announced, Peer, ToolUse
@@ -34,6 +35,8 @@ class Contents:
     about: dict[str, Any]
     most: int
     """Rows."""
+    read: Callable[[int], None]
+    """Called with numbers of bytes of the capture as they are read, each three times."""
     rows: int = 0
     _end: str | None = None
     _damage: list[str] = field(default_factory=list)
@@ -43,7 +46,7 @@ class Contents:
         """One JSON object, in pieces; the page's `session.js` describes it. Ends early at more rows than `most`."""
         timeline, header = Timeline(), self.capture.header
         yield b'{"rows":['
-        for row in final_rows(self.capture.records, timeline, live=self.live):
+        for row in final_rows(self._records, timeline, live=self.live):
             if self.rows == self.most:
                 self.rows += 1
                 return
@@ -54,6 +57,9 @@ class Contents:
             self._damage.append("the capture has no end: mcpspy was killed while it recorded")
         rest = {"about": self._about(), "rules": self._rules(), **self._announced()}
         yield b"]," + json.dumps(rest, separators=(",", ":")).encode()[1:]
+
+    def _records(self) -> Iterator[Record]:
+        return self.capture.records(read=self.read)
 
     def _add(self, row: Row) -> None:
         if row.findings:
@@ -96,7 +102,7 @@ class Contents:
 
     def _announced(self) -> dict[str, Any]:
         announced, conversation = Announced(), Conversation()
-        for record in self.capture.records():
+        for record in self._records():
             for event in conversation.feed(record):
                 if isinstance(event, Message):
                     announced.add(event)

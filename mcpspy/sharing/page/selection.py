@@ -18,6 +18,7 @@ import orjson
 from mcpspy.capture.records import Record
 from mcpspy.capture.scan import DAMAGED, is_damage, parse_line
 from mcpspy.filters import Filter
+from mcpspy.filters.texts import WILD
 from mcpspy.recording.copy import record_line
 from mcpspy.timeline import final_rows
 
@@ -26,6 +27,7 @@ LEFT_OUT = "left out by --filter"
 
 _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
 _STDIO = ("stdin", "stdout", "stderr")
+_FREE = ("text", "method", "name", "id", "session")  # keys whose values may be anything
 _OF_NO_CHANNEL = ("gap", "signal", "gates", "end", "continued")
 _SKIPPED = record_line({"kind": "left-out"})
 LINE_LEFT_OUT = len(_SKIPPED)
@@ -55,6 +57,8 @@ def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[b
     newest = 0  # the time of the record before
     run: list[dict[str, Any]] = []  # the lines that are left out here
     for number, line in enumerate(lines(), 1):
+        if number == len(stays):  # a live capture has grown since
+            break
         fields = {} if number == 1 else _fields(line)
         newest = fields["t"] if type(fields.get("t")) is int else newest
         if not stays[number]:
@@ -66,6 +70,23 @@ def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[b
             (open_frames.add if fields.get("more") else open_frames.discard)(fields["ch"])
         yield line if fields or number == 1 else _gap(newest, 1, DAMAGED)
     yield from _replaced(run, gap=not open_frames)
+
+
+def shown_filter(wanted: Filter, copy: str) -> str:
+    """A filter as text, with `…` for each text in it that does not stand in the copy: scrubbing may have removed it."""
+    values = {value for term in wanted.tree.terms() if term.key in _FREE for value in term.values}
+    runs = {value: [run for run in WILD.split(value.text) if run] for value in values}
+    missing = {run for found in runs.values() for run in found}
+    with open(copy, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            missing -= {run for run in missing if run in line}
+            if not missing:
+                break
+    text = str(wanted)
+    for value in sorted(values, key=lambda value: len(str(value)), reverse=True):
+        if missing & set(runs[value]):
+            text = text.replace(str(value), "…")
+    return text
 
 
 def _replaced(run: list[dict[str, Any]], *, gap: bool) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from mcpspy.importers.shared_page import OPENING
 from mcpspy.recording.copy import write_copy
 from mcpspy.sharing.page.assemble import page
 from mcpspy.sharing.page.contents import Contents
-from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, wanted_lines
+from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.text import size_text
 
 MOST_BYTES = 64 << 20
@@ -45,13 +45,15 @@ class Shared(NamedTuple):
     lines: Callable[[], Iterator[bytes]]
     """Its lines as they are shared, each with its newline, or in larger pieces; called as often as they are needed."""
     about: dict[str, Any]
-    """What the page is told beside what the capture says: `scrubbed`, `raw`, `replaced`, `filter`."""
+    """What the page is told beside what the capture says: `scrubbed`, `raw`, `replaced`."""
     wanted: Filter | None = None
     """Which rows are shared; None for all."""
 
 
-def write_page(shared: Shared, output: BinaryIO) -> int:
+def write_page(shared: Shared, output: BinaryIO, read: Callable[[int], None] = lambda _: None) -> int:
     """Write the page of a capture; returns how many rows it has.
+
+    `read` is called with numbers of bytes as they are read, `readings` times the size of the capture.
 
     Raises UsageError where there is more to share than a browser opens, CaptureError for a capture that cannot be read.
     """
@@ -59,23 +61,30 @@ def write_page(shared: Shared, output: BinaryIO) -> int:
     live = capture.live
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "capture.jsonl")
-        lines = shared.lines
+        about = {"file": os.path.basename(shared.path), "filter": None, **shared.about}
         if shared.wanted:
-            rows = wanted_lines(capture.records, shared.wanted, live=live)
-            write_copy(selected(lambda: _whole(lines()), rows), copy)
+            rows = wanted_lines(lambda: capture.records(read=read), shared.wanted, live=live)
+            write_copy(selected(lambda: _whole(shared.lines()), rows), copy)
+            about["filter"] = shown_filter(shared.wanted, copy) if about["scrubbed"] else str(shared.wanted)
         else:
-            write_copy(lines(), copy)
-        about = {"file": os.path.basename(shared.path), **shared.about}
-        contents = Contents(Capture(copy), live, about, MOST_ROWS)
+            write_copy(shared.lines(), copy)
+        contents = Contents(Capture(copy), live, about, MOST_ROWS, read)
         frame = page()
         output.write(frame.before.encode())
+        if os.path.getsize(copy) > MOST_BYTES:
+            refuse_too_large(capture, shared.wanted)
         _embed(output, _SESSION, contents.json())
-        if os.path.getsize(copy) > MOST_BYTES or contents.rows > MOST_ROWS:
+        if contents.rows > MOST_ROWS:
             refuse_too_large(capture, shared.wanted)
         with open(copy, "rb") as file:
             _embed(output, OPENING, iter(lambda: file.read(_CHUNK), b""))
         output.write(frame.after.encode())
     return contents.rows
+
+
+def readings(shared: Shared) -> int:
+    """How often a capture is read while its page is written."""
+    return 5 if shared.wanted else 3
 
 
 def raw_lines(path: str) -> Iterator[bytes]:

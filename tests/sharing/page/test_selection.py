@@ -6,7 +6,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.filters import parse
-from mcpspy.sharing.page.selection import LEFT_OUT, selected, wanted_lines
+from mcpspy.sharing.page.selection import LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.timeline import final_rows
 from tests.timelines import CAPTURES
 from tests.transcript import capture
@@ -146,3 +146,22 @@ def test_an_http_exchange_without_a_frame_that_fits_is_left_out_with_its_heads()
         head["ch"] in channels or head.get("answers") in channels or head["ch"] + 1 in channels for head in heads
     )
     assert len(heads) < 20
+
+
+def test_a_capture_that_grows_meanwhile_is_cut_where_it_ended_first(tmp_path):
+    with open(capture(tmp_path / "a.jsonl", SESSION), "rb") as file:
+        lines = file.readlines()
+    given = iter([lines[:9], lines])
+    assert len(list(selected(lambda: iter(next(given)), {8}))) == 9
+
+
+def test_what_a_filter_looks_for_is_shown_only_if_the_copy_has_it_anyway(tmp_path):
+    path = capture(tmp_path / "a.jsonl", SESSION)
+    for given, shown in [
+        ("name:one status:ok", "name:one status:ok"),
+        ("name:t*e or jane", "name:t*e or …"),
+        ('"jane@corp.example" -(jane or apple) name:jane*', '… not (… or "apple") name:…'),
+        ("session:s3cret,one id:1", "session:…,one id:1"),
+        ("time:>1 latency:<5ms kind:error", "time:>1 latency:<5ms kind:error"),
+    ]:
+        assert shown_filter(parse(given, Capture(path).header.started), path) == shown

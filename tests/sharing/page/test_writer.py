@@ -83,7 +83,7 @@ def test_memory_does_not_grow_with_the_capture(tmp_path):
     for path in (few, many):
         tracemalloc.start()
         with open(tmp_path / "page.html", "wb") as file:
-            write_page(Shared(path, lambda path=path: raw_lines(path), RAW | {"filter": None}), file)
+            write_page(Shared(path, lambda path=path: raw_lines(path), RAW), file)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 2_000_000

@@ -17,7 +17,7 @@ def written(path, wanted=None):
     """The text of the page of a capture as it is, with only what a filter leaves of it."""
     chosen = None if wanted is None else parse(wanted, Capture(str(path)).header.started)
     output = io.BytesIO()
-    write_page(Shared(str(path), lambda: raw_lines(str(path)), RAW | {"filter": wanted}, chosen), output)
+    write_page(Shared(str(path), lambda: raw_lines(str(path)), RAW, chosen), output)
     return output.getvalue().decode()
 
 
