@@ -27,7 +27,8 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
-_INTRODUCE = ("initialize", "server/discover")  # requests that name the client
+INTRODUCE = ("initialize", "server/discover")
+"""Requests that name the client."""
 
 
 @dataclass(slots=True)
@@ -222,7 +223,7 @@ class Counts:
             self.frames += event.part == 0
             if isinstance(event.body, Request):
                 self.exchanges += 1
-                if not self.client and event.method in _INTRODUCE:
+                if not self.client and event.method in INTRODUCE:
                     self.client = content("request", event.method, event.body.value) or ""
             elif isinstance(event.body, Invalid):
                 self.errors += 1
@@ -329,7 +330,7 @@ def row_fields(row: Row, header: Header) -> dict[str, Any]:
 def to_json(row: Row, header: Header) -> bytes:
     """A row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
     fields = row_fields(row, header)
-    message = _message_json(row)
+    message = message_json(row)
     if message is None:
         fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
         if row.tail:
@@ -360,7 +361,7 @@ def wall_time(header: Header, t: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _message_json(row: Row) -> bytes | None:
+def message_json(row: Row) -> bytes | None:
     """The row's message as JSON on one line, verbatim where that is possible; None where it is no JSON."""
     if row.value is None:
         return None

@@ -7,6 +7,7 @@ file that does not begin as a capture, or has a newer format number, is refused;
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
@@ -85,23 +86,11 @@ class Capture:
 
         `wait` is called where the file ends. A capture that is deleted or replaced while it is followed ends there.
         """
-        decoder, window, idle = Records(), Window(), 0
-        with self._file() as file:
-            while True:
-                live = file.live  # before the read: what was written before the end is read
-                idle += 1
-                while chunk := file.read(_CHUNK):
-                    idle = 0
-                    for record in decoder.feed(chunk):
-                        yield from window.feed(record)
-                if idle == _IDLE:
-                    yield from window.flush()
-                if not live or file.size < file.tell() or not file.linked:
-                    break
-                wait()
-        for record in decoder.end():
-            yield from window.feed(record)
-        yield from window.flush()
+        with closing(FollowedRecords(self.path)) as following:
+            while not following.ended:
+                yield from following.poll()
+                if not following.ended:
+                    wait()
 
     def _as_recorded(self, largest: int, read: Callable[[int], None] | None) -> Iterator[Record]:
         decoder = Records(largest)
@@ -144,6 +133,41 @@ class Capture:
                 state = "has only part of a header" if file.tell() else "is empty"
                 raise NotACapture(f"{self.path} {state}: not a capture")
         return decoder.header
+
+
+class FollowedRecords:
+    """Reads a capture while it grows: `poll` again and again until it has `ended`, then `close`.
+
+    It ends when the capture is no longer live, and where it is deleted or replaced.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises CaptureError where the file cannot be opened."""
+        self.ended = False
+        self._file = JoinedFiles(path)
+        self._decoder, self._window = Records(), Window()
+        self._idle = 0
+
+    def poll(self) -> Iterator[Record]:
+        """Every record that has come since, by time."""
+        file = self._file
+        live = file.live  # before the read: what was written before the end is read
+        self._idle += 1
+        while chunk := file.read(_CHUNK):
+            self._idle = 0
+            for record in self._decoder.feed(chunk):
+                yield from self._window.feed(record)
+        if self._idle == _IDLE:
+            yield from self._window.flush()
+        if not live or file.size < file.tell() or not file.linked:
+            self.ended = True
+            for record in self._decoder.end():
+                yield from self._window.feed(record)
+            yield from self._window.flush()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
 
 
 def parse_header(line: bytes) -> Header:

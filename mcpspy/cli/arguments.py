@@ -28,8 +28,19 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{' '.join(words)}; see '{self.prog} --help'")
 
 
-def choice(parser: argparse.ArgumentParser, option: str, known: Sequence[str], text: str, metavar: str) -> None:
-    """Add an option that takes one of some names, of which the first is the default. `text` is its help."""
+def choice(
+    parser: argparse.ArgumentParser,
+    option: str,
+    known: Sequence[str],
+    text: str,
+    metavar: str,
+    *,
+    required: bool = False,
+) -> None:
+    """Add an option that takes one of some names, of which the first is the default unless it is `required`.
+
+    `text` is its help.
+    """
 
     def chosen(value: str) -> str:
         if value in known:
@@ -38,5 +49,8 @@ def choice(parser: argparse.ArgumentParser, option: str, known: Sequence[str], t
         hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
         raise UsageError(f"{option} cannot be {value!r}; {hint}")
 
-    names = f"{', '.join(known)} (default: {known[0]})"
-    parser.add_argument(option, type=chosen, default=known[0], metavar=metavar, help=f"{text}: {names}")
+    names = ", ".join(known) + ("" if required else f" (default: {known[0]})")
+    default = None if required else known[0]
+    parser.add_argument(
+        option, type=chosen, default=default, required=required, metavar=metavar, help=f"{text}: {names}"
+    )

@@ -49,7 +49,11 @@ GROUPS = {
         Subcommand("replay", "replay a capture against a server and report differences"),
         Subcommand("diff", "compare two captures of a server"),
     ),
-    "Share": (Subcommand("import", "make captures from recordings of other programs", "import_"),),
+    "Share": (
+        Subcommand("import", "make captures from recordings of other programs", "import_"),
+        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
+        Subcommand("otel", "send captures to an OpenTelemetry collector"),
+    ),
     "Set up": (
         Subcommand("install", "wrap the servers of an MCP client"),
         Subcommand("uninstall", "undo 'install'"),

@@ -10,11 +10,11 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours
+from mcpspy.cli.targets import parsed_filter
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import Declarations
-from mcpspy.errors import FilterError
-from mcpspy.filters import Filter, parse
+from mcpspy.filters import Filter
 from mcpspy.report import words
 from mcpspy.report.lines import act_line, finding_line, line
 from mcpspy.report.words import coloured
@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     capture = Capture(options.capture)
-    wanted = None if options.filter is None else _filter(options.filter, capture.header.started)
+    wanted = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
     choice = _Choice(wanted)
     marks = GateMarks(compiled(options.gate, capture.header.transport) or ()) if options.gate else None
     if options.json:
@@ -75,16 +75,6 @@ def run(options: argparse.Namespace) -> int:
             state = f"perhaps answered {where}"
         print(f"#{exchange.request.n} {printable(exchange.method, 60)}: {state}")
     return 0
-
-
-def _filter(text: str, started: str) -> Filter:
-    """The filter that the command line gives; what cannot be understood is pointed at."""
-    try:
-        return parse(text, started)
-    except FilterError as error:
-        before = len(printable(text[: error.column - 1], 2000))
-        print(f"  {printable(text, 2000)}\n  {' ' * before}^", file=sys.stderr)
-        raise
 
 
 class _Choice:

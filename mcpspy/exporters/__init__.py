@@ -1,1 +1,56 @@
-"""Recorded messages and sessions in the formats of other programs."""
+"""Recorded messages and sessions in the formats of other programs: one module for each format, and the table of them.
+
+A format writes the bytes of a file, a portion at a time, and reads the capture from its file as often as it needs to.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from mcpspy.errors import UsageError
+from mcpspy.exporters import har, mermaid, perfetto, table
+from mcpspy.exporters.source import ExportSource
+
+
+class ExportFormat(NamedTuple):
+    """A format: what writes it, and what it can hold."""
+
+    suffix: str
+    write: Callable[[Sequence[ExportSource]], Iterator[bytes]]
+    joins: bool = False
+    """One file can hold several captures."""
+    stdio: bool = True
+    """It can hold a session that was not HTTP."""
+    passes: int = 2
+    """How often a capture is read."""
+    filtered_passes: int = 2
+    """How often with a filter."""
+
+
+FORMATS = {
+    "har": ExportFormat(".har", lambda sources: har.write(sources[0]), stdio=False, passes=1, filtered_passes=3),
+    "mermaid": ExportFormat(".mmd", lambda sources: mermaid.write(sources[0])),
+    "perfetto": ExportFormat(".trace.json", perfetto.write, joins=True),
+    "csv": ExportFormat(".csv", table.write, joins=True),
+}
+"""By the name that `--format` takes."""
+
+
+def holds(name: str, source: ExportSource) -> bool:
+    """Whether a format can hold a capture."""
+    return FORMATS[name].stdio or source.capture.header.transport != "stdio"
+
+
+def export(name: str, sources: Sequence[ExportSource]) -> Iterator[bytes]:
+    """The bytes of some captures in a format. Raises UsageError where the format cannot hold them.
+
+    What it yields may raise CaptureError, where a capture cannot be read.
+    """
+    if len(sources) > 1 and not FORMATS[name].joins:
+        others = " and ".join(other for other, it in FORMATS.items() if it.joins)
+        hint = f"give a directory with -o, or use {others}, which can hold several"
+        raise UsageError(f"one {name} file holds one capture, and there are {len(sources)}: {hint}")
+    for source in sources:
+        if not holds(name, source):
+            others = ", ".join(other for other, it in FORMATS.items() if it.stdio)
+            raise UsageError(f"{source.capture.path} is a stdio session, and {name} holds HTTP only; use {others}")
+    return FORMATS[name].write(sources)

@@ -7,12 +7,15 @@ times (`_webSocketMessages`, `_eventSourceMessages`); mitmproxy writes the first
 
 import base64
 import json
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 from mcpspy.importers.captures import Captures, epoch, iso
+from mcpspy.importers.events import blocks
 from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, split
 from mcpspy.importers.order import play
 from mcpspy.importers.text import elements
+from mcpspy.wire.sse import parse_event
 
 _BEFORE = ("blocked", "dns", "connect", "send", "wait")  # of an entry's timings: until the response begins
 
@@ -76,7 +79,7 @@ def _answer(entry: dict[str, Any], content: dict[str, Any], ended: int) -> tuple
     text = content.get("text")
     if text:
         raw = base64.b64decode(text) if content.get("encoding") == "base64" else _as_sent(text, content.get("size"))
-        return ((ended, raw),)
+        return _timed(raw, entry.get("_eventSourceMessages") or []) or ((ended, raw),)
     events = entry.get("_eventSourceMessages")
     if events:
         return tuple((epoch(event["time"]), _event(event)) for event in events)
@@ -84,6 +87,17 @@ def _answer(entry: dict[str, Any], content: dict[str, Any], ended: int) -> tuple
     some = [content.get("size"), *filter(str.isdecimal, sizes)]
     is_stream = "event-stream" in str(content.get("mimeType"))
     return None if is_stream or any(map(_positive, some)) else ()
+
+
+def _timed(raw: bytes, events: list[dict[str, Any]]) -> tuple[tuple[int, bytes], ...]:
+    """The events of a stream with the times that were noted of those that have data; nothing where they do not fit."""
+    found = list(blocks(raw)) if events else []
+    with_data = [parse_event(block).data is not None for block in found]
+    if not events or sum(with_data) != len(events):
+        return ()
+    times = [epoch(event["time"]) for event in events]
+    places = accumulate(with_data)
+    return tuple((times[max(place - 1, 0)], block) for place, block in zip(places, found, strict=True))
 
 
 def _as_sent(text: str, size: Any) -> bytes:

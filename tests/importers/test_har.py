@@ -62,6 +62,17 @@ def test_events_that_chrome_noted_bear_their_own_times(tmp_path):
     ]
 
 
+def test_events_of_a_stream_that_is_there_as_a_whole_have_the_times_that_were_noted_of_them(tmp_path):
+    raw = f": hello\n\ndata: {PONG.decode()}\n\n: still here\n\nid: 4\ndata: a\n\n"
+    noted = [{"time": AT + 0.25, "data": PONG.decode()}, {"time": AT + 0.5, "data": "a"}]
+    shape = entry(content=STREAM | {"text": raw, "size": len(raw)}, headers=TYPED, time=900.0)
+    _, [capture] = brought(tmp_path, har(shape | {"_eventSourceMessages": noted}))
+    assert [line.partition(" ")[0] for line in told(capture)[3:]] == ["250", "250", "250", "500"]
+    other = tmp_path / "other"
+    _, [capture] = brought(other, har(shape | {"_eventSourceMessages": noted[:1]}))
+    assert [line.partition(" ")[0] for line in told(capture)[3:]] == ["15", "15", "15", "900"], "as without them"
+
+
 @pytest.mark.parametrize("content", [STREAM, STREAM | {"size": 0}, STREAM | {"text": ""}, {"size": 7}])
 def test_a_body_that_is_not_there_is_a_gap(tmp_path, content):
     """I-02: missing text."""

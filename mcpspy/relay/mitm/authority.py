@@ -186,7 +186,7 @@ def _roots() -> list[str]:
     found = [ssl.DER_cert_to_PEM_cert(der).strip() for der in context.get_ca_certs(True)]
     if not found:  # a store that is a directory is not listed
         try:
-            from certifi import where  # type: ignore[import-not-found]
+            from certifi import where
         except ImportError:
             return []
         found = certificates(where())

@@ -1,0 +1,97 @@
+"""`mcpspy export`: captures in the formats of other programs."""
+
+import argparse
+import os
+import sys
+from itertools import chain, count
+
+from mcpspy.capture.reader import Capture
+from mcpspy.cli.arguments import choice
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.targets import capture_paths, parsed_filter
+from mcpspy.errors import UsageError
+from mcpspy.exporters import FORMATS, export, holds
+from mcpspy.exporters.source import ExportSource
+from mcpspy.output_file import output_file
+from mcpspy.text import printable
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = (
+        "Convert captures to formats of other programs. Nothing is removed: run 'mcpspy scrub' first if the result "
+        "leaves your hands."
+    )
+    parser.epilog = "What each format holds, and which program opens it: docs/export.md."
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
+    choice(parser, "--format", tuple(FORMATS), "what to write", "FORMAT", required=True)
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="PATH",
+        help="write to this file instead of stdout; with several captures a directory that gets one file for each, "
+        "or, with a name that ends in .json or .csv, one file for all",
+    )
+    parser.add_argument(
+        "--filter", metavar="EXPR", help="export matching rows only: 'method:tools/call' (docs/filters.md)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the exports, and print the path of each file that was written."""
+    kind = FORMATS[options.format]
+    sources = [_source(path, options.filter) for path in capture_paths(options.captures)]
+    targets = _targets(sources, options.format, options.output)
+    for path in targets:
+        if path is not None and os.path.lexists(path) and not options.force:
+            raise UsageError(f"{path} exists; --force replaces it")
+    passes = kind.passes if options.filter is None else kind.filtered_passes
+    on_terminal = options.output is None and sys.stdout.isatty()  # where a bar would stand in the text
+    total = sum(size_of(source.capture.path) for source in sources) * passes
+    with ProgressBar("exporting", total) as bar:
+        for source in sources:
+            source.read = None if on_terminal else bar.advance
+        for path, group in targets.items():
+            portions = export(options.format, group)
+            if path is None:
+                sys.stdout.buffer.writelines(portions)
+                sys.stdout.buffer.flush()
+                continue
+            with output_file(path, replace=options.force) as file:
+                file.writelines(portions)
+    for path in targets:
+        if path is not None:
+            print(printable(path, 4096))
+    return 0
+
+
+def _source(path: str, text: str | None) -> ExportSource:
+    capture = Capture(path)
+    return ExportSource(capture, None if text is None else parsed_filter(text, capture.header.started))
+
+
+def _targets(sources: list[ExportSource], name: str, output: str | None) -> dict[str | None, list[ExportSource]]:
+    """What is written where, None being stdout. A directory is made if it is not there."""
+    suffix = FORMATS[name].suffix
+    if output is None:
+        return {None: sources}
+    one_file = len(sources) == 1 or (FORMATS[name].joins and output.endswith(suffix[suffix.rindex(".") :]))
+    if one_file and not os.path.isdir(output) and not output.endswith(os.sep):
+        return {output: sources}
+    fits = [source for source in sources if holds(name, source)]
+    if not fits:
+        return {output: sources}  # which is refused, with the reason
+    for source in sources:
+        if source not in fits:
+            say(f"skipped: {source.capture.path} is a stdio session, and {name} holds HTTP only")
+    try:
+        os.makedirs(output, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the directory {output}: {error.strerror}") from error
+    found: dict[str | None, list[ExportSource]] = {}
+    for source in fits:
+        names = (f"{source.name}{number}{suffix}" for number in chain([""], (f"-{n}" for n in count(2))))
+        found[next(path for it in names if (path := os.path.join(output, it)) not in found)] = [source]
+    return found

@@ -1,0 +1,66 @@
+"""What a command line names: captures, directories of them, and which rows of them are meant."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import CaptureError, FilterError, NotACapture
+from mcpspy.filters import Filter, parse
+from mcpspy.text import printable
+
+
+def capture_paths(named: Sequence[str]) -> Iterator[str]:
+    """The captures that were named; of a directory those in it, by name. What is none there is skipped, and named."""
+    for name in named:
+        if not os.path.isdir(name):
+            yield existing_path(name)
+            continue
+        try:
+            found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
+        except OSError as error:
+            raise CaptureError(f"cannot list {name}: {error.strerror}") from error
+        captures = _captures([os.path.join(name, entry) for entry in found])
+        if not captures:
+            raise CaptureError(f"there is no capture (*{SUFFIX}) in {name}")
+        yield from captures
+
+
+def _captures(paths: Sequence[str]) -> list[str]:
+    """The captures among some files, each by its first file. Raises CaptureError where one cannot be read."""
+    found, continued = [], set()
+    for path in paths:
+        try:
+            if os.path.isdir(path):
+                raise NotACapture(f"{path} is a directory")
+            continued.update(Capture(path).paths[1:])
+        except NotACapture as error:
+            print(f"mcpspy: skipped: {printable(str(error), 1000)}", file=sys.stderr)
+        else:
+            found.append(path)
+    return [path for path in found if path not in continued]
+
+
+def existing_path(path: str) -> str:
+    """The path, if something is there. Raises CaptureError with the nearest name in its directory."""
+    if os.path.lexists(path):
+        return path
+    folder, name = os.path.split(path)
+    try:
+        near = get_close_matches(name, os.listdir(folder or "."), n=1)
+    except OSError:
+        near = []
+    hint = f"; the nearest: {os.path.join(folder, near[0])}" if near else ""
+    raise CaptureError(f"cannot read {path}: no such file{hint}")
+
+
+def parsed_filter(text: str, started: str) -> Filter:
+    """The filter that the command line gives; what cannot be understood is pointed at."""
+    try:
+        return parse(text, started)
+    except FilterError as error:
+        before = len(printable(text[: error.column - 1], 2000))
+        print(f"  {printable(text, 2000)}\n  {' ' * before}^", file=sys.stderr)
+        raise

@@ -1,0 +1,144 @@
+"""A session as a sequence diagram of Mermaid, which GitHub draws in issues and Markdown files.
+
+The theory. A diagram is for a few dozen messages, and GitHub draws none of more than 50,000 characters; so both are
+bounded, and what does not fit is counted. Mermaid has no quotes: `;`, `#`, a line break and the word `end` are syntax
+wherever they stand. So all but letters, digits and a few signs are written as entities (`#59;`), which Mermaid turns
+back into characters that are text and nothing else.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mcpspy.exporters.source import ExportSource
+from mcpspy.json_values import member
+from mcpspy.report.words import MARKS
+from mcpspy.text import duration_text, plural, printable
+from mcpspy.timeline import Row
+
+MOST = 200
+"""Arrows and notes of a diagram, at most."""
+_ROOM = 45_000  # characters of a diagram, less than the 50,000 from which on Mermaid refuses to draw
+_LABEL = 100  # characters of a label
+_ARROWS = {"request": "->>", "result": "-->>", "error": "-->>", "notification": "-)"}
+_OTHER = {"client": "server", "server": "client"}
+_BESIDE = ("stderr", "http", "event")
+"""Kinds of rows that are left out unless a filter wants them."""
+_SYNTAX = re.compile(r"[^\w ./()'!?=,*-]", re.ASCII)
+_END = re.compile(r"\bend\b", re.IGNORECASE)
+_LOST = "-x"  # an arrow that ends in a cross
+
+
+def write(source: ExportSource) -> Iterator[bytes]:
+    """The diagram of one capture."""
+    diagram = _Diagram()
+    for row in source.rows():
+        diagram.introduce(row)
+        if source.wanted(row) if source.wants else row.kind not in _BESIDE:
+            diagram.add(row)
+    header = source.capture.header
+    yield from (f"{line}\n".encode() for line in diagram.lines(header.name))
+
+
+@dataclass(slots=True)
+class _Diagram:
+    """The lines of a diagram as they come."""
+
+    _drawn: list[str] = field(default_factory=list)
+    _size: int = 0
+    _more: int = 0
+    _names: dict[str, str] = field(default_factory=dict)
+    _ours: bool = False
+
+    def introduce(self, row: Row) -> None:
+        """Take the name of a client or a server where a row tells it."""
+        if row.method in ("initialize", "server/discover") and row.content:
+            self._names.setdefault(row.sender, row.content)
+
+    def add(self, row: Row) -> None:
+        """Draw one more row, or count it."""
+        line = f"    {_line(row)}"
+        if self._more or len(self._drawn) == MOST or self._size + len(line) > _ROOM:
+            self._more += 1
+            return
+        self._drawn.append(line)
+        self._size += len(line) + 1
+        self._ours = self._ours or line.lstrip().startswith("mcpspy")
+
+    def lines(self, title: str) -> Iterator[str]:
+        """The whole diagram."""
+        yield "sequenceDiagram"
+        yield f"    title {text(title or 'session')}"
+        for side in ("client", "mcpspy", "server") if self._ours else ("client", "server"):
+            name = self._names.get(side)
+            yield f"    participant {side} as {text(f'{side}: {name}' if name else side)}"
+        yield from self._drawn
+        if self._more:
+            words = f"{plural(self._more, 'row')} more; export fewer with a filter, such as method:tools/call"
+            yield f"    Note over client,server: {text(words)}"
+
+
+def text(words: str, limit: int = _LABEL) -> str:
+    """Words as Mermaid shows them, on one line of at most `limit` characters, with nothing unseen among them."""
+    safe = _SYNTAX.sub(_entity, printable(words, limit))
+    return _END.sub(lambda match: f"#{ord(match[0][0])};{match[0][1:]}", safe)
+
+
+def _entity(match: re.Match[str]) -> str:
+    return f"#{ord(match[0])};" if match[0].isascii() else match[0]
+
+
+def _line(row: Row) -> str:
+    """One row: an arrow, or a note."""
+    label = text(_label(row))
+    if row.kind == "stderr":
+        return f"Note right of server: {label}"
+    if row.channel is None or (row.sender == "mcpspy" and row.exchange is None):
+        return f"Note over client,server: {label}"
+    arrow = _LOST if row.act and row.act.dropped else _ARROWS.get(row.kind, "-)")
+    return f"{row.sender}{arrow}{_receiver(row)}: {label}"
+
+
+def _receiver(row: Row) -> str:
+    """Who gets what a row shows."""
+    if row.sender in _OTHER:
+        return _OTHER[row.sender]
+    assert row.exchange
+    side = row.exchange.request.side
+    return _OTHER[side] if row.kind == "request" else side
+
+
+def _label(row: Row) -> str:
+    """The number of a row, what it is, and how it went."""
+    words = [f"#{row.n}"]
+    if row.kind in _ARROWS:
+        words += _message(row)
+    elif row.kind == "undecoded":
+        words.append(f"{row.size:,} bytes, not decoded")
+    else:
+        words.append(f"{row.kind}: {row.text or ''}")
+    if row.act:
+        words.append(f"[{row.act}]")
+    found = [finding.rule for finding in row.findings if finding.severity != "info"]
+    words += [f"{MARKS['error']} {rule}" for rule in dict.fromkeys(found)]
+    return " ".join(filter(None, words))
+
+
+def _message(row: Row) -> Iterator[str]:
+    if row.kind in ("request", "notification"):
+        yield row.method or ""
+        yield row.name or row.content or ""
+        return
+    if row.kind == "error":
+        code, words = (member(row.value, "error", name) for name in ("code", "message"))
+        yield f"{MARKS['error']} error {_short(code)} {_short(words)}"
+    else:
+        yield f"{MARKS['error']} tool error" if row.status == "tool-error" else row.status or "result"
+        yield row.content or ""
+    yield f"answers #{row.request}" if row.request else ""
+    yield f"after {duration_text(row.latency)}" if row.latency is not None else ""
+
+
+def _short(value: object) -> str:
+    """A value that should be text or a number; anything else is not shown."""
+    return value[:_LABEL] if isinstance(value, str) else str(value) if isinstance(value, int | float) else ""

@@ -1,0 +1,1 @@
+"""Captures as telemetry: spans, metrics and logs by the OpenTelemetry conventions for MCP."""

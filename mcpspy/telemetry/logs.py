@@ -1,0 +1,106 @@
+"""The fold from events to log records: stderr of the server, log messages of the protocol, and findings.
+
+A record belongs to a span where it is about one: a finding about a request or a response, a message that came over a
+stream that answers a request. Severities are those of the OpenTelemetry logs data model; the levels of MCP are those of
+syslog (RFC 5424, 6.2.1).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from mcpspy.capture.records import Frame
+from mcpspy.conversation.model import Event, Exchange, Message
+from mcpspy.json_values import excerpt, member
+from mcpspy.rules import Finding
+from mcpspy.telemetry.span import TraceContext, Value
+
+_LOG = "notifications/message"
+_LEVELS = {
+    "debug": 5,
+    "info": 9,
+    "notice": 10,
+    "warning": 13,
+    "error": 17,
+    "critical": 18,
+    "alert": 19,
+    "emergency": 21,
+}
+"""Severity numbers by level; the severities of findings are among them."""
+_BODY = 8192  # characters of a text
+_SPANS = 8192  # messages whose span is remembered for findings that come later
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """Something to be logged. `t` is nanoseconds since the capture started."""
+
+    t: int
+    body: str
+    event: str
+    """What kind of log it is: `mcpspy.stderr`, `mcp.log`, `mcpspy.finding`."""
+    severity: int = 0
+    """By the logs data model, 1 to 24; 0 where nothing tells."""
+    level: str | None = None
+    """The same in the words of its source."""
+    context: TraceContext | None = None
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+
+class Logs:
+    """Folds the events of one capture, with its findings, into log entries; `feed` each.
+
+    `redact` replaces secrets in a text: stderr, log messages and the sentences of findings may quote anything.
+    """
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._times: dict[int, int] = {}  # by line number, like the contexts
+        self._contexts: dict[int, TraceContext] = {}
+
+    def know(self, message: Message, exchange: Exchange, context: TraceContext | None) -> None:
+        """A message belongs to an exchange; `context` is that of its span, None once the span has come out."""
+        found = context or self._contexts.get(exchange.request.n)
+        if found is None:
+            return
+        self._times[message.n], self._contexts[message.n] = message.t, found
+        if len(self._contexts) > _SPANS:
+            oldest = next(iter(self._contexts))
+            del self._contexts[oldest], self._times[oldest]
+
+    def feed(self, event: Event | Finding, t: int) -> Iterator[LogEntry]:
+        """Take the next event; `t` is the newest time so far, for findings about what is forgotten."""
+        if isinstance(event, Frame):
+            body = self._redact(event.raw[:_BODY].decode(errors="replace"))
+            yield LogEntry(event.t, body, "mcpspy.stderr", attributes={"mcpspy.frame": event.n})
+        elif isinstance(event, Finding):
+            yield self._finding(event, t)
+        elif isinstance(event, Message) and event.method == _LOG and event.exchange is None:
+            yield self._message(event)
+
+    def _message(self, message: Message) -> LogEntry:
+        params = member(message.body.value, "params")
+        level, logger, told = (member(params, name) for name in ("level", "logger", "data"))
+        text = told if isinstance(told, str) else excerpt(told, _BODY)
+        attributes: dict[str, Value] = {"mcpspy.frame": message.n, "mcp.method.name": _LOG}
+        if isinstance(logger, str):
+            attributes["mcp.logger"] = logger
+        known = level if isinstance(level, str) and level in _LEVELS else None
+        body = self._redact(text[:_BODY])
+        return LogEntry(message.t, body, "mcp.log", _LEVELS.get(known or "", 0), known, None, attributes)
+
+    def _finding(self, finding: Finding, t: int) -> LogEntry:
+        attributes: dict[str, Value] = {
+            "mcpspy.frame": finding.frame,
+            "mcpspy.rule": finding.rule,
+            "mcpspy.blame": finding.blame,
+            "mcpspy.pointer": finding.pointer,
+        }
+        return LogEntry(
+            self._times.get(finding.frame, t),
+            self._redact(finding.message),
+            "mcpspy.finding",
+            _LEVELS[finding.severity],
+            finding.severity,
+            self._contexts.get(finding.frame),
+            {name: value for name, value in attributes.items() if value},
+        )

@@ -1,0 +1,79 @@
+"""Spans, and the trace context that peers put into messages; plain data.
+
+The conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp (status Development), the trace context:
+https://www.w3.org/TR/trace-context/. Ids are hashes of the capture's id and of line numbers, so an exchange has the
+same span whenever and wherever the capture is read (T-03).
+"""
+
+import re
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+_TRACEPARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?P<trace>(?!0{32})[0-9a-f]{32})-(?P<span>(?!0{16})[0-9a-f]{16})-[0-9a-f]{2}"
+)
+
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class TraceContext:
+    """A span of a trace."""
+
+    trace: bytes
+    """16 bytes."""
+    span: bytes
+    """8 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """Something that happened during a span."""
+
+    name: str
+    t: int
+    """Nanoseconds since the capture started."""
+    attributes: dict[str, Value]
+
+
+@dataclass(slots=True)
+class ExchangeSpan:
+    """One exchange. Times are nanoseconds since the capture started."""
+
+    n: int
+    """The line number of the request."""
+    part: int
+    """Its place in a batch, else 0."""
+    context: TraceContext
+    name: str
+    start: int
+    end: int
+    attributes: dict[str, Value]
+    parent: TraceContext | None = None
+    link: TraceContext | None = None
+    """The trace context of the HTTP request."""
+    events: list[SpanEvent] = field(default_factory=list)
+    error: str | None = None
+    """The description of a failure, which may be empty; None where the exchange did not fail."""
+
+
+def parse_traceparent(value: Any) -> TraceContext | None:
+    """The context in a `traceparent` (W3C Trace Context, 3.2); None where that is not valid."""
+    found = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None
+    return TraceContext(bytes.fromhex(found["trace"]), bytes.fromhex(found["span"])) if found else None
+
+
+def span_id(capture: str, n: int, part: int) -> bytes:
+    """The id of the span of the request on line `n`."""
+    return _hash(f"span {capture} {n} {part}", 8)
+
+
+def trace_id(capture: str, n: int, part: int) -> bytes:
+    """The id of the trace that the request on line `n` begins."""
+    return _hash(f"trace {capture} {n} {part}", 16)
+
+
+def _hash(text: str, size: int) -> bytes:
+    found = blake2b(text.encode(), digest_size=size).digest()
+    return found if any(found) else b"\1" * size  # an id of zeros is invalid

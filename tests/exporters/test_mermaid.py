@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+from mcpspy.exporters.mermaid import MOST, text
+from tests.exporters.consumers import exported, golden
+from tests.transcript import capture
+from tests.tui.web.browser import needs_chromium
+
+HOSTILE = (
+    "a;b #59; end \"q\" 'x' <img src=x onerror=window.ran=1> -->> :: %% {c} $$x$$ \\ `end` loop & #x; #lt; </text>",
+    "first\nend\nserver->>client: forged",
+    "END",
+    "\u202eright to left\x1b[31m",
+    "x" * 10_000,
+    "中文 émoji 🦊",
+    "=1+1",
+    ";",
+)
+
+
+def call(number, name):
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name}})
+
+
+def diagram(tmp_path, transcript, wants=None):
+    path = capture(str(tmp_path / "made.jsonl"), transcript)
+    return exported("mermaid", path, wants=wants).decode().splitlines()
+
+
+@needs_chromium
+def test_mermaid_accepts_the_diagram_of_every_golden_capture_and_refuses_a_broken_one(mermaid):
+    for path in golden():
+        assert mermaid.parse(exported("mermaid", path).decode()) == "", path
+    assert "Parse error" in mermaid.parse("sequenceDiagram\n    client->>: #35;1 ping\n")
+
+
+@needs_chromium
+def test_mermaid_shows_hostile_words_as_text(tmp_path, mermaid):
+    for place, words in enumerate(HOSTILE):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        drawn = mermaid.drawn("\n".join(diagram(folder, f"> {call(1, words)}\n< 1 = {{}}")))
+        [shown] = [it for it in drawn if it.startswith("#5 ")]
+        assert shown.startswith("#5 tools/call ")
+        plain = words.isprintable() and len(words) < 50
+        assert not plain or shown.startswith(f"#5 tools/call {words}")
+        assert len([it for it in drawn if it.startswith("#")]) == 3, drawn
+    assert mermaid.browser.script("return window.ran ?? null") is None
+
+
+def test_who_sent_what_is_an_arrow(tmp_path):
+    lines = diagram(
+        tmp_path,
+        """= 2025-06-18
+           > 2 tools/call {"name":"add"}
+           < 3 ping
+           > 3 = {}
+           < {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+           < 2 = {"content":[],"isError":true}
+           > 4 nonsense
+           < {"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"Method; not found"}}
+           ! warming up""",
+    )
+    assert lines[0] == "sequenceDiagram"
+    assert lines[1] == "    title weather"
+    assert lines[2].startswith("    participant client as client#58; ")
+    arrows = [line.strip().partition(":")[0] for line in lines[4:]]
+    assert arrows == [
+        "client->>server", "server-->>client", "client-)server", "client->>server", "server->>client",
+        "client-->>server", "server-)client", "server-->>client", "client->>server", "server-->>client",
+        "Note over client,server",
+    ]  # fmt: skip
+    assert "✗ tool error answers #35;8 after 4.0 ms" in lines[11]
+    assert "✗ error -32601 Method#59; not found" in lines[13]
+    assert not any("warming" in line for line in lines), "stderr would flood a diagram"
+
+
+def test_a_filter_leaves_rows_out_and_brings_stderr_in(tmp_path):
+    lines = diagram(tmp_path, "> 1 ping\n! warming up\n< 1 = {}", wants=lambda row: row.kind == "stderr")
+    assert lines[4:] == ["    Note right of server: #35;6 stderr#58; warming up"]
+
+
+def test_a_diagram_has_a_bounded_number_of_arrows_and_says_how_many_are_missing(tmp_path):
+    lines = diagram(tmp_path, "\n".join(f"> {call(n, 'a')}" for n in range(MOST + 20)))
+    assert len(lines) == 4 + MOST + 1
+    assert lines[-1].endswith(": 21 rows more#59; export fewer with a filter, such as method#58;tools/call")
+
+
+def test_a_diagram_is_short_enough_for_mermaid_however_long_its_labels_become(tmp_path):
+    lines = diagram(tmp_path, "\n".join(f"> {call(n, ';' * 300)}" for n in range(MOST)))
+    assert len("\n".join(lines)) < 50_000
+    assert " rows more" in lines[-1]
+
+
+@pytest.mark.parametrize(("words", "shown"), [("end", "#101;nd"), ("ENDS", "ENDS"), ("a;b", "a#59;b"), ("#", "#35;")])
+def test_what_is_syntax_becomes_an_entity(words, shown):
+    assert text(words) == shown

@@ -1,0 +1,86 @@
+"""What the exporters of the SDK send, read by the official protocol buffers (T-01)."""
+
+from contextlib import closing
+
+import pytest
+
+from mcpspy.telemetry.followed import Batch
+from mcpspy.telemetry.logs import LogEntry
+from mcpspy.telemetry.measures import BUCKETS, BYTES, OPERATIONS, Measure
+from mcpspy.telemetry.sender import Sender
+from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext
+from tests.telemetry.collector import Collector, attributes
+
+STARTED = 1_764_000_000_000_000_000
+CONTEXT, PARENT, LINK = (TraceContext(bytes([n]) * 16, bytes([n]) * 8) for n in (1, 2, 3))
+SPAN = ExchangeSpan(
+    5, 0, CONTEXT, "tools/call a", 10, 30, {"mcp.method.name": "tools/call", "server.port": 80}, PARENT, LINK,
+    [SpanEvent("progress", 20, {"mcpspy.progress": 0.5})], "no such city",
+)  # fmt: skip
+RESOURCE = {"mcpspy.server": "weather"}
+
+
+@pytest.fixture
+def collector():
+    with Collector() as found:
+        yield found
+
+
+def send(collector, batch, *, metrics=False):
+    with closing(Sender(collector.url, metrics=metrics)) as sender:
+        taken = sender.send(batch, RESOURCE, STARTED)
+        sender.measure(batch, RESOURCE)
+    return taken
+
+
+def test_a_span_arrives_as_it_is(collector):
+    assert send(collector, Batch([SPAN], [], []))
+    (span,) = collector.spans
+    assert (span.name, span.kind) == ("tools/call a", span.SPAN_KIND_CLIENT)
+    assert (span.trace_id, span.span_id, span.parent_span_id) == (CONTEXT.trace, CONTEXT.span, PARENT.span)
+    assert (span.start_time_unix_nano, span.end_time_unix_nano) == (STARTED + 10, STARTED + 30)
+    assert attributes(span.attributes) == SPAN.attributes
+    assert (span.status.code, span.status.message) == (span.status.STATUS_CODE_ERROR, "no such city")
+    assert [(link.trace_id, link.span_id) for link in span.links] == [(LINK.trace, LINK.span)]
+    (event,) = span.events
+    assert (event.name, event.time_unix_nano, attributes(event.attributes)) == (
+        "progress", STARTED + 20, {"mcpspy.progress": 0.5},
+    )  # fmt: skip
+    assert collector.resources[0]["mcpspy.server"] == "weather"
+    assert collector.resources[0]["service.name"] == "mcpspy"
+
+
+def test_a_span_without_a_failure_has_no_status(collector):
+    ok = ExchangeSpan(5, 0, CONTEXT, "ping", 10, 30, {})
+    assert send(collector, Batch([ok], [], []))
+    (span,) = collector.spans
+    assert (span.status.code, span.parent_span_id, len(span.links)) == (span.status.STATUS_CODE_UNSET, b"", 0)
+
+
+def test_a_log_entry_arrives_with_its_span(collector):
+    entry = LogEntry(7, "slow", "mcp.log", 13, "warning", CONTEXT, {"mcpspy.frame": 5})
+    assert send(collector, Batch([], [entry, LogEntry(8, "up", "mcpspy.stderr")], []))
+    log, plain = collector.logs
+    assert (log.body.string_value, log.severity_number, log.severity_text) == ("slow", 13, "warning")
+    assert (log.trace_id, log.span_id, log.event_name) == (CONTEXT.trace, CONTEXT.span, "mcp.log")
+    assert log.time_unix_nano == STARTED + 7
+    assert attributes(log.attributes) == {"mcpspy.frame": 5}
+    assert (plain.trace_id, plain.severity_number) == (b"", 0)
+
+
+def test_measures_are_histograms_with_the_buckets_of_the_conventions_and_counters(collector):
+    measures = [Measure(OPERATIONS[0], 0.3, {"mcp.method.name": "ping"}), Measure(BYTES, 40), Measure(BYTES, 2)]
+    assert send(collector, Batch([], [], measures), metrics=True)
+    (point,) = collector.metrics[OPERATIONS[0]].histogram.data_points
+    assert (tuple(point.explicit_bounds), point.count, point.sum) == (BUCKETS, 1, 0.3)
+    assert attributes(point.attributes) == {"mcp.method.name": "ping", "mcpspy.server": "weather"}
+    assert collector.metrics[OPERATIONS[0]].unit == "s"
+    (total,) = collector.metrics[BYTES].sum.data_points
+    assert (total.as_int or total.as_double) == 42
+
+
+def test_a_batch_that_the_collector_refuses_is_not_taken(collector):
+    collector.status = 400
+    assert not send(collector, Batch([SPAN], [], []))
+    assert not send(collector, Batch([], [LogEntry(7, "slow", "mcp.log")], []))
+    assert not collector.spans
