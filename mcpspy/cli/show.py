@@ -10,6 +10,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours
+from mcpspy.cli.targets import parsed_filter
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import Declarations

@@ -10,6 +10,7 @@ import { bytesOfBase64, nextTurn } from "./load.js";
 const TURN = 12; // milliseconds of work without a pause
 const LARGEST_FRAME = 8 << 20; // bytes of a frame that is decoded
 const KEPT_TEXT = 1 << 16; // bytes of a larger one in which a filter looks
+const SMALL_CAPTURE = 32 << 20; // bytes of one whose texts are kept, so that a search need not parse its lines again
 
 /**
  * A line of a capture, as far as it is an object.
@@ -36,6 +37,8 @@ export class Capture {
     /** @type {Map<number, CaptureRecord>} the `release` records by the number of the held frame */
     this.releases = new Map();
     this.decoder = new TextDecoder();
+    /** @type {Map<number, string>} the texts of frames in one piece, by line */
+    this.texts = new Map();
   }
 
   /** Read all lines once, with pauses; call it before anything else. */
@@ -64,6 +67,7 @@ export class Capture {
     if (record === null || record.kind === "gap" || record.kind === "end") {
       this.cutFrames(open);
     } else if (record.kind === "frame") {
+      if (typeof record.raw === "string" && this.bytes.length < SMALL_CAPTURE) this.texts.set(n, record.raw);
       const pieces = open.get(record.ch);
       if (record.more || pieces) {
         const lines = [...(pieces ?? []), n];
@@ -128,8 +132,10 @@ export class Capture {
    * @returns {string}
    */
   frameText(n) {
-    const record = this.joined.has(n) ? null : this.record(n);
-    if (typeof record?.raw === "string") return record.raw;
+    if (!this.joined.has(n)) {
+      const text = this.texts.get(n) ?? this.record(n)?.raw;
+      if (typeof text === "string") return text;
+    }
     const bytes = this.frameBytes(n);
     return this.decoder.decode(bytes.length > LARGEST_FRAME ? bytes.subarray(0, KEPT_TEXT) : bytes);
   }

@@ -5,6 +5,7 @@ import { byId, clipText, countText, durationText, el, pluralText } from "./text.
 
 const LONGEST_WORD = 300; // characters
 const LONGEST_NAME = 50; // characters
+const LONG_FACT = 40; // characters that need a line of their own
 
 /** @param {import("./session.js").Session} session */
 export function showHeader(session) {
@@ -82,13 +83,19 @@ function factPairs({ about, peers }, last) {
     ["duration", durationText(last)],
     ["end", about.end],
     [about.url ? "url" : "command", about.url ?? (about.argv ?? []).join(" ")],
-    ["capabilities", capabilityText(peers)],
     ["recorded by", about.tool],
+    ["client offers", peers.client?.capabilities.join(", ") ?? null],
+    ["server offers", peers.server?.capabilities.join(", ") ?? null],
   ];
   return facts
     .filter(([, value]) => value)
     .map(([name, value]) =>
-      el("div", { class: "fact" }, el("dt", {}, name), el("dd", {}, clipText(value ?? "", LONGEST_WORD))),
+      el(
+        "div",
+        { class: (value ?? "").length > LONG_FACT ? "fact long" : "fact" },
+        el("dt", {}, name),
+        el("dd", {}, clipText(value ?? "", LONGEST_WORD)),
+      ),
     );
 }
 
@@ -98,17 +105,6 @@ function peerText(peer) {
   return [clipText(peer.name || "no name", LONGEST_NAME), clipText(peer.version, LONGEST_NAME)]
     .filter(Boolean)
     .join(" ");
-}
-
-/** @param {import("./session.js").Session["peers"]} peers */
-function capabilityText({ client, server }) {
-  const told = [
-    ["client", client],
-    ["server", server],
-  ].flatMap(([side, peer]) =>
-    peer && typeof peer !== "string" && peer.capabilities.length ? [`${side}: ${peer.capabilities.join(", ")}`] : [],
-  );
-  return told.join(" · ");
 }
 
 /**
