@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     for path in targets:
         if path is not None and os.path.lexists(path) and not options.force:
             raise UsageError(f"{path} exists; --force replaces it")
+        if path is not None and any(_is_part(path, source.capture) for source in sources):
+            raise UsageError(f"{path} is a capture that is exported here; the export needs another name")
     passes = kind.passes if options.filter is None else kind.filtered_passes
     on_terminal = options.output is None and sys.stdout.isatty()  # where a bar would stand in the text
     total = sum(size_of(source.capture.path) for source in sources) * passes
@@ -65,6 +67,11 @@ def run(options: argparse.Namespace) -> int:
         if path is not None:
             print(printable(path, 4096))
     return 0
+
+
+def _is_part(path: str, capture: Capture) -> bool:
+    """Whether a path is a file of a capture."""
+    return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
 
 
 def _source(path: str, text: str | None) -> ExportSource:

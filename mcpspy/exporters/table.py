@@ -54,7 +54,8 @@ def _plain(cell: Cell) -> Cell:
     """A cell that no spreadsheet takes for a formula."""
     if not isinstance(cell, str):
         return cell
-    cell = cell.translate(_PICTURES)
+    if not cell.isprintable():
+        cell = cell.translate(_PICTURES)
     return f"'{cell}" if cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell) else cell
 
 

@@ -21,10 +21,6 @@ def folder(tmp_path, made):
     return str(tmp_path)
 
 
-def written(capsysbinary):
-    return capsysbinary.readouterr().out
-
-
 @pytest.mark.parametrize("form", ["mermaid", "perfetto", "csv"])
 def test_one_capture_goes_to_stdout(made, mcpspy, form):
     status, out, err = mcpspy("export", made, "--format", form)
@@ -47,6 +43,13 @@ def test_nothing_is_overwritten_without_force(tmp_path, made, mcpspy):
     assert path.read_text() == "mine"
     assert mcpspy(*arguments, "--force")[0] == 0
     assert path.read_text().startswith("sequenceDiagram\n")
+
+
+def test_a_capture_is_not_replaced_by_its_export_even_with_force(made, mcpspy):
+    status, _, err = mcpspy("export", made, "--format", "csv", "-o", made, "--force")
+    assert (status, err) == (
+        2, f"mcpspy: {made} is a capture that is exported here; the export needs another name\n",
+    )  # fmt: skip
 
 
 def test_several_captures_are_files_of_a_directory(tmp_path, folder, mcpspy):

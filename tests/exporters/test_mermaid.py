@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.exporters.mermaid import MOST, text
 from tests.exporters.consumers import exported, golden
+from tests.exporters.gated import gated
 from tests.transcript import capture
 from tests.tui.web.browser import needs_chromium
 
@@ -74,6 +75,27 @@ def test_who_sent_what_is_an_arrow(tmp_path):
     assert "✗ tool error answers #35;8 after 4.0 ms" in lines[11]
     assert "✗ error -32601 Method#59; not found" in lines[13]
     assert not any("warming" in line for line in lines), "stderr would flood a diagram"
+
+
+def test_what_a_gate_did_and_what_is_missing_is_shown(tmp_path):
+    lines = exported("mermaid", gated(tmp_path / "gated.jsonl")).decode().splitlines()
+    assert [line.strip() for line in lines[2:]] == [
+        "participant client as client",
+        "participant mcpspy as mcpspy",
+        "participant server as server",
+        "client-xserver: #35;4 tools/call a #91;answered by gate slow#93;",
+        "mcpspy-->>client: #35;5 ok answers #35;4 after 1.0 ms #91;sent by gate slow#93;",
+        "mcpspy->>server: #35;6 tools/call a #91;sent by a viewer#93;",
+        "server-->>client: #35;7 ok answers #35;6 after 1.0 ms",
+        "Note over client,server: #35;8 x #91;sent by gate slow#93;",
+        "client->>server: #35;9 tools/call a #91;held 3.0 ms by gate slow#93;",
+        "server-->>client: #35;11 ok answers #35;9 after 3.0 ms",
+        "server-)client: #35;11 y ✗ schema/unknown-method",
+        "Note over client,server: #35;12 gap#58; 3 lost#58; disk#59; #35;59#59;",
+        "Note over client,server: #35;13 signal#58; SIGTERM to the process group",
+        "Note over client,server: #35;14 gates#58; a (set by the gate file)",
+        "Note over client,server: #35;15 gap#58; 1 lost#58; a damaged line",
+    ]
 
 
 def test_a_filter_leaves_rows_out_and_brings_stderr_in(tmp_path):

@@ -2,6 +2,7 @@ import json
 from collections import Counter
 
 from tests.exporters.consumers import exported, golden, perfetto
+from tests.exporters.gated import gated
 from tests.transcript import capture
 
 SLICES = (
@@ -100,6 +101,16 @@ def test_findings_stderr_and_the_end_are_instants(tmp_path):
     assert ("warming up", "stderr") in instants
     assert any(track == "findings" for _, track in instants)
     assert any(name.startswith("end") and track == "other" for name, track in instants)
+
+
+def test_what_mcpspy_did_itself_is_a_process_and_a_slice_lasts_as_long_as_its_client_waited(tmp_path):
+    slices, _, _ = asked(tmp_path, gated(tmp_path / "gated.jsonl"))
+    calls = [(start // 10**6, length // 10**6, process) for name, start, length, _, process in slices if "call" in name]
+    assert calls == [(1, 1, "client (weather)"), (3, 1, "mcpspy (weather)"), (6, 6, "client (weather)")]
+    assert {it[0] for it in slices if it[4] == "mcpspy (weather)" and it[3] == "other"} == {
+        "gap 3 lost: disk; #59;", "signal SIGTERM to the process group", "gates a (set by the gate file)",
+        "gap 1 lost: a damaged line",
+    }  # fmt: skip
 
 
 def test_several_captures_stand_side_by_side_at_their_times(tmp_path):

@@ -132,14 +132,13 @@ function noticeElements(about) {
         " are in this page.",
       ),
     );
-  if (about.damage.length) {
-    const list = el("ul", {}, ...about.damage.map((text) => el("li", {}, clipText(text, LONGEST_WORD))));
-    const summary = el(
-      "summary",
-      {},
-      `The capture is damaged in ${pluralText(about.damage.length, "place")}; the rest is shown.`,
-    );
+  const [first, ...others] = about.damage.map((text) => clipText(text, LONGEST_WORD));
+  if (others.length) {
+    const list = el("ul", {}, ...[first, ...others].map((text) => el("li", {}, text)));
+    const summary = el("summary", {}, "The capture is damaged or incomplete; the rest is shown.");
     found.push(el("details", { class: "notice" }, summary, list));
+  } else if (first) {
+    found.push(el("p", { class: "notice" }, `The capture is damaged or incomplete; the rest is shown: ${first}`));
   }
   return found;
 }

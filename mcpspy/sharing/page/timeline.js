@@ -96,7 +96,7 @@ function timelineRow(state, at, previews) {
     ),
     subjectCell(row, previews.of(row)),
     timelineCell("status", statusText(row), {
-      class: isBadStatus(row.status) ? "status error" : `status ${row.status ?? ""}`,
+      class: `status ${statusClass(row)}`,
     }),
     latencyCell(row),
     timelineCell("size", row.size ? sizeText(row.size) : ""),
@@ -155,6 +155,12 @@ function subjectCell(row, preview) {
   if (id) cell.append(" ", el("span", { class: "id" }, clipText(`id ${id}`, 24)));
   if (preview) cell.append(" ", el("span", { class: "preview" }, clipText(preview, LONGEST_CELL)));
   return cell;
+}
+
+/** @param {import("./session.js").Row} row */
+function statusClass(row) {
+  if (row.gate !== undefined) return "warning";
+  return isBadStatus(row.status) ? "error" : (row.status ?? "");
 }
 
 /** @param {import("./session.js").Row} row */

@@ -1,5 +1,6 @@
 """The page in use: keys, views, messages, filters, paper, phones, and what people who do not see it are told."""
 
+import json
 import re
 from contextlib import closing
 
@@ -284,6 +285,31 @@ def test_over_http_the_head_of_each_message_is_there(page):
     page.open(CAPTURES / "http-python2-2026-07-28.jsonl", "#36")
     assert page.texts(".card .http summary") == ["HTTP request: POST /mcp", "HTTP response: 400 Bad Request"]
     assert "mcp-method" in page.texts(".card .http th")
+
+
+def test_what_a_gate_did_is_shown_and_each_message_of_a_batch_has_its_address(page, tmp_path):
+    path = tmp_path / "gated.jsonl"
+    came = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}'
+    edited = came.replace('"a"', '"b"')
+    batch = '[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/list"}]'
+    answers = '[{"jsonrpc":"2.0","id":3,"result":{"tools":[]}},{"jsonrpc":"2.0","id":2,"result":{}}]'
+    records = [
+        {"kind": "frame", "ch": 1, "t": 1_000_000_000, "raw": came, "held": 1, "by": "gate slow"},
+        {"kind": "release", "t": 3_000_000_000, "held": 1, "how": "edited", "sent": edited, "by": "gate slow"},
+        {"kind": "frame", "ch": 1, "t": 4_000_000_000, "raw": batch},
+        {"kind": "frame", "ch": 2, "t": 5_000_000_000, "raw": answers},
+    ]
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
+    page.open(path, "#5")
+    assert page.texts(".gate p") == ["edited by gate slow, held 2.00 s"]
+    assert page.texts(".gate pre") == [edited]
+    page.browser.script("location.hash = '#7.1'")
+    assert page.selected() == "#7.1"
+    assert page.texts(".card h3") == ["→ #7.1 tools/list", "← #8 tools/list"]
+    page.press("k")
+    assert page.selected() == "#7"
+    assert page.texts(".card h3") == ["→ #7 ping", "← #8.1 ping"]
 
 
 def test_an_event_of_a_stream_shows_its_message(page):
