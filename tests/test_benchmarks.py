@@ -51,3 +51,12 @@ def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
     assert {"c=1: p50 / p99 in µs", "memory", "SSE, each event: p50 / p99 in µs"} <= set(rows)
     assert ("c=16: requests/s" in rows) is NIGHTLY
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}
+
+
+@pytest.mark.skipif(not (shutil.which("chromedriver") and shutil.which("chromium")), reason="chromium is missing")
+def test_the_share_benchmark_runs_and_sees_rows_and_answers(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.share", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(json.loads(figures.read_text())["rows"]) == 4

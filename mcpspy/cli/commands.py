@@ -50,6 +50,7 @@ GROUPS = {
         Subcommand("diff", "compare two captures of a server"),
     ),
     "Share": (
+        Subcommand("share", "write a capture as one HTML page without secrets"),
         Subcommand("import", "make captures from recordings of other programs", "import_"),
         Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
         Subcommand("otel", "send captures to an OpenTelemetry collector"),

@@ -1,0 +1,108 @@
+"""What a user decides about a scrub: what is replaced, and whether the result may be written.
+
+`scrub` and `share` take the same options, print the same table, and ask the same question.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+from mcpspy.cli.output import say
+from mcpspy.errors import UsageError
+from mcpspy.sharing.scrub import Leftover, Replaced, Scrub, ScrubOptions
+from mcpspy.text import plural, printable
+
+_SHOWN = 30  # rows of each table
+_HEAD = 6  # characters of what looks random that are shown
+
+
+def scrub_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what decides about a scrub."""
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument(
+        "--replace", action="append", default=[], metavar="REGEX", help="replace also what matches; repeatable"
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="POINTER",
+        help="leave what stands there in a message; repeatable",
+    )
+    parser.add_argument(
+        "--only-secrets", action="store_true", help="leave e-mail addresses, home directories and names"
+    )
+
+
+def scrub_options(options: argparse.Namespace) -> ScrubOptions:
+    """What those options give. Raises UsageError for what is no regular expression."""
+    return ScrubOptions(options.only_secrets, tuple(map(_pattern, options.replace)), tuple(options.keep))
+
+
+def refuse_without_terminal(command: str, *, yes: bool) -> None:
+    """Raise UsageError where a command has to ask, and nobody can answer."""
+    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(f"{command} asks before it writes, and this is not a terminal; --yes writes without asking")
+
+
+def agreed(scrub: Scrub, path: str, file: str, *, yes: bool) -> bool:
+    """Print what a scrub of the capture at `path` replaces and leaves, and ask whether to write `file`."""
+    for line in _table(scrub.replaced, scrub.leftovers):
+        print(line)
+    if scrub.live:
+        say(f"{path} is still being recorded: this is what it holds now")
+    if scrub.damaged:
+        say(f"{path} has {plural(scrub.damaged, 'damaged line')}, whose content is left out")
+    if yes or _confirmed(file):
+        return True
+    say("nothing was written")
+    return False
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"--replace {text!r} is not a regular expression: {error}") from None
+
+
+def _confirmed(file: str) -> bool:
+    try:
+        return input(f"Write {printable(file, 1000)}? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
+
+
+def _table(replaced: Sequence[Replaced], leftovers: Sequence[Leftover]) -> Iterator[str]:
+    """What is replaced and what is left, for the user to look at."""
+    if not replaced:
+        yield "nothing to replace was found"
+    else:
+        rows = [(it.kind, it.label, f"{it.count:,}", f"#{it.first}") for it in replaced[:_SHOWN]]
+        yield from _columns(("replaced", "by", "times", "first"), rows)
+        if len(replaced) > _SHOWN:
+            yield f"… and {plural(len(replaced) - _SHOWN, 'more label')}"
+    if leftovers:
+        yield ""
+        left = [
+            (
+                f"{printable(it.text[:_HEAD], _HEAD)}…",
+                str(it.length),
+                f"{it.count:,}",
+                f"#{it.n} {printable(it.where, 60)}",
+            )
+            for it in leftovers[:_SHOWN]
+        ]
+        yield from _columns(("left, looks random", "length", "times", "first"), left)
+        if len(leftovers) > _SHOWN:
+            yield f"… and {len(leftovers) - _SHOWN:,} more"
+        yield "If one of these is a secret, use --replace REGEX."
+    yield ""
+
+
+def _columns(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

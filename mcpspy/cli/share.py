@@ -1,0 +1,79 @@
+"""`mcpspy share`: a capture as one HTML page that opens offline, without secrets and personal data."""
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from mcpspy.capture.reader import Capture
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
+from mcpspy.cli.targets import existing_path, parsed_filter
+from mcpspy.errors import UsageError
+from mcpspy.output_file import output_file
+from mcpspy.sharing.page.writer import Shared, is_too_large, raw_lines, readings, refuse_too_large, write_page
+from mcpspy.sharing.scrub import Scrub
+from mcpspy.text import plural, printable, size_text
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = (
+        "Write a capture as one HTML page that opens offline in any browser and holds the whole session. Secrets, "
+        "e-mail addresses, home directories and user names are replaced first. 'mcpspy import' reads the page back."
+    )
+    parser.add_argument("capture", metavar="CAPTURE")
+    parser.add_argument("-o", dest="file", metavar="FILE", help="write to FILE (default: CAPTURE with .html, here)")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_argument(
+        "--filter", metavar="EXPR", help="share matching rows and their exchanges only (docs/filters.md)"
+    )
+    parser.add_argument("--raw", action="store_true", help="replace nothing, and say so on the page")
+    scrub_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page; returns 1 where the user does not want it."""
+    path = existing_path(options.capture)
+    if options.raw and (options.replace or options.keep or options.only_secrets):
+        raise UsageError("--raw replaces nothing: no --replace, --keep or --only-secrets with it")
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a directory; share takes one capture")
+    capture = Capture(path)
+    file: str = options.file or os.path.splitext(os.path.basename(path))[0] + ".html"
+    _refuse_target(file, capture, force=options.force)
+    chosen = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
+    if chosen is None and is_too_large(capture):
+        refuse_too_large(capture, None)
+    about: dict[str, Any] = {"scrubbed": not options.raw, "raw": options.raw, "replaced": []}
+    lines: Callable[[], Iterator[bytes]] = partial(raw_lines, path)
+    if options.raw:
+        say("--raw: the page holds all that was recorded, also secrets")
+    else:
+        wanted = scrub_options(options)
+        refuse_without_terminal("share", yes=options.yes)
+        with ProgressBar("reading", size_of(path)) as bar:
+            scrub = Scrub(path, wanted, bar.advance)
+        if not agreed(scrub, path, file, yes=options.yes):
+            return 1
+        about["replaced"] = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
+        lines = scrub.lines
+    shared = Shared(path, lines, about, chosen)
+    total = size_of(path) * readings(shared)
+    with output_file(file, replace=options.force) as output, ProgressBar("writing", total) as bar:
+        rows = write_page(shared, output, bar.advance)
+    size = size_text(os.path.getsize(file))
+    print(f"written: {printable(file, 4096)} ({size}, {plural(rows, 'row')})")
+    return 0
+
+
+def _refuse_target(file: str, capture: Capture, *, force: bool) -> None:
+    """Raise UsageError where the page would take the place of another file, or of the capture."""
+    if not os.path.lexists(file):
+        return
+    if any(os.path.exists(file) and os.path.samefile(file, path) for path in capture.paths):
+        raise UsageError(f"-o {file} is the capture that is shared; give another file")
+    if not force:
+        raise UsageError(f"{file} exists; --force replaces it")
