@@ -10,12 +10,12 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 
-from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
+from mcpspy.cli.named_captures import existing, named_captures, refuse_to_overwrite, write_report
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.errors import CaptureError, NotACapture, UsageError
+from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
@@ -27,7 +27,6 @@ from mcpspy.rules import FORMER, RULES, Finding, current
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
-from mcpspy.text import printable
 
 _FAILED = 2
 """The exit status where a bug of ours kept something from being judged, whatever else was found."""
@@ -76,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
     accepted = waivers.read(options.waivers) if options.waivers else ()
-    paths = list(_paths(options.captures))
+    paths = list(named_captures(options.captures))
     if options.output:
-        _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
+        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers])])
     captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, clients=clients, form=form))
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
@@ -119,7 +118,7 @@ def _follow(
     colour = has_colours()
     reached = False
     judge = Judge(revision, clients=clients)
-    for finding in _findings(Capture(_existing(options.captures[0])), judge):
+    for finding in _findings(Capture(existing(options.captures[0])), judge):
         if finding.rule not in ignored:
             reached = reached or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()
@@ -135,66 +134,7 @@ def _findings(capture: Capture, judge: Judge) -> Iterator[Finding]:
 
 def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:
     options = ReportOptions(threshold, colour=output is None and has_colours())
-    chunks = FORMATS[form].write(captures, options)
-    if output is None:
-        sys.stdout.writelines(chunks)
-        return
-    try:
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(chunks)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from error
-
-
-def _refuse_to_overwrite(output: str, read: Sequence[str]) -> None:
-    """Raises UsageError where the report would take the place of what it is about."""
-    for path in read:
-        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise UsageError(f"--output {output} is the file {path} that is read here; the report needs another one")
-
-
-def _paths(named: Sequence[str]) -> Iterator[str]:
-    """The captures that were named; of a directory those in it, by name. What is none there is skipped, and named."""
-    for name in named:
-        if not os.path.isdir(name):
-            yield _existing(name)
-            continue
-        try:
-            found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
-        except OSError as error:
-            raise CaptureError(f"cannot list {name}: {error.strerror}") from error
-        captures = _captures([os.path.join(name, entry) for entry in found])
-        if not captures:
-            raise CaptureError(f"there is no capture (*{SUFFIX}) in {name}")
-        yield from captures
-
-
-def _captures(paths: Sequence[str]) -> list[str]:
-    """The captures among some files, each by its first file. Raises CaptureError where one cannot be read."""
-    found, continued = [], set()
-    for path in paths:
-        try:
-            if os.path.isdir(path):
-                raise NotACapture(f"{path} is a directory")
-            continued.update(Capture(path).paths[1:])
-        except NotACapture as error:
-            print(f"mcpspy: skipped: {printable(str(error), 1000)}", file=sys.stderr)
-        else:
-            found.append(path)
-    return [path for path in found if path not in continued]
-
-
-def _existing(path: str) -> str:
-    """The path, if something is there. Raises CaptureError with the nearest name in its directory."""
-    if os.path.lexists(path):
-        return path
-    folder, name = os.path.split(path)
-    try:
-        near = get_close_matches(name, os.listdir(folder or "."), n=1)
-    except OSError:
-        near = []
-    hint = f"; the nearest: {os.path.join(folder, near[0])}" if near else ""
-    raise CaptureError(f"cannot read {path}: no such file{hint}")
+    write_report(FORMATS[form].write(captures, options), output)
 
 
 def _revision(name: str | None) -> Revision | None:

@@ -49,7 +49,10 @@ GROUPS = {
         Subcommand("replay", "replay a capture against a server and report differences"),
         Subcommand("diff", "compare two captures of a server"),
     ),
-    "Share": (Subcommand("import", "make captures from recordings of other programs", "import_"),),
+    "Share": (
+        Subcommand("scrub", "take secrets and personal data out of a capture"),
+        Subcommand("import", "make captures from recordings of other programs", "import_"),
+    ),
     "Set up": (
         Subcommand("install", "wrap the servers of an MCP client"),
         Subcommand("uninstall", "undo 'install'"),

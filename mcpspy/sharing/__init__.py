@@ -1,0 +1,1 @@
+"""What is made to be given to others: captures without secrets, and pages."""
