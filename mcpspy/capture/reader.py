@@ -189,7 +189,8 @@ def parse_header(line: bytes) -> Header:
         imported = _imported(fields["imported"]) if "imported" in fields else None
         before = fields.get("continues")
         rest["continues"] = str(before["id"]) if before else None
-        rest["control"] = fields.get("control") is True
+        for name in ("control", "scrubbed"):
+            rest[name] = fields.get(name) is True
         return Header(started=started, argv=argv, env=env, imported=imported, **text, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotACapture("does not begin with a capture's header") from None

@@ -56,6 +56,8 @@ class Header:
     """The id of the capture that goes on in this file, which it left for its size or because it was lost."""
     control: bool = False
     """A viewer can set gates on the session while it runs."""
+    scrubbed: bool = False
+    """Secrets and personal data were taken out of it (`mcpspy scrub`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.report_file import refuse_to_overwrite, write_report
 from mcpspy.cli.targets import capture_paths, existing_path
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     accepted = waivers.read(options.waivers) if options.waivers else ()
     paths = list(capture_paths(options.captures))
     if options.output:
-        _refuse_to_overwrite(options.output, [*paths, *filter(None, [options.waivers])])
+        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers])])
     captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, clients=clients, form=form))
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
@@ -134,22 +135,7 @@ def _findings(capture: Capture, judge: Judge) -> Iterator[Finding]:
 
 def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:
     options = ReportOptions(threshold, colour=output is None and has_colours())
-    chunks = FORMATS[form].write(captures, options)
-    if output is None:
-        sys.stdout.writelines(chunks)
-        return
-    try:
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(chunks)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from error
-
-
-def _refuse_to_overwrite(output: str, read: Sequence[str]) -> None:
-    """Raises UsageError where the report would take the place of what it is about."""
-    for path in read:
-        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise UsageError(f"--output {output} is the file {path} that is read here; the report needs another one")
+    write_report(FORMATS[form].write(captures, options), output)
 
 
 def _revision(name: str | None) -> Revision | None:

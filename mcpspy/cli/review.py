@@ -28,10 +28,10 @@ def scrub_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="leave what stands there in a message; repeatable",
+        help="keep what stands there in messages; repeatable",
     )
     parser.add_argument(
-        "--only-secrets", action="store_true", help="leave e-mail addresses, home directories and names"
+        "--only-secrets", action="store_true", help="keep e-mail addresses, home directories, user names"
     )
 
 

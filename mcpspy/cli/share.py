@@ -2,13 +2,13 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.report_file import refuse_to_overwrite
 from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
 from mcpspy.cli.targets import existing_path, parsed_filter
 from mcpspy.errors import UsageError
@@ -43,14 +43,16 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{path} is a directory; share takes one capture")
     capture = Capture(path)
     file: str = options.file or os.path.splitext(os.path.basename(path))[0] + ".html"
-    _refuse_target(file, capture, force=options.force)
+    refuse_to_overwrite("-o", file, capture.paths)
+    if os.path.lexists(file) and not options.force:
+        raise UsageError(f"{file} exists; --force replaces it")
     chosen = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
     if chosen is None and is_too_large(capture):
         refuse_too_large(capture, None)
     about: dict[str, Any] = {"scrubbed": not options.raw, "raw": options.raw, "replaced": []}
-    lines: Callable[[], Iterator[bytes]] = partial(raw_lines, path)
     if options.raw:
         say("--raw: the page holds all that was recorded, also secrets")
+        shared = Shared(path, partial(raw_lines, path), about, chosen)
     else:
         wanted = scrub_options(options)
         refuse_without_terminal("share", yes=options.yes)
@@ -59,21 +61,10 @@ def run(options: argparse.Namespace) -> int:
         if not agreed(scrub, path, file, yes=options.yes):
             return 1
         about["replaced"] = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
-        lines = scrub.lines
-    shared = Shared(path, lines, about, chosen)
+        shared = Shared(path, scrub.lines, about, chosen)
     total = size_of(path) * readings(shared)
     with output_file(file, replace=options.force) as output, ProgressBar("writing", total) as bar:
         rows = write_page(shared, output, bar.advance)
     size = size_text(os.path.getsize(file))
     print(f"written: {printable(file, 4096)} ({size}, {plural(rows, 'row')})")
     return 0
-
-
-def _refuse_target(file: str, capture: Capture, *, force: bool) -> None:
-    """Raise UsageError where the page would take the place of another file, or of the capture."""
-    if not os.path.lexists(file):
-        return
-    if any(os.path.exists(file) and os.path.samefile(file, path) for path in capture.paths):
-        raise UsageError(f"-o {file} is the capture that is shared; give another file")
-    if not force:
-        raise UsageError(f"{file} exists; --force replaces it")

@@ -12,7 +12,7 @@ is left for it to waive, is stale and has to go; one that has expired waives not
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -58,8 +58,8 @@ class Waived:
     expired: tuple[Waiver, ...]
 
 
-def read(path: str) -> tuple[Waiver, ...]:
-    """The waivers in a file. Raises UsageError that names the file, the waiver and what is wrong with it."""
+def read(path: str, rules: Collection[str] = RULES) -> tuple[Waiver, ...]:
+    """The waivers in a file, for some rules. Raises UsageError that names the file, the waiver and what is wrong."""
     try:
         with open(path, "rb") as file:
             content = tomllib.load(file)
@@ -71,10 +71,10 @@ def read(path: str) -> tuple[Waiver, ...]:
     if content or not isinstance(found, list):
         what = f"has {next(iter(content))!r}" if content else "has a 'waiver' that is no [[waiver]]"
         raise UsageError(f"{path} {what}; it holds [[waiver]] tables and nothing else")
-    return tuple(_waiver(f"{path}, waiver {number}", entry) for number, entry in enumerate(found, 1))
+    return tuple(_waiver(f"{path}, waiver {number}", entry, rules) for number, entry in enumerate(found, 1))
 
 
-def _waiver(where: str, entry: Any) -> Waiver:
+def _waiver(where: str, entry: Any, rules: Collection[str]) -> Waiver:
     if not isinstance(entry, dict):
         raise UsageError(f"{where} is no table")
     known = [field.name for field in fields(Waiver)]
@@ -95,15 +95,16 @@ def _waiver(where: str, entry: Any) -> Waiver:
     if not PurePath(entry["capture"]).parts:
         raise UsageError(f"{where}: capture {entry['capture']!r} names no capture; such as '*.jsonl'")
     rule = current(entry["rule"])
-    if rule not in RULES:
-        raise UsageError(f"{where}: {no_rule(rule)}")
+    if rule not in rules:
+        raise UsageError(f"{where}: {no_rule(rule, rules)}")
     return Waiver(**entry | {"rule": rule})
 
 
-def no_rule(name: str) -> str:
+def no_rule(name: str, rules: Collection[str] = RULES) -> str:
     """A sentence about a rule that does not exist, with the nearest ones."""
-    near = get_close_matches(name, RULES, n=3, cutoff=0.4)
-    hint = f"the nearest: {', '.join(near)}" if near else "see 'mcpspy rules'"
+    near = get_close_matches(name, rules, n=3, cutoff=0.4)
+    others = "see 'mcpspy rules'" if rules is RULES else f"there are {', '.join(rules)}"
+    hint = f"the nearest: {', '.join(near)}" if near else others
     return f"there is no rule {name!r}; {hint}"
 
 

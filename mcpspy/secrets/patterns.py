@@ -18,7 +18,7 @@ class Kind:
     To stay linear, a repetition that something must follow has an upper bound.
     """
 
-    __slots__ = ("after", "kept", "literals", "name", "not_after", "rest", "short", "text")
+    __slots__ = ("after", "kept", "literals", "name", "not_after", "rest", "short", "text", "whole")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Kind:
         after: str = "",
         kept: bool = False,
         text: str = "",
+        whole: str = "",
     ) -> None:
         self.name = name
         """For people."""
@@ -48,6 +49,8 @@ class Kind:
         """Whether the literal is no part of the secret: the host of a URL."""
         self.text = text
         """The regex in heads and command lines, where it is not made of the others; its groups are kept and token."""
+        self.whole = whole or rest
+        """What follows it in a message that is scrubbed, where `rest` ends before the token does."""
 
 
 def _solid(least: int) -> str:
@@ -136,6 +139,8 @@ KINDS = (
         r" [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s){0,8}[A-Za-z0-9+/:,. -]{16,}",
         r" [A-Z0-9 ]{0,30}KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+(?:-----END[A-Z0-9 ]{0,40}-----)?",
         not_after="-",
+        whole=r" [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\{1,8}[nr]|\s){0,8}[A-Za-z0-9+/:,. -]{16,}"
+        r"(?:[^-]|-(?!----))*+(?:-----END[A-Z0-9 ]{0,40}-----)?",
     ),
     Kind("Azure connection string", "AccountKey= SharedAccessKey=", "[A-Za-z0-9+/]{40,}={0,2}", "[A-Za-z0-9+/=]{8,}"),
     Kind("Zapier MCP URL", "mcp.zapier.com/ actions.zapier.com/", _URL, kept=True),

@@ -7,7 +7,7 @@ in the text and is made only where its characters occur.
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import unquote_plus
 
 from mcpspy.secrets.patterns import SCHEMES, is_oauth_secret, is_secret_name
@@ -15,10 +15,16 @@ from mcpspy.secrets.tokens import replaced
 
 Mark = Callable[[str], str]
 """Gives what stands in for a secret."""
+Prose = Callable[[str, str], str]
+"""Gives what stands in for a value that may be a secret, from the name before it and the value."""
 
 
-def redacted_text(text: str, mark: Mark) -> str:
-    """A text without its secrets."""
+def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
+    """A text without its secrets.
+
+    In a message a word behind a name may be part of a sentence: `prose` decides on those, and then only tokens in
+    their full form count.
+    """
     if "://" in text and "@" in text:
         text = _AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
     if '"' in text and ":" in text:
@@ -28,16 +34,17 @@ def redacted_text(text: str, mark: Mark) -> str:
         text = _values(text, _QUERY, _QUERY_VALUE, mark)
     if "=" in text or ":" in text:
         for head in _WHOLE:
-            text = _values(text, head, _REST, mark)
-        text = _values(text, _ASSIGNED, _WORD, mark)
+            text = _values(text, head, _REST, mark, prose)
+        text = _values(text, _ASSIGNED, _WORD, mark, prose)
     if ":" in text:
-        text = _values(text, _HEADER, _LINE, mark)
+        text = _values(text, _HEADER, _LINE, mark, prose)
     if "-" in text and (" " in text or "\t" in text or "\n" in text):
-        text = _values(text, _OPTION, _WORD, mark)
+        text = _values(text, _OPTION, _WORD, mark, prose)
         text = _USER.sub(lambda it: it["before"] + mark(it["value"]), text)
     if "earer" in text.lower() or "asic" in text.lower():
-        text = _CREDENTIALS.sub(lambda it: it["before"] + mark(it["value"]), text)
-    return replaced(text, mark)
+        credentials = partial(prose, "bearer") if prose else mark
+        text = _CREDENTIALS.sub(lambda it: it["before"] + credentials(it["value"]), text)
+    return replaced(text, mark, full=prose is not None)
 
 
 def redacted_url(text: str, mark: Mark) -> str:
@@ -86,7 +93,7 @@ def _hides(decoded: str, mark: Mark) -> bool:
     return redacted_text(redacted_fields(query, mark, encoded=False), mark) != query
 
 
-def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark) -> str:
+def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark, prose: Prose | None = None) -> str:
     """A text in which the value behind each `head` is replaced whose name is secret."""
     clean, end = [], 0
     for found in head.finditer(text):
@@ -95,7 +102,7 @@ def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark
             continue
         rest = value.match(text, start)
         if rest and rest[0]:
-            clean += [text[end:start], mark(rest[0])]
+            clean += [text[end:start], prose(found["name"], rest[0]) if prose else mark(rest[0])]
             end = rest.end()
     return "".join(clean) + text[end:] if clean else text
 

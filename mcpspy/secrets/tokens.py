@@ -32,16 +32,25 @@ def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     return None
 
 
-def replaced(text: str, mark: Callable[[str], str]) -> str:
-    """A text with `mark` of each token in its place."""
+def replaced(text: str, mark: Callable[[str], str], *, full: bool = False) -> str:
+    """A text with `mark` of each token in its place; with `full` only of those whose length and characters fit."""
     if len(text) < _SHORT and not _literals().search(text):
         return text
     for kind in KINDS:
         for literal in kind.literals:
             if literal in text:
-                text = _in_text(kind).sub(lambda it: it["kept"] + mark(it["token"]), text)
+                text = _in_text(kind, full).sub(lambda it: it["kept"] + mark(it["token"]), text)
                 break
     return text
+
+
+def kind_of(text: str) -> Kind | None:
+    """The kind of the first token in a text, in its full or short form; None where there is none."""
+    if _literals().search(text):
+        for kind in KINDS:
+            if any(literal in text for literal in kind.literals) and _in_text(kind, full=False).search(text):
+                return kind
+    return None
 
 
 def _anchor(literal: str) -> int:
@@ -99,13 +108,13 @@ def _literals() -> re.Pattern[str]:
 
 
 @cache
-def _in_text(kind: Kind) -> re.Pattern[str]:
-    """The regex of a token in a text, in its short form too."""
-    if kind.text:
+def _in_text(kind: Kind, full: bool) -> re.Pattern[str]:
+    """The regex of a token in a text, unless it is to be `full` in its short form too."""
+    if kind.text and not full:
         return re.compile(kind.text, re.ASCII)
     literals = "|".join(map(re.escape, kind.literals))
     before = f"(?<={kind.after})" if kind.after else f"(?<![{kind.not_after}])"
-    rest = f"(?:{kind.rest}|{kind.short})" if kind.short else kind.rest
+    rest = f"(?:{kind.rest}|{kind.short})" if kind.short and not full else kind.whole
     if kind.kept:
         return re.compile(f"{before}(?P<kept>{literals})(?P<token>{rest})", re.ASCII)
     return re.compile(f"{before}(?P<kept>)(?P<token>(?:{literals}){rest})", re.ASCII)

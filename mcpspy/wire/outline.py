@@ -13,14 +13,14 @@ from mcpspy.json_values import Number
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
 
 _DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
-_KEY = re.compile(r'\s*,?\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
+_KEY = re.compile(r'\s*+,?\s*+("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
 _LAST = re.compile(r'(?:^|[,{])\s*("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+))\s*$')
 _OPENED = ("params", "error")  # the members whose own members are read, if they do not end
 
 
 def outline(head: bytes, tail: bytes) -> Body | Undecoded:
     """A message whose `value` has only what its first and last bytes show; `Undecoded` if that is too little."""
-    value = _last_members(tail.decode(errors="replace")) | _first_members(head.decode(errors="replace"))
+    value = last_members(tail.decode(errors="replace")) | first_members(head.decode(errors="replace"))
     method, id_ = value.get("method"), Id.of(value["id"]) if "id" in value else None
     if type(method) is str:
         return Request(value, None, id_, method) if id_ else Notification(value, None, method)
@@ -31,7 +31,7 @@ def outline(head: bytes, tail: bytes) -> Body | Undecoded:
     return Undecoded()
 
 
-def _first_members(text: str) -> dict[str, Any]:
+def first_members(text: str) -> dict[str, Any]:
     """The members of the object that a text begins with; one that has no end there is None, or what it begins with."""
     found: dict[str, Any] = {}
     text = text.lstrip("\ufeff \t\r\n")
@@ -41,7 +41,7 @@ def _first_members(text: str) -> dict[str, Any]:
         try:
             value, at = _DECODER.raw_decode(text, key.end())
         except (ValueError, RecursionError):
-            found[name] = _first_members(text[key.end() :]) if name in _OPENED else None
+            found[name] = first_members(text[key.end() :]) if name in _OPENED else None
             break
         if at == len(text):  # a number may go on
             break
@@ -49,7 +49,7 @@ def _first_members(text: str) -> dict[str, Any]:
     return found
 
 
-def _last_members(text: str) -> dict[str, Any]:
+def last_members(text: str) -> dict[str, Any]:
     """The strings, numbers and words that an object ends with, up to the first member that is more than that."""
     found: dict[str, Any] = {}
     text = text.rstrip()

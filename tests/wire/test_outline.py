@@ -1,6 +1,7 @@
 """What the ends of a large message tell of it (A-03)."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -71,3 +72,9 @@ def test_a_number_that_the_cut_may_have_shortened_is_not_taken():
 def test_nothing_raises(head, tail):
     outline(head, tail)
     outline(b'{"id":' + head, tail + b',"x":1}')
+
+
+def test_an_object_of_spaces_takes_no_time():
+    begun = time.process_time()
+    assert isinstance(outline(b"{" + b" " * 65536, b" " * 65536), Undecoded)
+    assert time.process_time() - begun < 1, "seconds"

@@ -16,7 +16,8 @@ from mcpspy.report.lines import sentence
 from mcpspy.rules import RULES, Finding, Rule, Severity
 from mcpspy.text import printable
 
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+"""Where the schema of a log stands."""
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 
 
@@ -29,7 +30,7 @@ def as_sarif(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
     results = [
         _sarif_result(checked, finding, places[finding.rule]) for checked in captures for finding in checked.findings
     ]
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     yield orjson.dumps(log, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
@@ -45,10 +46,10 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 
 
 def _sarif_result(checked: Checked, finding: Finding, place: int) -> dict[str, Any]:
-    location = _sarif_location(checked, finding.frame)
+    location = physical_location(checked.path, finding.frame)
     if finding.pointer:
         location["logicalLocations"] = [{"fullyQualifiedName": printable(finding.pointer, 1000)}]
-    related = [{"id": n, **_sarif_location(checked, frame)} for n, frame in enumerate(finding.related, 1)]
+    related = [{"id": n, **physical_location(checked.path, frame)} for n, frame in enumerate(finding.related, 1)]
     return {
         "ruleId": finding.rule,
         "ruleIndex": place,
@@ -66,7 +67,8 @@ def _sarif_result(checked: Checked, finding: Finding, place: int) -> dict[str, A
     }
 
 
-def _sarif_location(checked: Checked, line: int) -> dict[str, Any]:
-    path = PurePath(checked.path)
+def physical_location(name: str, line: int) -> dict[str, Any]:
+    """The location of a line of a capture."""
+    path = PurePath(name)
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}

@@ -1,0 +1,26 @@
+"""The file that a report goes to."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from mcpspy.errors import UsageError
+
+
+def refuse_to_overwrite(option: str, output: str, read: Sequence[str]) -> None:
+    """Raises UsageError where the report what is written would take the place of what is read."""
+    for path in read:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise UsageError(f"{option} {output} is the file {path} that is read here; give another one")
+
+
+def write_report(chunks: Iterable[str], output: str | None) -> None:
+    """Print a report, or write it to the file `output`."""
+    if output is None:
+        sys.stdout.writelines(chunks)
+        return
+    try:
+        with open(output, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(chunks)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error

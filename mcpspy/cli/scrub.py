@@ -1,0 +1,102 @@
+"""`mcpspy scrub`: a capture without secrets and personal data, and whether captures hold any."""
+
+import argparse
+import os
+from datetime import UTC, datetime
+from functools import partial
+
+from mcpspy.capture.reader import Capture
+from mcpspy.cli.arguments import choice
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.report_file import refuse_to_overwrite, write_report
+from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
+from mcpspy.cli.targets import capture_paths, existing_path
+from mcpspy.errors import UsageError
+from mcpspy.process.workers import Advance, cores, mapped
+from mcpspy.recording.copy import write_copy
+from mcpspy.report import waivers
+from mcpspy.sharing.scrub import Scrub, ScrubOptions
+from mcpspy.sharing.scrub.categories import RULES
+from mcpspy.sharing.scrub.findings import FORMATS, ScrubChecked, check, without_waived
+from mcpspy.text import printable
+
+SMALL = 1 << 20
+"""Bytes that one process has checked before others have started."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = (
+        "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, with "
+        "--check, exit 1 if captures hold any. Record numbers stay, and equal values get equal labels."
+    )
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="with --check also directories")
+    parser.add_argument("-o", dest="file", metavar="FILE", help="write the new capture to FILE")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    scrub_arguments(parser)
+    parser.add_argument("--check", action="store_true", help="write nothing; report what would be replaced, and where")
+    choice(parser, "--format", tuple(FORMATS), "with --check: format of the report", "FORMAT")
+    parser.add_argument("--output", metavar="FILE", help="with --check: write the report to FILE")
+    parser.add_argument("--waivers", metavar="FILE", help="with --check: accepted places, with reasons (TOML)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Scrub one capture, or check several; returns 1 where `--check` finds something or a waiver is stale."""
+    wanted = scrub_options(options)
+    if options.check:
+        if options.file or options.force or options.yes:
+            raise UsageError("scrub --check writes no capture: it takes no -o, --force or --yes, but --output")
+        return _check(options, wanted)
+    if options.output or options.waivers or options.format != "text":
+        raise UsageError("--output, --waivers and --format belong to scrub --check")
+    if len(options.captures) != 1:
+        raise UsageError("scrub takes one capture and -o FILE; scrub --check takes several")
+    if not options.file:
+        raise UsageError("scrub needs -o FILE, the name of the new capture; --check only looks")
+    return _scrub(options.captures[0], options, wanted)
+
+
+# The copy
+
+
+def _scrub(named: str, options: argparse.Namespace, wanted: ScrubOptions) -> int:
+    if os.path.isdir(named):
+        raise UsageError(f"{named} is a directory; scrub takes one capture, scrub --check also directories")
+    path = existing_path(named)
+    file: str = options.file
+    refuse_to_overwrite("-o", file, Capture(path).paths)
+    if os.path.lexists(file) and not options.force:
+        raise UsageError(f"{file} exists; --force replaces it")
+    refuse_without_terminal("scrub", yes=options.yes)
+    with ProgressBar("reading", size_of(path)) as bar:
+        scrub = Scrub(path, wanted, bar.advance)
+    if not agreed(scrub, path, file, yes=options.yes):
+        return 1
+    write_copy(scrub.lines(), file, replace=options.force)
+    print(f"written: {printable(file, 4096)}")
+    return 0
+
+
+# The check
+
+
+def _checked(path: str, advance: Advance, *, wanted: ScrubOptions) -> ScrubChecked:
+    return check(path, wanted, advance)
+
+
+def _check(options: argparse.Namespace, wanted: ScrubOptions) -> int:
+    accepted = waivers.read(options.waivers, RULES) if options.waivers else ()
+    paths = list(capture_paths(options.captures))
+    if options.output:
+        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers])])
+    size = sum(map(size_of, paths))
+    with ProgressBar("checking", size) as bar:
+        found = mapped(partial(_checked, wanted=wanted), paths, bar.advance, cores() if size > SMALL else 1)
+    captures, stale, expired = without_waived(accepted, found, datetime.now(tz=UTC).date())
+    write_report(FORMATS[options.format](captures), options.output)
+    for waiver in expired:
+        say(f"the waiver has expired on {waiver.expires}: {waiver}")
+    for waiver in stale:
+        say(f"the waiver is stale, nothing is found any more: {waiver}")
+    return int(bool(stale) or any(checked.findings for checked in captures))

@@ -1,0 +1,125 @@
+"""Frames without what is to be replaced: lines, events, bodies and messages of WebSockets, as text.
+
+What is not UTF-8 keeps its bytes. The message of an event stands in its `data` lines; the other lines are texts. A key
+in PEM may be written to stderr line by line, and then each line between its first and its last is a secret.
+"""
+
+import json
+import re
+from typing import Any
+
+from mcpspy.json_values import Number
+from mcpspy.sharing.scrub.categories import Category
+from mcpspy.sharing.scrub.looks import is_placeholder
+from mcpspy.sharing.scrub.messages import MessageScrub
+from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.wire.outline import first_members, last_members
+
+_LINE = re.compile(r"(?P<name>\ufeff?[^:\r\n]*)(?P<colon>: ?)?(?P<value>[^\r\n]*)(?P<end>\r\n|\r|\n|\Z)")
+_FORM = re.compile(r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+')
+_PEM_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----\s*$")
+_PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")
+_PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
+_PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
+_PEM_LINES = 200
+_STARTS = ("data:", "event:", "id:", "retry:", ":")
+
+
+class FrameScrub:
+    """Takes out of frames what is to be replaced."""
+
+    def __init__(self, messages: MessageScrub, texts: Texts) -> None:
+        self._messages = messages
+        self._texts = texts
+        self._keys: dict[int, int] = {}  # by channel: lines that a key in PEM may still have
+
+    def frame(self, text: str, framing: str, ch: int = 0) -> str:
+        """The text of a frame without it; `framing` is that of its channel, or empty where that is not known."""
+        if framing == "lines" and (ch in self._keys or "PRIVATE KEY" in text):
+            line = self._key_line(text, ch)
+            if line is not None:
+                return line
+        if framing == "sse" or (not framing and text.startswith(_STARTS)):
+            return self._event(text)
+        return self._message(text, form=framing == "body" or not framing)
+
+    def busy(self, ch: int) -> bool:
+        """Whether the next line of a channel may be one of a key."""
+        return ch in self._keys
+
+    def _message(self, text: str, *, form: bool = False) -> str:
+        self._messages.forget()
+        start = text[:4].lstrip("\ufeff \t\r\n")
+        if not start or start[0] in "{[":
+            found = self._messages.json(text)
+            if found is not None:
+                return found
+        return self._texts.text(text, form=form and "=" in text and _FORM.fullmatch(text) is not None)
+
+    def _event(self, block: str) -> str:
+        """An event block: all of its data as one message, in as many lines as before."""
+        lines = [[it["name"], it["colon"] or "", it["value"], it["end"]] for it in _LINE.finditer(block) if it[0]]
+        data = [line for line in lines if line[0].removeprefix("\ufeff") == "data"]
+        if data:
+            new = self._message("\n".join(line[2] for line in data)).split("\n")
+            new += [""] * (len(data) - len(new))
+            new[len(data) - 1 :] = [" ".join(new[len(data) - 1 :])]
+            for line, value in zip(data, new, strict=True):
+                line[2] = value
+        for line in lines:
+            if line[0].removeprefix("\ufeff") != "data":
+                line[2] = self._texts.text(line[2])
+        return "".join(map("".join, lines))
+
+    def _key_line(self, text: str, ch: int) -> str | None:
+        """A line of a key in PEM; None for another line."""
+        left = self._keys.pop(ch, None)
+        if left is None:
+            if _PEM_BEGINS.search(text):
+                self._keys[ch] = _PEM_LINES
+            return None
+        if _PEM_ENDS.search(text) or not left or not _PEM_BODY.fullmatch(text):
+            return None
+        self._keys[ch] = left - 1
+        body = text.strip()
+        return text if is_placeholder(body) else text.replace(body, self._texts.label(_PEM, body))
+
+
+_KEPT = ("jsonrpc", "id", "method", "code")
+
+
+def blank(piece: bytes, *, first: bool, last: bool) -> bytes:
+    """A piece of a frame that is too large to be decoded: spaces, but for its id, method and the name of a tool.
+
+    So readers see a frame of the same size, with the same outline.
+    """
+    text = piece.decode("utf-8", "replace")
+    head = tail = ""
+    if first:
+        event = "data: " if text.startswith("data:") else ""
+        head = event + _head(first_members(text.removeprefix("data:")))
+    if last:
+        ending = text[len(text.rstrip("\r\n")) :]
+        found = [_member(name, value) for name, value in last_members(text).items() if name in _KEPT]
+        tail = "".join(f",{member}" for member in found) + "}" + ending
+    room = max(len(piece) - len(tail.encode()), 0)
+    return head.encode("utf-8", "replace").ljust(room)[:room] + tail.encode("utf-8", "replace")
+
+
+def _head(found: dict[str, Any]) -> str:
+    """The beginning of an object whose last member does not end in it."""
+    out = "{"
+    for number, (name, value) in enumerate(found.items(), 1):
+        opened = number == len(found)
+        if name in _KEPT:
+            out += _member(name, value) + ","
+        elif isinstance(value, dict) and opened:
+            inner = {key: value[key] for key in ("name", "code") if isinstance(value.get(key), str)}
+            out += f'"{name}":{{' + "".join(_member(*member) + "," for member in inner.items())
+        elif name in ("params", "result", "error"):
+            out += f'"{name}":' + ("" if opened else "{},")
+    return out
+
+
+def _member(name: str, value: Any) -> str:
+    return f'"{name}":{value if isinstance(value, Number) else json.dumps(value)}'

@@ -1,0 +1,198 @@
+"""Messages, and other JSON, without what is to be replaced: which strings are secrets by where they stand.
+
+A string is a secret if a name above it is that of one, if the member beside it names one (`{"name": "TOKEN", "value":
+…}`), or if it stands behind the name of an option in a list. In a JSON Schema names are no evidence: `password` is what
+a property is called there. Ids, methods and versions of the protocol stay, for pairing rests on them.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from mcpspy.json_values import pointer
+from mcpspy.secrets.patterns import SCHEMES, is_secret_name
+from mcpspy.sharing.scrub.categories import STATE, VALUE
+from mcpspy.sharing.scrub.json_strings import Level, Levels, changed, is_json
+from mcpspy.sharing.scrub.known_values import KnownValues
+from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
+from mcpspy.sharing.scrub.texts import Texts
+
+_SCHEMAS = frozenset("inputSchema outputSchema requestedSchema input_schema output_schema schema $defs".split())
+_STRUCTURE = frozenset(
+    "type role method jsonrpc protocolVersion mimeType action status resultType level format mode required $ref"
+    " $schema pattern kind from framing how".split()
+)
+"""Members whose strings are words of a protocol: they are no values that stood elsewhere."""
+_DESCRIPTIVE = frozenset("type description title format in scheme $ref".split())
+"""Members that describe what stands beside them, also under a secret name."""
+_ENVELOPE = frozenset(("id", "jsonrpc", "method"))
+_IDS = frozenset(("progressToken", "io.modelcontextprotocol/subscriptionId", "io.modelcontextprotocol/protocolVersion"))
+_PARAMS = (("params", "requestId"), ("params", "protocolVersion"), ("result", "protocolVersion"))
+_VAGUE = frozenset("key keys tokens signature".split())
+"""Names that are more often something else: the value must look random."""
+_SHORT = frozenset("token auth pass pat".split())
+"""Names of which a short word is something else: `{"token": "the"}`."""
+_CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
+_DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret)\d*$")
+"""Names under which numbers are secrets, in lower case without punctuation."""
+_LARGEST = 1 << 20  # characters of the longest string that is searched for JSON in it
+_DEEPEST = 4  # texts in texts
+
+
+class MessageScrub:
+    """Takes out of JSON texts what is to be replaced."""
+
+    def __init__(self, texts: Texts, known: KnownValues, keep: tuple[str, ...]) -> None:
+        self._levels = Levels()
+        self._texts = texts
+        self._known = known
+        self._keep = frozenset(keep)
+        self._above: list[str] = []  # pointers to the strings in which the text stands that is scanned
+        self._envelope = True
+
+    @property
+    def where(self) -> str:
+        """The JSON Pointer to the string that was asked about last; one that leads on in a string has a `#`."""
+        return "#".join([*self._above, self._levels.pointer])
+
+    def json(self, text: str, *, envelope: bool = True) -> str | None:
+        """A JSON text without it, None if the text is none; `envelope` says that it may be a message."""
+        if not is_json(text):
+            return None
+        self._envelope = envelope
+        return changed(text, self, 1 if text.startswith("\ufeff") else 0)
+
+    def value(self, name: str, value: Any) -> Any:
+        """A value that stands under a name in something that is no message."""
+        clean = self.json(orjson.dumps({name: value}).decode(), envelope=False)
+        self.forget()
+        return value if clean is None else orjson.loads(clean)[name]
+
+    def forget(self) -> None:
+        """What comes is no string of the last text."""
+        self._levels = Levels()
+
+    def enter(self, levels: Levels, level: Level) -> None:
+        """An object or an array begins."""
+        if not levels.open:
+            return
+        parent = levels.open[-1]
+        name = parent.step
+        if name in _SCHEMAS:
+            level.schema = True
+        elif isinstance(name, str) and not level.schema and not level.secret:
+            level.secret = parent.above != "properties" and name.lower() not in (_VAGUE | _SHORT) and _is_name(name)
+
+    def key(self, text: str, levels: Levels) -> str:
+        """What stands in for the name of a member."""
+        if len(text) < _SHORTEST_KEY:
+            return text
+        self._levels = levels
+        return text if self._kept(levels) else self._texts.key(text)
+
+    def string(self, text: str, levels: Levels) -> str:
+        """What stands in for a string."""
+        level = levels.open[-1]
+        step, before = level.step, level.previous
+        if level.closing == "]" or step in ("name", "key"):
+            level.previous = text
+        if not text or self._is_id(levels) or self._kept(levels):
+            return text
+        self._levels = levels
+        if step == "requestState" and not level.schema:
+            return text if is_placeholder(text) else self._texts.label(STATE, text)
+        if not level.schema and self._is_secret(text, level, before):
+            scheme = _CREDENTIALS.match(text)
+            start = scheme.end() if scheme else 0
+            return text[:start] + self._texts.secret(text[start:])
+        if step in _STRUCTURE and self._known.whole(text):
+            return text
+        if level.schema and level.above == "required":
+            return text
+        return self._inner(text)
+
+    def number(self, digits: str, levels: Levels) -> str:
+        """What stands in for a number: one with as many digits, for a schema may bound it."""
+        level = levels.open[-1]
+        name = level.step if isinstance(level.step, str) else level.above
+        if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER or level.schema or not isinstance(name, str):
+            return digits
+        if not _DIGITS.search(_plain(name)) or self._is_id(levels) or self._kept(levels):
+            return digits
+        if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced
+            return digits
+        self._levels = levels
+        number = self._texts.label(VALUE, digits).rpartition("-")[2]
+        return "1" + number.rjust(len(digits) - 1, "0")
+
+    def _inner(self, text: str) -> str:
+        """A string that may hold JSON itself."""
+        if (
+            text[0] in "{["
+            and 2 < len(text) < _LARGEST
+            and len(self._above) < _DEEPEST
+            and text[-1] in "]} \n"
+            and is_json(text)
+        ):
+            envelope, levels = self._envelope, self._levels
+            self._above.append(levels.pointer)
+            self._envelope = False
+            found = changed(text, self)
+            self._above.pop()
+            self._envelope, self._levels = envelope, levels
+            if found is not None:
+                return found
+        return self._texts.text(text)
+
+    def _is_secret(self, text: str, level: Level, before: str) -> bool:
+        step = level.step
+        if level.secret:
+            return step not in _DESCRIPTIVE and not is_placeholder(text)
+        if isinstance(step, str):
+            return _names(before if step == "value" and _is_name(before) else step, text)
+        option = before.startswith("-") and "=" not in before and not text.startswith("--")
+        return option and _names(before.lstrip("-"), text)
+
+    def _is_id(self, levels: Levels) -> bool:
+        """Whether a value identifies a message, or the protocol."""
+        step = levels.open[-1].step
+        if not self._envelope:
+            return False
+        if step in _IDS:
+            return True
+        path = levels.path if len(levels.open) <= _ID_DEPTH else ()
+        if path and isinstance(path[0], int):
+            path = path[1:]
+        return (len(path) == 1 and step in _ENVELOPE) or path in _PARAMS
+
+    def _kept(self, levels: Levels) -> bool:
+        if not self._keep or self._above:
+            return False
+        path = levels.path
+        return any(pointer(*path[:end]) in self._keep for end in range(len(path) + 1))
+
+
+_is_name = lru_cache(4096)(is_secret_name)
+
+
+def _names(name: str, text: str) -> bool:
+    """Whether a name says that a string is a secret."""
+    if not _is_name(name) or is_placeholder(text):
+        return False
+    plain = name.lower()
+    if plain in _VAGUE:
+        return looks_random(text)
+    return plain not in _SHORT or len(text) >= _LONG or looks_secret(text)
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+_LONG = 8  # characters of a word that may be a secret under a name such as `token`
+_SHORTEST_KEY = 8
+_SHORTEST_NUMBER = 4
+_MOST_NUMBERS = 1000
+_ID_DEPTH = 3

@@ -1,0 +1,25 @@
+"""What a user decides about a scrub."""
+
+import re
+from dataclasses import dataclass
+
+from mcpspy.errors import UsageError
+
+_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubOptions:
+    """What is replaced beside secrets, and what is not. Raises UsageError for a pointer that is none."""
+
+    only_secrets: bool = False
+    """No e-mail addresses, home directories and user names."""
+    replace: tuple[re.Pattern[str], ...] = ()
+    """What the user wants to be replaced too."""
+    keep: tuple[str, ...] = ()
+    """JSON Pointers into messages; values there stay."""
+
+    def __post_init__(self) -> None:
+        for pointer in self.keep:
+            if not _POINTER.fullmatch(pointer):
+                raise UsageError(f"--keep {pointer!r} is not a JSON Pointer; one is /params/arguments/path")

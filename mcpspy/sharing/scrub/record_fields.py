@@ -1,0 +1,100 @@
+"""The fields of records without what is to be replaced: the header, HTTP heads, reasons, gates.
+
+Words of the format, times and numbers stay. The id of a scrubbed capture is derived from that of the original, so that
+the same capture always gives the same file.
+"""
+
+from base64 import b64decode
+from hashlib import blake2b
+from typing import Any
+
+from mcpspy.capture.encode import as_sent
+from mcpspy.sharing.scrub.frames import FrameScrub
+from mcpspy.sharing.scrub.messages import MessageScrub
+from mcpspy.sharing.scrub.texts import Texts
+
+_FIXED = frozenset("kind from role framing how transport started tool id peer file to op".split())
+"""Members of records that are words of the format, or ids."""
+
+
+class RecordScrub:
+    """Takes out of records what is to be replaced."""
+
+    def __init__(self, frames: FrameScrub, messages: MessageScrub, texts: Texts) -> None:
+        self.words = ""
+        """Where in the record the text stands that was looked at last."""
+        self._frames = frames
+        self._messages = messages
+        self._texts = texts
+
+    def header(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The header of the new capture."""
+        new = {key: fields[key] for key in fields if key not in ("argv", "url", "control")}
+        argv = fields.get("argv")
+        self.words = "argv"
+        if isinstance(argv, list):
+            new["argv"] = self._texts.argv([str(word) for word in argv])
+        self.words = "url"
+        if isinstance(fields.get("url"), str):
+            new["url"] = self._texts.field("target", fields["url"])
+        new = self.other({key: new[key] for key in fields if key in new})
+        if fields.get("scrubbed") is not True:
+            new["id"] = _derived(fields.get("id"))
+            new["scrubbed"] = True
+        if isinstance(before := new.get("continues"), dict):
+            new["continues"] = before | {"id": _derived(before.get("id"))}
+        return new
+
+    def open(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The record of a channel that begins."""
+        new = dict(fields)
+        for name in ("head", "sent"):
+            if isinstance(fields.get(name), dict):
+                new[name] = self._head(fields[name])
+        return self.other(new, but=("head", "sent"))
+
+    def forwarded(self, fields: dict[str, Any], framing: str) -> dict[str, Any]:
+        """The fields of a frame or a release, its frame itself left as it is."""
+        new = dict(fields)
+        sent = fields.get("sent")
+        self.words = "sent"
+        if isinstance(sent, str):
+            new["sent"] = self._frames.frame(sent, framing)
+        elif isinstance(sent, dict) and isinstance(sent.get("b64"), str):
+            raw = b64decode(sent["b64"])
+            text = self._frames.frame(raw.decode("utf-8", "surrogateescape"), framing)
+            clean = text.encode("utf-8", "surrogateescape")
+            new["sent"] = sent if clean == raw else as_sent(clean)
+        return self.other(new, but=("sent", "raw", "b64"))
+
+    def other(self, fields: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Any record: each string in it is a text; those under `but` have been looked at."""
+        new = dict(fields)
+        for name, value in fields.items():
+            if name in _FIXED or name in but or not isinstance(value, str | list | dict):
+                continue
+            self.words = name
+            new[name] = self._messages.value(name, value)
+        return new
+
+    def _head(self, head: dict[str, Any]) -> dict[str, Any]:
+        new = dict(head)
+        for name in ("target", "reason"):
+            self.words = name
+            if isinstance(head.get(name), str):
+                new[name] = self._texts.field(name, head[name])
+        headers = head.get("headers")
+        if isinstance(headers, list):
+            new["headers"] = [self._header_field(field) for field in headers]
+        return new
+
+    def _header_field(self, field: Any) -> Any:
+        if not isinstance(field, list) or len(field) != 2 or not all(isinstance(it, str) for it in field):
+            return field
+        name, value = field
+        self.words = f"header {name}"
+        return [name, self._texts.field(name, value)]
+
+
+def _derived(id_: object) -> str:
+    return blake2b(f"scrubbed {id_}".encode("utf-8", "replace"), digest_size=16).hexdigest()

@@ -1,0 +1,189 @@
+"""One scrub of one capture, in two passes.
+
+The theory. A secret that is named in one place stands in others without a name. So the first pass reads the capture to
+learn all values, and throws away what it writes; the second does the same again, and knows every value from the first
+line on. Both are the same code, and both stream: only the values are kept.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import orjson
+
+from mcpspy.capture.parts import JoinedFiles
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.scan import FileLines
+from mcpspy.secrets.tokens import in_frame
+from mcpspy.sharing.scrub.capture_lines import DAMAGED, LineScrub
+from mcpspy.sharing.scrub.categories import WITHHELD, Category
+from mcpspy.sharing.scrub.frames import FrameScrub
+from mcpspy.sharing.scrub.known_values import KnownValues
+from mcpspy.sharing.scrub.leftovers import Leftover, Leftovers, may_have_leftovers
+from mcpspy.sharing.scrub.messages import MessageScrub
+from mcpspy.sharing.scrub.options import ScrubOptions
+from mcpspy.sharing.scrub.record_fields import RecordScrub
+from mcpspy.sharing.scrub.texts import Texts, is_suspicious
+
+Read = Callable[[int], None]
+_CHUNK = 1 << 20  # bytes read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A value that is replaced, and how often."""
+
+    kind: str
+    """For people: `GitHub token`, `e-mail address`."""
+    label: str
+    count: int
+    """Places."""
+    first: int
+    """The number of the first record."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubbedPlace:
+    """A place at which something is replaced."""
+
+    n: int
+    """The number of the record."""
+    where: str
+    """A JSON Pointer into the message, or words such as `header Authorization`; empty for the whole frame."""
+    category: Category
+    label: str
+
+
+class Scrub:
+    """One scrub of one capture: what is replaced, what is left, and the lines of the new one.
+
+    The constructor reads the capture once. Raises CaptureError where it cannot be read.
+    """
+
+    def __init__(self, path: str, options: ScrubOptions = ScrubOptions(), read: Read | None = None) -> None:  # noqa: B008
+        """`read` is called with the number of bytes of each chunk that the first pass has read."""
+        self._path = path
+        self._options = options
+        self._known = KnownValues()
+        self._undecoded: set[int] = set()
+        self._size: int | None = None  # bytes that the first pass has read; a live capture grows
+        self.live = Capture(path).live
+        """Whether a relay was writing to it: it is scrubbed as far as it goes."""
+        size = 0
+
+        def advance(number: int) -> None:
+            nonlocal size
+            size += number
+            if read:
+                read(number)
+
+        leftovers = Leftovers()
+        self.damaged = sum(line == DAMAGED for line in self._pass(lambda _: None, leftovers).lines(advance))
+        """How many lines of it are damaged."""
+        self._size = size
+        self.leftovers: tuple[Leftover, ...] = leftovers.of(self._known)
+        """What still looks random, the most frequent first."""
+
+    @cached_property
+    def replaced(self) -> tuple[Replaced, ...]:
+        """What is replaced, in the order in which it first appears; the capture is read again to count it."""
+        counts: dict[tuple[str, str], tuple[int, int]] = {}
+        for place in self.places():
+            key = place.category.title, place.label
+            count, first = counts.get(key, (0, place.n))
+            counts[key] = count + 1, first
+        return tuple(Replaced(kind, label, *found) for (kind, label), found in counts.items())
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of the new capture, each with its newline, read again from the file."""
+        return self._pass(lambda _: None, None).lines(None)
+
+    def places(self, read: Read | None = None) -> Iterator[ScrubbedPlace]:
+        """Each place at which something is replaced, read again from the file."""
+        found: list[ScrubbedPlace] = []
+        for _ in self._pass(found.append, None).lines(read):
+            yield from found
+            found.clear()
+
+    def _pass(self, note: "Callable[[ScrubbedPlace], None]", leftovers: Leftovers | None) -> "_Pass":
+        return _Pass(self._path, self._size, self._options, self._known, self._undecoded, note, leftovers)
+
+
+class _Pass:
+    """One reading of the capture."""
+
+    def __init__(
+        self,
+        path: str,
+        size: int | None,
+        options: ScrubOptions,
+        known: KnownValues,
+        undecoded: set[int],
+        note: Callable[[ScrubbedPlace], None],
+        leftovers: Leftovers | None,
+    ) -> None:
+        self._path = path
+        self._size = size
+        self._options = options
+        self._known = known
+        self._undecoded = undecoded
+        self._note = note
+        self._leftovers = leftovers
+        texts = Texts(known, self._found, self._left if leftovers else None, options)
+        self._messages = MessageScrub(texts, known, options.keep)
+        frames = FrameScrub(self._messages, texts)
+        self._records = RecordScrub(frames, self._messages, texts)
+        self._lines = LineScrub(self._records, frames, self._is_suspicious, undecoded, self._withheld)
+
+    def lines(self, read: Read | None) -> Iterator[bytes]:
+        """The lines of the new capture."""
+        for line in _file_lines(self._path, self._size, read):
+            if b'"reason"' in line and line.startswith(b'{"kind":"close"'):
+                self._learn_undecoded(line)
+            yield from self._lines.feed(line)
+        yield from self._lines.end()
+
+    def _learn_undecoded(self, line: bytes) -> None:
+        """Note a channel whose content coding could not be undone: the second pass withholds its frames."""
+        try:
+            fields = orjson.loads(line)
+        except ValueError:
+            return
+        if fields.get("reason") is not None and fields.get("code") is None and isinstance(fields.get("ch"), int):
+            self._undecoded.add(fields["ch"])
+
+    def _is_suspicious(self, text: str, line: bytes) -> bool:
+        """Whether a line, as text and as it stands in the file, has to be looked at string by string."""
+        return (
+            bool(self._options.replace)
+            or is_suspicious(text, only_secrets=self._options.only_secrets)
+            or self._known.may_stand_in(text)
+            or (self._leftovers is not None and may_have_leftovers(line))
+            or in_frame(line) is not None
+            or "\\\\u00" in text  # an ASCII character may stand there escaped
+        )
+
+    def _where(self) -> str:
+        return self._records.words or self._messages.where
+
+    def _found(self, category: Category, label: str) -> None:
+        self._note(ScrubbedPlace(self._lines.n, self._where(), category, label))
+
+    def _withheld(self, label: str) -> None:
+        self._note(ScrubbedPlace(self._lines.n, "", WITHHELD, label))
+
+    def _left(self, text: str) -> None:
+        if self._leftovers is not None:
+            self._leftovers.look(text, self._lines.n, self._where())
+
+
+def _file_lines(path: str, size: int | None, read: Read | None) -> Iterator[bytes]:
+    """The lines of a capture and of the files that it goes on in, without newlines; the first `size` bytes, or all."""
+    lines = FileLines()
+    with JoinedFiles(path) as file:
+        while chunk := file.read(_CHUNK if size is None else min(_CHUNK, size - file.tell())):
+            if read:
+                read(len(chunk))
+            yield from lines.feed(chunk)
+    if lines.unfinished:
+        yield lines.pending

@@ -1,0 +1,235 @@
+"""Texts without what is to be replaced: a string of a message, a line of stderr, a value of a head.
+
+What counts as a secret, by its form and by what names it, is known to `mcpspy.secrets`; here its places become known
+values. Then e-mail addresses, home directories, what the user names, and last all values that are known from elsewhere.
+In a sentence a word behind a secret name is a secret only if it looks like one.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from mcpspy.secrets.redactor import Redactor
+from mcpspy.secrets.text import redacted_fields, redacted_text
+from mcpspy.secrets.tokens import kind_of, replaced
+from mcpspy.sharing.scrub.categories import EMAIL, HOME, MATCH, SESSION, VALUE, Category, of_token
+from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
+from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
+from mcpspy.sharing.scrub.options import ScrubOptions
+
+Found = Callable[[Category, str], None]
+"""Called for each place that is replaced, with its category and label."""
+
+_WRAPPED = re.compile("«redacted:\ufdd0([^»]*)»")
+_EMAIL = re.compile(
+    r"(?<![\w.+%/:-])[A-Za-z0-9_][\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid)"
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}[A-Za-z]{2,24}(?![\w@-]|\.\w|:[^\s\d])"
+)
+_MAILTO = re.compile(r"(?<=mailto:)" + _EMAIL.pattern.partition(")")[2], re.IGNORECASE)
+_HOME = re.compile(
+    r"(?P<before>(?<![\w.])(?:/|%2F)(?:home|Users)(?:/|%2F)|\b[A-Za-z](?::|%3A)(?:[\\/]{1,8}|%5C|%2F)Users(?:[\\/]{1,8}|%5C|%2F))"
+    r"""(?P<user>(?!%)[^\\/\s"'`<>|:;,?*&=#%()\[\]{}$]{1,64})""",
+    re.IGNORECASE,
+)
+_SESSION = re.compile(r"(?i)((?:[?&]|%3F|%26)session_?id(?:=|%3D))([^&#\s\"'\\%]+)")
+_SESSION_HEADER = re.compile(r"(?i)(mcp-session-id[\"']?\s{0,8}[:=]\s{0,8}[\"']?)([\x21\x23-\x26\x28-\x7e]+)")
+_BESIDE = re.compile(
+    r"(?i)(?<![a-z])(?:(?:api|access|secret|private|signing|license)[ _-]?keys?|pass(?:word|phrase|code)s?|secrets?"
+    r"|credentials?|(?:access |auth |bearer |refresh |api )?token)\b"
+    r"(?:[^\w\n]{1,3}[A-Za-z]{1,8}){0,5}?[^\w\n]{1,4}(?P<value>[\w.~+/!@#$%^&*=-]{8,512})"
+)
+_LINK = re.compile(r"(?i)(?:\b(?:is|was)\b|[:=])[^\w\n]*$")
+_WORDS = (
+    "-u ",
+    *"pass pwd token secret key auth cred signature cookie jwt bearer basic otp code= sig= assertion --user".split(),
+)
+_PLACES = ("/home/", "/users/", "\\users", "2fhome", "2fusers", "5cusers", ":/users")
+_PERSONAL = (*_WORDS, *_PLACES)
+_MAIL_HINT = re.compile(r"(?i)[\w+-](?:@|%40)[a-z0-9-]+\.[a-z]")
+
+
+def is_suspicious(line: str, *, only_secrets: bool) -> bool:
+    """Whether a text, or a line of a capture, may hold anything of this module but tokens; never a false no."""
+    lower = line.lower().replace("progresstoken", "")
+    for word in _WORDS if only_secrets else _PERSONAL:
+        if word in lower:
+            return True
+    if "@" in lower and ("://" in lower or (not only_secrets and _MAIL_HINT.search(lower) is not None)):
+        return True
+    return "session" in lower or "requeststate" in lower or (not only_secrets and "%40" in lower)
+
+
+class _Heads(Redactor):
+    """The redactor of heads and command lines, with wrapped labels in place of its marks."""
+
+    def __init__(self, wrapped: Callable[[str], str]) -> None:
+        super().__init__()
+        self._wrapped = wrapped
+
+    def mark(self, secret: str) -> str:
+        """What stands in for a secret."""
+        return self._wrapped(secret)
+
+
+class Texts:
+    """Takes secrets, personal data and known values out of texts; `found` is called for each place."""
+
+    def __init__(
+        self, known: KnownValues, found: Found, done: Callable[[str], None] | None, options: ScrubOptions
+    ) -> None:
+        """`done` is called with each text that is finished."""
+        self._known = known
+        self._found = found
+        self._done = done
+        self._only_secrets = options.only_secrets
+        self._replace = options.replace
+        self._heads = _Heads(self._wrapped)
+
+    def text(self, text: str, *, form: bool = False) -> str:
+        """A text without them; `form` says that it begins with a field of a form."""
+        if whole := self._known.whole(text):
+            return self._counted(*whole)
+        for pattern in self._replace:
+            text = pattern.sub(self._match, text)
+        if is_suspicious(text, only_secrets=self._only_secrets):
+            text = self._personal(self._sessions(self._secrets(text, form=form)))
+        elif len(text) > _SHORTEST:
+            text = _unwrapped(replaced(text, self._wrapped, full=True))
+        text = self._known.replaced(text, self._found)
+        if self._done:
+            self._done(text)
+        return text
+
+    def key(self, text: str) -> str:
+        """The name of a member without tokens and personal data: what it is called is no secret otherwise."""
+        if len(text) <= _SHORTEST:
+            return text
+        changed = _unwrapped(replaced(text, self._wrapped, full=True))
+        if is_suspicious(changed, only_secrets=self._only_secrets):
+            changed = self._personal(changed)
+        return self._known.replaced(changed, self._found, words=False)
+
+    def secret(self, value: str) -> str:
+        """The label of a value that stands under a secret name, or is a token; placeholders stay."""
+        if is_placeholder(value):
+            return value
+        kind = None if len(value) <= _SHORTEST else kind_of(value)
+        return self.label(of_token(kind) if kind else VALUE, value)
+
+    def label(self, category: Category, value: str) -> str:
+        """The label of a value of a category."""
+        label = self._known.label(category, value)
+        self._found(category, label)
+        return label
+
+    def argv(self, words: list[str]) -> list[str]:
+        """A command line."""
+        return [self.text(_unwrapped(word)) for word in self._heads.argv(words)]
+
+    def field(self, name: str, value: str) -> str:
+        """The value of a field of a head; `target` and `reason` are fields too."""
+        if name.lower() == "mcp-session-id":
+            return value if is_placeholder(value) else self.label(SESSION, value)
+        if value.startswith(_BASE64[0]) and value.endswith(_BASE64[1]):
+            return self._encoded_field(name, value)
+        head = {name: value} if name in ("target", "reason") else {"headers": [[name, value]]}
+        clean = _Heads(self._wrapped).head(head)  # each has a memory of its own, in which no place is missed
+        value = clean["headers"][0][1] if "headers" in clean else clean[name]
+        return self.text(_unwrapped(value))
+
+    def _encoded_field(self, name: str, value: str) -> str:
+        """A value in base64 (2026-07-28, transports: Mcp-Name, Mcp-Param-*)."""
+        try:
+            plain = b64decode(value[len(_BASE64[0]) : -len(_BASE64[1])]).decode()
+        except ValueError:
+            return self.text(value)
+        clean = self.field(name, plain)
+        if clean == plain:
+            return value
+        return clean if clean.isascii() else _BASE64[0] + b64encode(clean.encode()).decode() + _BASE64[1]
+
+    def _counted(self, category: Category, label: str) -> str:
+        self._found(category, label)
+        return label
+
+    def _match(self, found: re.Match[str]) -> str:
+        return self.label(MATCH, found[0]) if found[0] else ""
+
+    def _wrapped(self, value: str) -> str:
+        """The label in the form of a recording's mark, which no later search looks into."""
+        if is_placeholder(value):
+            return value
+        return f"«redacted:\ufdd0{self.secret(value)}»"
+
+    def _prose(self, name: str, value: str) -> str:
+        """What stands for the words behind a name in a text: the first may be a secret."""
+        word = re.match(r"[\"'`]?([^\s\"'`,;]+)", value)
+        secret = word[1].rstrip(".)]}") if word else ""
+        alone = _PASSWORD.search(name) and secret == value.strip("\"'`") and len(secret) >= _LONG_WORD
+        if word is None or not (looks_secret(secret) or (alone and not is_placeholder(secret))):
+            return value
+        return value[: word.start(1)] + self._wrapped(secret) + value[word.start(1) + len(secret) :]
+
+    def _secrets(self, text: str, *, form: bool) -> str:
+        if "\ufdd0" in text:
+            text = text.replace("\ufdd0", "\ufffd")
+        start = "&" if form else ""
+        text = redacted_fields(start + text, self._field, oauth=False)
+        text = redacted_fields(text, lambda value: self._field(value) if looks_secret(value) else value)
+        text = redacted_text(text, self._wrapped, self._prose)[len(start) :]
+        text = _BESIDE.sub(self._beside, text)
+        return _unwrapped(text)
+
+    def _field(self, value: str) -> str:
+        return self._wrapped(value)
+
+    def _beside(self, found: re.Match[str]) -> str:
+        value = found["value"].rstrip(".!")
+        looks = looks_secret if _LINK.search(found[0][: found.start("value") - found.start()]) else looks_random
+        if "redacted" in value or is_placeholder(value) or not looks(value):
+            return found[0]
+        start = found.start("value") - found.start()
+        return found[0][:start] + self._wrapped(value) + found[0][start + len(value) :]
+
+    def _sessions(self, text: str) -> str:
+        if "ession" not in text:
+            return text
+        for pattern in (_SESSION, _SESSION_HEADER):
+            text = pattern.sub(
+                lambda it: it[1] + (it[2] if is_placeholder(it[2]) else self.label(SESSION, it[2])), text
+            )
+        return text
+
+    def _personal(self, text: str) -> str:
+        if self._only_secrets:
+            return text
+        if "@" in text or "%40" in text:
+            text = _EMAIL.sub(self._email, text)
+            text = _MAILTO.sub(self._email, text)
+        if "ome" in text or "ser" in text or "OME" in text or "SER" in text:
+            text = _HOME.sub(self._home, text)
+        return text
+
+    def _email(self, found: re.Match[str]) -> str:
+        address = found[0].replace("%40", "@")
+        if address.startswith("git@"):
+            return found[0]
+        return self.label(EMAIL, address).replace("@", found["at"])
+
+    def _home(self, found: re.Match[str]) -> str:
+        user = unquote(found["user"])
+        bare = user.rstrip(".")
+        if not is_personal(bare):
+            return found[0]
+        return found["before"] + self.label(HOME, bare) + user[len(bare) :]
+
+
+_PASSWORD = re.compile(r"(?i)(?:passw(?:or)?d|pwd|passphrase)\d*$")
+_LONG_WORD = 8  # characters of a word that may be a password where nothing stands behind it
+_BASE64 = ("=?base64?", "?=")
+_SHORTEST = 9  # characters of a text without a suspicious word that may hold a token
+
+
+def _unwrapped(text: str) -> str:
+    return _WRAPPED.sub(r"\1", text) if "«redacted:\ufdd0" in text else text

@@ -1,0 +1,26 @@
+"""The file that a report goes to."""
+
+import os
+
+import pytest
+
+from mcpspy.cli.report_file import refuse_to_overwrite, write_report
+from mcpspy.errors import UsageError
+from tests.report.captures import fine
+
+
+def test_what_is_read_is_not_written(tmp_path):
+    path = fine(tmp_path / "a.jsonl")
+    os.link(path, tmp_path / "b")
+    with pytest.raises(UsageError, match=r"-o .*b is the file"):
+        refuse_to_overwrite("-o", str(tmp_path / "b"), [str(path)])
+    refuse_to_overwrite("-o", str(tmp_path / "c"), [str(path)])
+
+
+def test_a_report_is_printed_or_written(tmp_path, capsys):
+    write_report(["a\n", "b\n"], None)
+    assert capsys.readouterr().out == "a\nb\n"
+    write_report(["a\n"], str(tmp_path / "a"))
+    assert (tmp_path / "a").read_text() == "a\n"
+    with pytest.raises(UsageError, match="cannot write"):
+        write_report([], str(tmp_path / "no" / "a"))

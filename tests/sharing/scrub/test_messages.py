@@ -1,0 +1,93 @@
+"""What is a secret by where it stands in a message."""
+
+import json
+
+import pytest
+
+from tests.sharing.scrub.captures import IN, OUT, call, capture, frame, frames
+
+VALUE = "redacted-value-1"
+
+
+def arguments(tmp_path, value, **options):
+    """Arguments of a call, scrubbed."""
+    (text,) = frames(capture(tmp_path / "a.jsonl", frame(IN, call(value))), **options)
+    return json.loads(text)["params"]["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("value", "new"),
+    [
+        ({"password": "zebra"}, {"password": VALUE}),
+        ({"pass\\u0077ord": "zebra"}, {"pass\\u0077ord": "zebra"}),
+        ({"api_keys": {"openai": "ab", "n": [1, "cd"]}}, {"api_keys": {"openai": VALUE, "n": [1, "redacted-value-2"]}}),
+        ({"credentials": {"type": "plain", "x": "ab"}}, {"credentials": {"type": "plain", "x": VALUE}}),
+        ({"authorization": "Bearer abc"}, {"authorization": f"Bearer {VALUE}"}),
+        ({"env": [{"name": "DB_PASS", "value": "ab"}]}, {"env": [{"name": "DB_PASS", "value": VALUE}]}),
+        ({"env": [{"name": "PATH", "value": "ab"}]}, {"env": [{"name": "PATH", "value": "ab"}]}),
+        ({"args": ["--api-key", "abcdefgh", "x"]}, {"args": ["--api-key", VALUE, "x"]}),
+        ({"text": '{"password": "ab", "n": 1.0}'}, {"text": f'{{"password": "{VALUE}", "n": 1.0}}'}),
+        ({"text": '["{\\"password\\": \\"ab\\"}"]'}, {"text": f'["{{\\"password\\": \\"{VALUE}\\"}}"]'}),
+        ({"pin": 4711, "otp": 12, "tokens": 5000}, {"pin": 1001, "otp": 12, "tokens": 5000}),
+        ({"password": 47.5, "secret": True, "pwd": None}, {"password": 47.5, "secret": True, "pwd": None}),
+        ({"token": "the", "key": "ArrowDown"}, {"token": "the", "key": "ArrowDown"}),
+        ({"token": "swordfish", "key": "Zk39dKw02Lq8Xm4P"}, {"token": VALUE, "key": "redacted-value-2"}),
+        ({"properties": {"password": {"type": "string"}}}, {"properties": {"password": {"type": "string"}}}),
+        ({"properties": {"password": "ab"}}, {"properties": {"password": VALUE}}),
+        ({"file:///home/bob/a": 1}, {"file:///home/user-1/a": 1}),
+        ({"id": "ab", "method": "cd", "password": "ab"}, {"id": VALUE, "method": "cd", "password": VALUE}),
+    ],
+)
+def test_a_value_is_replaced_by_its_place(tmp_path, value, new):
+    assert arguments(tmp_path, value) == new
+
+
+def test_an_escaped_name_is_decoded_first(tmp_path):
+    text = r'{"jsonrpc":"2.0","id":1,"result":{"pass\u0077ord":"zebra"}}'
+    assert frames(capture(tmp_path / "a.jsonl", frame(OUT, text))) == [text.replace("zebra", VALUE)]
+
+
+def test_ids_methods_and_versions_stay_whatever_they_are(tmp_path):
+    message = {
+        "jsonrpc": "2.0", "id": "swordfish", "method": "swordfish",
+        "params": {"password": "swordfish", "requestId": "swordfish", "protocolVersion": "swordfish",
+                   "_meta": {"progressToken": "swordfish"}, "progressToken": "swordfish", "x": "swordfish"},
+    }  # fmt: skip
+    (one, batch) = frames(capture(tmp_path / "a.jsonl", frame(IN, message), frame(IN, [message])))
+    for new in (json.loads(one), json.loads(batch)[0]):
+        message["params"]["password"] = message["params"]["x"] = VALUE
+        assert new == message
+
+
+def test_in_a_schema_names_are_no_evidence_and_tokens_and_known_values_are(tmp_path):
+    token = "gh" + "p_" + "a1B2" * 9
+    schema = {
+        "type": "object", "required": ["password"],
+        "properties": {"password": {"type": "string", "default": "zebra", "enum": [token, "swordfish"]}},
+    }  # fmt: skip
+    tools = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a", "inputSchema": schema}]}}
+    used = call({"password": "swordfish"})
+    new = json.loads(frames(capture(tmp_path / "a.jsonl", frame(OUT, tools), frame(IN, used)))[0])
+    schema["properties"]["password"]["enum"] = ["redacted-github-token-1", VALUE]
+    assert new == tools
+
+
+def test_a_request_state_is_renamed_alike_on_its_way_back(tmp_path):
+    asked = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": "[]"}}
+    back = call({}, requestState="[]")
+    new = list(map(json.loads, frames(capture(tmp_path / "a.jsonl", frame(OUT, asked), frame(IN, back)))))
+    assert new[0]["result"]["requestState"] == new[1]["params"]["requestState"] == "state-1"
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [("/params/arguments/password", True), ("/params", True), ("", True), ("/params/arguments/pass", False),
+     ("/params/arguments/password/0", False), ("/0", False), ("/params/arguments/a~1b", False)],
+)  # fmt: skip
+def test_what_stands_at_a_kept_pointer_stays(tmp_path, keep, kept):
+    assert (arguments(tmp_path, {"password": "zebra"}, keep=(keep,)) == {"password": "zebra"}) == kept
+
+
+def test_a_kept_value_is_not_learned(tmp_path):
+    value = {"password": "correct-horse-99", "x": "correct-horse-99"}
+    assert arguments(tmp_path, value, keep=("/params/arguments/password",)) == value

@@ -1,0 +1,69 @@
+"""Records other than frames."""
+
+import json
+
+from tests.sharing.scrub.captures import IN, capture, frame, header, opened, scrubbed, written
+
+V = "redacted-value-1"
+
+
+def record(path, fields, **options):
+    """A record after the header, scrubbed."""
+    return json.loads(scrubbed(written(path, header(), fields), **options)[1])
+
+
+def test_the_header_keeps_its_order_and_loses_what_is_personal(tmp_path):
+    fields = header(
+        argv=["npx", "--token", "abc123", "/home/bob/server"], cwd="/home/bob", url="https://x.example/?api_key=abc123",
+        env=["API_TOKEN", "HOME"], control=True, later={"password": "abc123", "n": 1.5},
+    )  # fmt: skip
+    new = json.loads(scrubbed(written(tmp_path / "a.jsonl", fields))[0])
+    assert list(new) == [*(name for name in fields if name != "control"), "scrubbed"]
+    assert new["argv"] == ["npx", "--token", V, "/home/user-1/server"]
+    assert new["cwd"] == "/home/user-1"
+    assert new["url"] == f"https://x.example/?api_key={V}"
+    assert new["env"] == ["API_TOKEN", "HOME"]
+    assert new["later"] == {"password": V, "n": 1.5}
+    assert len(new["id"]) == 32 != fields["id"]
+
+
+def test_a_head_keeps_its_fields_and_their_order(tmp_path):
+    head = {
+        "method": "POST", "target": "/mcp?token=abc123", "version": "1.1",
+        "headers": [["Host", "a"], ["X-Api-Key", "abc123"], ["Mcp-Session-Id", "s-1234"], ["a", "/home/bob"]],
+    }  # fmt: skip
+    sent = {"headers": [["X-Api-Key", "abc123"], ["gone", None]]}
+    new = record(tmp_path / "a.jsonl", opened(5, "client", "request", "body", head=head, sent=sent, by="gate bob"))
+    assert new["head"]["target"] == f"/mcp?token={V}"
+    assert new["head"]["headers"] == [
+        ["Host", "a"],
+        ["X-Api-Key", V],
+        ["Mcp-Session-Id", "session-1"],
+        ["a", "/home/user-1"],
+    ]
+    assert new["sent"]["headers"] == [["X-Api-Key", V], ["gone", None]]
+
+
+def test_what_a_gate_sent_is_scrubbed_as_the_frame_is(tmp_path):
+    sent = [json.dumps({"password": "abc123"}), {"b64": "/3Rva2VuPWFiYzEyMw=="}, None]
+    path = capture(tmp_path / "a.jsonl", *(frame(IN, "x", sent=one, by="gate a") for one in sent))
+    new = [json.loads(line)["sent"] for line in scrubbed(path)[4:]]
+    assert new[0] == json.dumps({"password": V})
+    assert "b64" in new[1]
+    assert new[1] != sent[1]
+    assert new[2] is None
+
+
+def test_names_of_gates_stay_those_of_frames(tmp_path):
+    gates = {"kind": "gates", "t": 1, "gates": [{"name": "for bob", "when": {"name": "a"}}], "by": "file"}
+    path = capture(tmp_path / "a.jsonl", gates, frame(IN, "x", by="gate for bob"), cwd="/home/bob")
+    new = list(map(json.loads, scrubbed(path)))
+    assert new[4]["gates"][0]["name"] == "for user-1"
+    assert new[5]["by"] == "gate for user-1"
+
+
+def test_words_of_the_format_stay_also_where_a_secret_is_one(tmp_path):
+    path = capture(
+        tmp_path / "a.jsonl", {"kind": "close", "t": 1, "ch": 1, "how": "shutdown"}, argv=["--token", "shutdown"]
+    )
+    assert json.loads(scrubbed(path)[4]) == {"kind": "close", "t": 1, "ch": 1, "how": "shutdown"}

@@ -1,0 +1,108 @@
+"""Texts without secrets, addresses and names."""
+
+import time
+
+import pytest
+
+from mcpspy.sharing.scrub.known_values import KnownValues
+from mcpspy.sharing.scrub.options import ScrubOptions
+from mcpspy.sharing.scrub.texts import Texts, is_suspicious
+
+V = "redacted-value-1"
+
+
+def texts(**options):
+    return Texts(KnownValues(), lambda *_: None, None, ScrubOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("export API_KEY=abc123", f"export API_KEY={V}"),
+        ("password: hunter2, please", f"password: {V}, please"),
+        ("password=swordfish", f"password={V}"),
+        ("Authorization: Bearer abcdef0123456789", f"Authorization: Bearer {V}"),
+        ("got bearer abcdef0123456789abcdef.", f"got bearer {V}."),
+        ("https://bob:pw@h.example/x", f"https://bob:{V}@h.example/x"),
+        ("postgres://u:p%40ss@h/db", f"postgres://u:{V}@h/db"),
+        ("see /a?api_key=zz&b=1", f"see /a?api_key={V}&b=1"),
+        ("your api key is 4f9a8b7c6d5e4f3a2b1c.", f"your api key is {V}."),
+        ("The token for you: `a1b2c3d4e5f6`", f"The token for you: `{V}`"),
+        ('config {"password": "a b c"} loaded', f'config {{"password": "{V}"}} loaded'),
+        ("curl -u bob:pa55word https://x", f"curl -u bob:{V} https://x"),
+        ("mail bob@corp.example.com now", "mail email-1@redacted.invalid now"),
+        ("?to=bob%40corp.com", "?to=email-1%40redacted.invalid"),
+        ("mailto:bob@corp.com", "mailto:email-1@redacted.invalid"),
+        ("Bob <bob.o'x@corp.co.uk>", None),
+        ("/home/bob/x and bob", "/home/user-1/x and user-1"),
+        ("file:///Users/bob", "file:///Users/user-1"),
+        (r"C:\Users\Bob\x c:\\Users\\Bob", r"C:\Users\user-1\x c:\\Users\\user-1"),
+        ("file:///c%3A/Users/bob/x", "file:///c%3A/Users/user-1/x"),
+        ("%2Fhome%2Fbob%2Fx", "%2Fhome%2Fuser-1%2Fx"),
+        ("/messages?session_id=abc&x=1", "/messages?session_id=session-1&x=1"),
+        ("Mcp-Session-Id: 0123-abc", "Mcp-Session-Id: session-1"),
+    ],
+)
+def test_what_a_text_shows_is_replaced(text, new):
+    found = texts().text(text)
+    assert found == new or (new is None and "corp" not in found)
+    again = texts()
+    assert again.text(found) == found
+    assert is_suspicious(text, only_secrets=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a@b", "@scope/package", "@types/node@22.1.0", "git@github.com:o/r.git", "user@host", "/home/runner/work",
+     "/root/x", "/home", "/homes/bob", "/home/$USER/x", "/home/<you>/x", "C:\\Users\\Public", "https://a.example/?page=2",
+     "the token", "password:", "key=value", "email-1@redacted.invalid", "/home/user-1/x", "api.home/x"],
+)  # fmt: skip
+def test_what_only_looks_like_it_stays(text):
+    assert texts().text(text) == text
+
+
+@pytest.mark.parametrize("text", ["bob@corp.com", "/home/bob/x"])
+def test_with_only_secrets_people_stay(text):
+    assert texts(only_secrets=True).text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "new"),
+    [
+        ("mcp-session-id", "abc", "session-1"),
+        ("X-Api-Key", "abc", V),
+        ("Authorization", "Basic YTpi", f"Basic {V}"),
+        ("mcp-name", "get_forecast", "get_forecast"),
+        ("Mcp-Param-Password", "abc", V),
+        ("Mcp-Param-Path", "=?base64?L2hvbWUvYm9iL8Ok?=", "=?base64?L2hvbWUvdXNlci0xL8Ok?="),
+        ("Mcp-Param-Path", "=?base64?%%?=", "=?base64?%%?="),
+        ("target", "/mcp?token=abc", f"/mcp?token={V}"),
+        ("reason", "OK", "OK"),
+    ],
+)
+def test_a_field_of_a_head_is_replaced(name, value, new):
+    assert texts().field(name, value) == new
+
+
+def test_a_value_has_the_label_of_its_kind():
+    token = "gh" + "p_" + "a1B2" * 9
+    assert texts().text(f"use {token}.") == "use redacted-github-token-1."
+    assert texts().key(f"{token}") == "redacted-github-token-1"
+    assert texts().key("password=hunter2") == "password=hunter2"
+    assert texts().argv(["--token", token, "-v"]) == ["--token", "redacted-github-token-1", "-v"]
+
+
+SIZE = 200_000
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["a", "a ", "@", "a@", "a@a.", ":", "=", "a=", "&a=", "://", "a:", "/home/", "%", "%40", "password ", "password: ",
+     "token is ", "Bearer ", "api key ", '"a":', '\\"', "-u ", "-----BEGIN ", "eyJ", "sk-", ".", "-", "C:\\Users\\",
+     "session_id=", "?", "a.b", "key-", "a1", "\n", "'", "AKIA", "https://a:", "«redacted:", "x@y.zz "],
+)  # fmt: skip
+def test_a_hostile_text_takes_linear_time(part):
+    text = "password " + part * (SIZE // len(part))
+    begun = time.process_time()
+    texts().text(text)
+    assert time.process_time() - begun < 2, "seconds"
