@@ -2,8 +2,6 @@
 
 import argparse
 import os
-from functools import partial
-from typing import Any
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
@@ -13,7 +11,7 @@ from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, 
 from mcpspy.cli.targets import existing_path, parsed_filter
 from mcpspy.errors import UsageError
 from mcpspy.output_file import output_file
-from mcpspy.sharing.page.writer import Shared, is_too_large, raw_lines, readings, refuse_too_large, write_page
+from mcpspy.sharing.page.writer import is_too_large, readings, refuse_too_large, scrubbed, unscrubbed, write_page
 from mcpspy.sharing.scrub import Scrub
 from mcpspy.text import plural, printable, size_text
 
@@ -49,10 +47,9 @@ def run(options: argparse.Namespace) -> int:
     chosen = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
     if chosen is None and is_too_large(capture):
         refuse_too_large(capture, None)
-    about: dict[str, Any] = {"scrubbed": not options.raw, "raw": options.raw, "replaced": []}
     if options.raw:
         say("--raw: the page holds all that was recorded, also secrets")
-        shared = Shared(path, partial(raw_lines, path), about, chosen)
+        shared = unscrubbed(path, chosen)
     else:
         wanted = scrub_options(options)
         refuse_without_terminal("share", yes=options.yes)
@@ -60,8 +57,7 @@ def run(options: argparse.Namespace) -> int:
             scrub = Scrub(path, wanted, bar.advance)
         if not agreed(scrub, path, file, yes=options.yes):
             return 1
-        about["replaced"] = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
-        shared = Shared(path, scrub.lines, about, chosen)
+        shared = scrubbed(path, scrub, chosen)
     total = size_of(path) * readings(shared)
     with output_file(file, replace=options.force) as output, ProgressBar("writing", total) as bar:
         rows = write_page(shared, output, bar.advance)

@@ -17,6 +17,7 @@ from mcpspy.errors import McpspyError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.text import printable
 from mcpspy.tui.model.actions import SCOPES
+from mcpspy.tui.model.exports import SHARE
 from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
@@ -67,6 +68,8 @@ class Spy(Keyed):
             for name in FORMATS:
                 what = "what the timeline shows, to a file in this directory"
                 yield SystemCommand(f"export {name}", what, partial(self._export, screen, name))
+            what = "what the timeline shows, as an HTML page without secrets in this directory"
+            yield SystemCommand("share", what, partial(self._export, screen, SHARE))
 
     def _export(self, screen: SessionScreen, name: str) -> None:
         try:

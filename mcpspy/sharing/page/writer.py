@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from mcpspy.capture.parts import JoinedFiles
@@ -22,6 +23,7 @@ from mcpspy.recording.copy import write_copy
 from mcpspy.sharing.page.assemble import page
 from mcpspy.sharing.page.contents import Contents
 from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, shown_filter, wanted_lines
+from mcpspy.sharing.scrub import Scrub
 from mcpspy.text import size_text
 
 MOST_BYTES = 64 << 20
@@ -48,6 +50,17 @@ class Shared(NamedTuple):
     """What the page is told beside what the capture says: `scrubbed`, `raw`, `replaced`."""
     wanted: Filter | None = None
     """Which rows are shared; None for all."""
+
+
+def scrubbed(path: str, scrub: Scrub, wanted: Filter | None) -> Shared:
+    """A capture as it is shared after a scrub of it."""
+    replaced = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
+    return Shared(path, scrub.lines, {"scrubbed": True, "raw": False, "replaced": replaced}, wanted)
+
+
+def unscrubbed(path: str, wanted: Filter | None) -> Shared:
+    """A capture as it was recorded; the page says so."""
+    return Shared(path, partial(raw_lines, path), {"scrubbed": False, "raw": True, "replaced": []}, wanted)
 
 
 def write_page(shared: Shared, output: BinaryIO, read: Callable[[int], None] = lambda _: None) -> int:

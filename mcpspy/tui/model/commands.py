@@ -24,6 +24,7 @@ def table(views: list[str]) -> dict[str, PromptCommand]:
         PromptCommand("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
         PromptCommand("save", "", "save the selected frame, byte for byte"),
         PromptCommand("export", "FORMAT [FILE]", f"write what the timeline shows to a file: {', '.join(FORMATS)}"),
+        PromptCommand("share", "[FILE]", "write what the timeline shows as an HTML page, without secrets"),
         PromptCommand("theme", "NAME", "change the colours"),
         *(PromptCommand(view, "", f"show the view {view}") for view in views),
         PromptCommand("help", "", "show all keys and commands"),

@@ -1,6 +1,5 @@
-"""Exports go on in a thread while keys are handled, and a notification says what came of them."""
+"""Exports, and pages to share, go on in a thread while keys are handled, and a notification says what came of them."""
 
-import os
 from functools import partial
 
 from textual.app import App
@@ -30,7 +29,7 @@ def _write(app: App[object], request: ExportRequest) -> None:
             raise _CancelledError
 
     try:
-        written(request, read)
+        told = written(request, read)
     except _CancelledError:
         return
     except McpspyError as error:
@@ -38,7 +37,7 @@ def _write(app: App[object], request: ExportRequest) -> None:
     except Exception as error:  # a bug of ours ends the export and nothing else
         _tell(app, f"not exported: {type(error).__name__}: {error}", failed=True)
     else:
-        _tell(app, f"exported to {os.path.abspath(request.path)}", failed=False)
+        _tell(app, told, failed=False)
 
 
 def _tell(app: App[object], words: str, *, failed: bool) -> None:

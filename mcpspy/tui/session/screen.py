@@ -287,8 +287,8 @@ class SessionScreen(Screen[None]):
                     self._say(found.says)
             case "save":
                 self.query_one(Detail).action_save()
-            case "export":
-                self.export(argument)
+            case "export" | "share":
+                self.export(argument if command == "export" else f"share {argument}")
             case view if view in VIEWS:
                 self.call_later(self.action_view, view)
             case _:
@@ -296,7 +296,7 @@ class SessionScreen(Screen[None]):
         return True
 
     def export(self, argument: str) -> None:
-        """Write what the timeline shows in a format of other programs: `FORMAT [FILE]`. Raises McpspyError."""
+        """Write what the timeline shows in a format, or as a page to `share`: `FORMAT [FILE]`. Raises McpspyError."""
         selected = self.session.of(self._rows.place())[0] if self._rows.count() else self.session
         begin(self.app, requested(argument, self.session, selected, self._filter))
 

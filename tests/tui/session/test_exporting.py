@@ -1,6 +1,9 @@
 """Exports from a session: by command and palette, beside the keys, with a word about what came of them."""
 
+import base64
+import gzip
 import os
+import re
 import threading
 
 import pytest
@@ -111,3 +114,33 @@ def test_a_failure_is_told(tmp_path, path, monkeypatch):
         await until(pilot, on_screen(pilot, "not exported: ZeroDivisionError: a bug"))
 
     play(scenario, path)
+
+
+def test_what_the_filter_shows_is_shared_without_secrets(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    token = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
+    call = f'> {{"id":1,"method":"tools/call","params":{{"name":"a","arguments":{{"key":"{token}"}}}}}}'
+    made = capture(str(tmp_path / "made.jsonl"), f'{call}\n< {{"id":1,"result":{{}}}}\n> 2 ping\n< 2 = {{}}')
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "method:tools/call")
+        await pilot.press("colon")
+        await typed(pilot, "share")
+        await until(pilot, on_screen(pilot, "1 value replaced"))
+        await pilot.press("colon")
+        await typed(pilot, "share made.jsonl")
+        assert wrong(pilot) == "made.jsonl exists; give another name"
+
+    play(scenario, made)
+    kept = b"".join(bring_back(tmp_path / "made.html"))
+    assert token.encode() not in kept
+    assert b"redacted-github-token-1" in kept
+    assert b'"ping' not in kept
+
+
+def bring_back(page):
+    """The lines of the capture in a page."""
+    packed = re.search(rb'id="capture">([^<]+)', page.read_bytes())[1]
+    return gzip.decompress(base64.b64decode(packed)).splitlines()
