@@ -100,7 +100,7 @@ class LineScrub:
 
     def _take(self, n: int, line: bytes) -> None:
         if n == 1:
-            self._put(n, record_line(self._records.header(orjson.loads(line))))
+            self._put(n, _line(self._records.header(orjson.loads(line))))
             return
         fields = _parsed(n, line)
         if fields is None:
@@ -121,7 +121,7 @@ class LineScrub:
         new = self._record(kind, fields)
         if kind == "close":
             self._framing.pop(ch, None)
-        self._put(n, line + b"\n" if new == fields else record_line(new))
+        self._put(n, line + b"\n" if new == fields else _line(new))
 
     def _record(self, kind: Any, fields: dict[str, Any]) -> dict[str, Any]:
         if kind == "open":
@@ -137,7 +137,7 @@ class LineScrub:
         waiting.size += len(raw)
         if waiting.blank:
             last = not fields.get("more")
-            self._put(n, record_line(_with_raw(fields, blank(raw, first=False, last=last))))
+            self._put(n, _line(_with_raw(fields, blank(raw, first=False, last=last))))
             if last:
                 del self._open[ch]
             return
@@ -164,7 +164,7 @@ class LineScrub:
         for place, (n, fields, raw, _) in enumerate(waiting.lines):
             piece = blank(raw, first=place == 0, last=ended and place == final)
             record = self._records.forwarded(fields, "") if "sent" in fields or "by" in fields else fields
-            self._put(n, record_line(_with_raw(record, piece)))
+            self._put(n, _line(_with_raw(record, piece)))
 
     def _join(self, ch: int) -> None:
         """Scrub a frame that has ended."""
@@ -184,7 +184,7 @@ class LineScrub:
             record = self._records.forwarded(fields, framing) if len(fields) > _FEW else fields
             if pieces:
                 record = _with_raw(record, pieces[place])
-            self._put(n, record_line(record) if record != fields else line + b"\n")
+            self._put(n, _line(record) if record != fields else line + b"\n")
 
     def _frame(self, ch: int, raw: bytes, op: Any, framing: str) -> bytes:
         self._records.words = ""
@@ -207,6 +207,14 @@ class LineScrub:
             yield line
         if not queue:
             self._bytes = 0
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    """A record as a line; what is nested deeper than our writer takes is left out, as no relay has written it."""
+    try:
+        return record_line(record)
+    except TypeError:
+        return record_line({name: value for name, value in record.items() if not isinstance(value, dict | list)})
 
 
 def _parsed(n: int, line: bytes) -> dict[str, Any] | None:

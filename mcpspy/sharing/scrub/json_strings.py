@@ -8,6 +8,7 @@ fault: `changed` returns None, and whoever called treats it as plain text.
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,10 +17,10 @@ import orjson
 from mcpspy.json_values import pointer
 
 _SCAN = json.decoder.scanstring  # type: ignore[attr-defined]  # the one of C, where there is one
-_TOKEN = re.compile(r'[ \t\r\n]*(?:(["{}\[\],:])|([^\s"{}\[\],:]+))')
-_ATOM = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")
-_DEEPEST = 2000
-"""Levels of the deepest text; none of the programs that send messages goes as far."""
+_TOKEN = re.compile(
+    r'"(?P<string>[^"\\]*)(?P<whole>")?|(?P<open>[{\[])|(?P<close>[}\]])|(?P<atom>[^\s"{}\[\],:\ufeff]+)'
+)
+_LENIENT = json.JSONDecoder(strict=False, parse_int=str)
 
 
 @dataclass(slots=True)
@@ -27,6 +28,10 @@ class Level:
     """An object or an array that the scanner is in."""
 
     closing: str
+    key_next: bool = True
+    """In an object: the name of a member comes next."""
+    count: int = 0
+    """In an array: how many elements have come."""
     step: str | int = ""
     """The name or place of the member that comes."""
     secret: bool = False
@@ -76,88 +81,95 @@ class StringVisitor(Protocol):
         """What stands in for a number."""
 
 
-class _Nothing:
-    """A visitor that changes nothing."""
-
-    def enter(self, levels: Levels, level: Level) -> None:
-        pass
-
-    def string(self, text: str, levels: Levels) -> str:  # noqa: ARG002 (as StringVisitor has it)
-        return text
-
-    key = number = string
-
-
 def is_json(text: str) -> bool:
-    """Whether `changed` takes a text for an object or array of JSON."""
+    """Whether a text is an object or array of JSON, also one with lone surrogates, NaN or control characters."""
+    text = text.removeprefix("\ufeff")
     try:
-        return isinstance(orjson.loads(text.removeprefix("\ufeff")), dict | list)
-    except ValueError:  # also for what other parsers take: lone surrogates, NaN, a control character in a string
-        return changed(text, _Nothing(), 1 if text.startswith("\ufeff") else 0) is not None
+        return isinstance(orjson.loads(text), dict | list)
+    except ValueError:
+        pass
+    try:
+        return isinstance(_LENIENT.decode(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
 
 
-def changed(text: str, visitor: StringVisitor, start: int = 0) -> str | None:
-    """The text with what the visitor gives for its strings; None if it is not one JSON value, an object or array."""
+def changed(text: str, visitor: StringVisitor) -> str | None:
+    """The text with what the visitor gives for its strings; None if it is not an object or array of JSON."""
+    if not is_json(text):
+        return None
     levels = Levels()
     open_ = levels.open
     out: list[str] = []
-    done, at, size = 0, start, len(text)
-    key_next = False
-    while match := _TOKEN.match(text, at):
-        mark, at = match[1], match.end()
-        if mark == '"':
-            if not open_:
-                return None
-            try:
-                value, end = _SCAN(text, at, False)
-            except ValueError:
-                return None
-            level = open_[-1]
-            levels.at_name = key_next
-            new = visitor.key(value, levels) if key_next else visitor.string(value, levels)
-            levels.at_name = False
-            if new != value:
-                out += [text[done:at], _escaped(new, text[at : end - 1])]
-                done = end - 1
-            if key_next:
-                level.step, level.shown = value, new if new != value else ""
-                key_next = False
-            at = end
-        elif mark in ("{", "["):
-            if len(open_) >= _DEEPEST or (not open_ and out):
-                return None
-            level = Level("}" if mark == "{" else "]", above=open_[-1].step if open_ else "")
+    done = at = 0
+    while at >= 0:
+        tokens, at = _TOKEN.finditer(text, at), -1
+        for token in tokens:
+            mark = "string" if token.lastgroup == "whole" else token.lastgroup
+            if mark == "close":
+                open_.pop()
+                continue
             if open_:
-                level.secret, level.schema = open_[-1].secret, open_[-1].schema
-            visitor.enter(levels, level)
-            level.step = 0 if mark == "[" else ""
-            open_.append(level)
-            key_next = mark == "{"
-        elif mark in ("}", "]"):
-            if not open_ or open_.pop().closing != mark:
-                return None
-            key_next = False
-            if not open_:
-                break
-        elif mark == ",":
-            if not open_:
-                return None
-            level = open_[-1]
-            key_next = level.closing == "}"
-            if not key_next:
-                level.step = int(level.step) + 1
-        elif mark is None:
-            if not open_ or key_next or not _ATOM.fullmatch(match[2]):
-                return None
-            new = visitor.number(match[2], levels)
-            if new != match[2]:
-                out += [text[done : match.start(2)], new]
-                done = at
-        elif not open_:
-            return None
-    if open_ or at == start or text[at:size].strip(" \t\r\n"):
-        return None
+                level = open_[-1]
+                if level.closing == "]":
+                    level.step = level.count
+                    level.count += 1
+                elif level.key_next and mark == "string":
+                    level.key_next = False
+                    at, done = _string(text, token, levels, visitor.key, out, done)
+                    if at >= 0:
+                        break
+                    continue
+                level.key_next = True
+            if mark == "open":
+                _enter(levels, visitor, token[0])
+            elif mark == "string":
+                at, done = _string(text, token, levels, visitor.string, out, done)
+                if at >= 0:
+                    break
+            elif (new := visitor.number(token[0], levels)) != token[0]:
+                out += [text[done : token.start()], new]
+                done = token.end()
     return "".join([*out, text[done:]]) if out else text
+
+
+def _enter(levels: Levels, visitor: StringVisitor, bracket: str) -> None:
+    level = Level("}" if bracket == "{" else "]")
+    if levels.open:
+        above = levels.open[-1]
+        level.above, level.secret, level.schema = above.step, above.secret, above.schema
+    visitor.enter(levels, level)
+    levels.open.append(level)
+
+
+def _string(
+    text: str,
+    token: re.Match[str],
+    levels: Levels,
+    visit: Callable[[str, Levels], str],
+    out: list[str],
+    done: int,
+) -> tuple[int, int]:
+    """Visit the string or name that begins with a token.
+
+    Returns where to go on, which is -1 where the token is all of it, and how far `out` goes.
+    """
+    start, end = token.start() + 1, token.end() - 1
+    value, resume = token["string"], -1
+    if token["whole"] is None:  # there is an escape in it
+        value, resume = _SCAN(text, start, False)
+        end = resume - 1
+    level = levels.open[-1]
+    name = level.closing == "}" and not level.key_next
+    levels.at_name = name
+    new = visit(value, levels)
+    levels.at_name = False
+    if name:
+        level.step, level.shown = value, new if new != value else ""
+    if new != value:
+        out += [text[done:start], _escaped(new, text[start:end])]
+        done = end
+    return resume, done
 
 
 def _escaped(new: str, old: str) -> str:
@@ -165,6 +177,13 @@ def _escaped(new: str, old: str) -> str:
     if old.isascii():
         return json.dumps(new)[1:-1]
     if "\\u" in old:  # an escaped surrogate must not become a byte
-        new = re.sub("[\ud800-\udbff\udc00-\udc7f\udd00-\udfff]", lambda it: f"\0{ord(it[0]):04x}", new)
-        return re.sub("\0([0-9a-f]{4})", r"\\u\1", json.dumps(new, ensure_ascii=False)[1:-1].replace("\\u0000", "\0"))
+        surrogates = _BUT_BYTES if _BYTES.search(old) else _SURROGATES
+        new = surrogates.sub(lambda it: f"\0{ord(it[0]):04x}", new.replace("\0", "\0" + "0000"))
+        return re.sub(r"\\u0000([0-9a-f]{4})", r"\\u\1", json.dumps(new, ensure_ascii=False)[1:-1])
     return json.dumps(new, ensure_ascii=False)[1:-1]
+
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_BYTES = re.compile("[\udc80-\udcff]")
+"""What stands for the bytes of a text that is not UTF-8."""
+_BUT_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")

@@ -14,7 +14,7 @@ import orjson
 from mcpspy.json_values import pointer
 from mcpspy.secrets.patterns import SCHEMES, is_secret_name
 from mcpspy.sharing.scrub.categories import STATE, VALUE
-from mcpspy.sharing.scrub.json_strings import Level, Levels, changed, is_json
+from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.texts import Texts
@@ -29,6 +29,7 @@ _DESCRIPTIVE = frozenset("type description title format in scheme $ref".split())
 """Members that describe what stands beside them, also under a secret name."""
 _ENVELOPE = frozenset(("id", "jsonrpc", "method"))
 _IDS = frozenset(("progressToken", "io.modelcontextprotocol/subscriptionId", "io.modelcontextprotocol/protocolVersion"))
+_FIXED = _ENVELOPE | _IDS | {"requestId", "protocolVersion"}
 _PARAMS = (("params", "requestId"), ("params", "protocolVersion"), ("result", "protocolVersion"))
 _VAGUE = frozenset("key keys tokens signature".split())
 """Names that are more often something else: the value must look random."""
@@ -59,16 +60,19 @@ class MessageScrub:
 
     def json(self, text: str, *, envelope: bool = True) -> str | None:
         """A JSON text without it, None if the text is none; `envelope` says that it may be a message."""
-        if not is_json(text):
-            return None
         self._envelope = envelope
-        return changed(text, self, 1 if text.startswith("\ufeff") else 0)
+        return changed(text, self)
 
-    def value(self, name: str, value: Any) -> Any:
-        """A value that stands under a name in something that is no message."""
-        clean = self.json(orjson.dumps({name: value}).decode(), envelope=False)
+    def member(self, name: str, value: Any) -> tuple[str, Any]:
+        """A member of something that is no message, its value None if that is nested too deeply."""
+        try:
+            text = orjson.dumps({name: value}).decode()
+        except TypeError:
+            return name, None
+        clean = self.json(text, envelope=False)
         self.forget()
-        return value if clean is None else orjson.loads(clean)[name]
+        new: dict[str, Any] = orjson.loads(clean or text)
+        return next(iter(new.items()))
 
     def forget(self) -> None:
         """What comes is no string of the last text."""
@@ -87,7 +91,7 @@ class MessageScrub:
 
     def key(self, text: str, levels: Levels) -> str:
         """What stands in for the name of a member."""
-        if len(text) < _SHORTEST_KEY:
+        if len(text) < _LONGEST_NAME and _is_plain_name(text):
             return text
         self._levels = levels
         return text if self._kept(levels) else self._texts.key(text)
@@ -129,13 +133,7 @@ class MessageScrub:
 
     def _inner(self, text: str) -> str:
         """A string that may hold JSON itself."""
-        if (
-            text[0] in "{["
-            and 2 < len(text) < _LARGEST
-            and len(self._above) < _DEEPEST
-            and text[-1] in "]} \n"
-            and is_json(text)
-        ):
+        if text[0] in "{[" and 2 < len(text) < _LARGEST and len(self._above) < _DEEPEST and text[-1] in "]} \n":
             envelope, levels = self._envelope, self._levels
             self._above.append(levels.pointer)
             self._envelope = False
@@ -158,7 +156,7 @@ class MessageScrub:
     def _is_id(self, levels: Levels) -> bool:
         """Whether a value identifies a message, or the protocol."""
         step = levels.open[-1].step
-        if not self._envelope:
+        if step not in _FIXED or not self._envelope:
             return False
         if step in _IDS:
             return True
@@ -187,12 +185,19 @@ def _names(name: str, text: str) -> bool:
     return plain not in _SHORT or len(text) >= _LONG or looks_secret(text)
 
 
+@lru_cache(4096)
+def _is_plain_name(name: str) -> bool:
+    """Whether a name of a member has no sign that would make it a token, a path or an address."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
 def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
 _LONG = 8  # characters of a word that may be a secret under a name such as `token`
-_SHORTEST_KEY = 8
+_LONGEST_NAME = 16  # characters of a name that is no value known from elsewhere
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*")
 _SHORTEST_NUMBER = 4
 _MOST_NUMBERS = 1000
 _ID_DEPTH = 3

@@ -69,12 +69,13 @@ class RecordScrub:
 
     def other(self, fields: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
         """Any record: each string in it is a text; those under `but` have been looked at."""
-        new = dict(fields)
+        new: dict[str, Any] = {}
         for name, value in fields.items():
-            if name in _FIXED or name in but or not isinstance(value, str | list | dict):
-                continue
             self.words = name
-            new[name] = self._messages.value(name, value)
+            if name in _FIXED or name in but or not isinstance(value, str | list | dict):
+                new[name] = value
+            else:
+                new.update([self._messages.member(name, value)])
         return new
 
     def _head(self, head: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.secrets.text import redacted_fields, redacted_text
-from mcpspy.secrets.tokens import kind_of, replaced
+from mcpspy.secrets.tokens import in_frame, kind_of, replaced
 from mcpspy.sharing.scrub.categories import EMAIL, HOME, MATCH, SESSION, VALUE, Category, of_token
 from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
 from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
@@ -94,7 +94,7 @@ class Texts:
             text = pattern.sub(self._match, text)
         if is_suspicious(text, only_secrets=self._only_secrets):
             text = self._personal(self._sessions(self._secrets(text, form=form)))
-        elif len(text) > _SHORTEST:
+        elif len(text) > _SHORTEST and in_frame(text.encode("utf-8", "surrogatepass")):
             text = _unwrapped(replaced(text, self._wrapped, full=True))
         text = self._known.replaced(text, self._found)
         if self._done:
@@ -105,7 +105,9 @@ class Texts:
         """The name of a member without tokens and personal data: what it is called is no secret otherwise."""
         if len(text) <= _SHORTEST:
             return text
-        changed = _unwrapped(replaced(text, self._wrapped, full=True))
+        changed = text
+        if in_frame(text.encode("utf-8", "surrogatepass")):
+            changed = _unwrapped(replaced(text, self._wrapped, full=True))
         if is_suspicious(changed, only_secrets=self._only_secrets):
             changed = self._personal(changed)
         return self._known.replaced(changed, self._found, words=False)
