@@ -70,7 +70,7 @@ def test_the_job_is_one_that_github_takes():
 
 
 def test_a_server_that_has_not_changed_passes_and_everything_that_is_kept_is_there(project):
-    assert run(project) == {"Record": 0, "Check": 0, "Replay": 0}
+    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Replay": 0}
     (kept,) = [it["with"]["path"].split() for it in job()["jobs"]["replay"]["steps"] if "upload" in it.get("uses", "")]
     assert all((project / path).exists() for path in kept)
     for report in ("check.xml", "replay/weather.xml"):
@@ -81,7 +81,7 @@ def test_a_server_that_has_not_changed_passes_and_everything_that_is_kept_is_the
 def test_a_server_that_has_changed_fails_and_the_summary_says_how(project):
     server = project / "weather_server.py"
     server.write_text(server.read_text(encoding="utf-8").replace("light rain", "sun"), encoding="utf-8")
-    assert run(project) == {"Record": 0, "Check": 0, "Replay": 1, "Tell": 0}
+    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Replay": 1, "Tell": 0}
     assert ET.parse(project / "replay" / "weather.xml").getroot().get("failures") == "1"  # noqa: S314 (our own)
     summary = (project / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith("### weather\n```\n")
