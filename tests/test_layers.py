@@ -42,6 +42,7 @@ ONLY = {
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
+    "opentelemetry": ("telemetry",),
     "ruamel": ("clients",),
     "textual": ("tui",),
     "textual_serve": ("tui",),
