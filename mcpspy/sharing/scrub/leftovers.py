@@ -11,6 +11,7 @@ _MOST = 1000  # different words that are kept
 _BINARY = 500  # characters of a text without a space that is data in base64
 _CLASS = "A-Za-z0-9_+=-"
 _SHORTEST = 20  # characters of such a word
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:[_-]\d+)?")
 _WORD = re.compile(rf"(?<![{_CLASS}])[{_CLASS}]{{{_SHORTEST},{LONGEST}}}(?![{_CLASS}])")
 _BLANKS = bytes(
     code if chr(code).isascii() and re.match(f"[{_CLASS}]", chr(code)) else 0x20 for code in range(256)
@@ -44,7 +45,7 @@ class Leftovers:
             if word in self._found:
                 first, place, count = self._found[word]
                 self._found[word] = first, place, count + 1
-            elif len(self._found) < _MOST and looks_random(word) and not LABEL.search(word):
+            elif len(self._found) < _MOST and _is_left(word):
                 self._found[word] = n, where, 1
 
     def of(self, known: KnownValues) -> tuple[Leftover, ...]:
@@ -55,6 +56,11 @@ class Leftovers:
             if known.replaced(word, lambda *_: None) == word and known.whole(word) is None
         ]
         return tuple(sorted(left, key=lambda it: (-it.count, it.n)))
+
+
+def _is_left(word: str) -> bool:
+    """Whether a word is one of them; a UUID is not, for sessions are full of ids."""
+    return looks_random(word) and not LABEL.search(word) and not _UUID.fullmatch(word)
 
 
 def may_have_leftovers(line: bytes) -> bool:

@@ -23,10 +23,9 @@ Found = Callable[[Category, str], None]
 
 _WRAPPED = re.compile("«redacted:\ufdd0([^»]*)»")
 _EMAIL = re.compile(
-    r"(?<![\w.+%/:-])[A-Za-z0-9_][\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid)"
+    r"(?:(?<=mailto:)|(?<![\w.+%/:-]))[A-Za-z0-9_][\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid)"
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}[A-Za-z]{2,24}(?![\w@-]|\.\w|:[^\s\d])"
 )
-_MAILTO = re.compile(r"(?<=mailto:)" + _EMAIL.pattern.partition(")")[2], re.IGNORECASE)
 _HOME = re.compile(
     r"(?P<before>(?<![\w.])(?:/|%2F)(?:home|Users)(?:/|%2F)|\b[A-Za-z](?::|%3A)(?:[\\/]{1,8}|%5C|%2F)Users(?:[\\/]{1,8}|%5C|%2F))"
     r"""(?P<user>(?!%)[^\\/\s"'`<>|:;,?*&=#%()\[\]{}$]{1,64})""",
@@ -177,14 +176,11 @@ class Texts:
         if "\ufdd0" in text:
             text = text.replace("\ufdd0", "\ufffd")
         start = "&" if form else ""
-        text = redacted_fields(start + text, self._field, oauth=False)
-        text = redacted_fields(text, lambda value: self._field(value) if looks_secret(value) else value)
+        text = redacted_fields(start + text, self._wrapped, oauth=False)
+        text = redacted_fields(text, lambda value: self._wrapped(value) if looks_secret(value) else value)
         text = redacted_text(text, self._wrapped, self._prose)[len(start) :]
         text = _BESIDE.sub(self._beside, text)
         return _unwrapped(text)
-
-    def _field(self, value: str) -> str:
-        return self._wrapped(value)
 
     def _beside(self, found: re.Match[str]) -> str:
         value = found["value"].rstrip(".!")
@@ -208,7 +204,6 @@ class Texts:
             return text
         if "@" in text or "%40" in text:
             text = _EMAIL.sub(self._email, text)
-            text = _MAILTO.sub(self._email, text)
         if "ome" in text or "ser" in text or "OME" in text or "SER" in text:
             text = _HOME.sub(self._home, text)
         return text

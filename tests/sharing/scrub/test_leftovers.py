@@ -23,9 +23,12 @@ def test_what_became_known_later_is_not_left():
     assert not left.of(known)
 
 
-def test_labels_words_and_binary_data_are_not_meant():
+def test_labels_words_ids_and_binary_data_are_not_meant():
     left = Leftovers()
-    for text in ("redacted-private-key-line-1-abc", "notifications-tools-list-changed", (WORD + "+") * 40, "x" * 30):
+    for text in (
+        "735f9314-a28d-4d3f-8108-25ea90d48bbb", "redacted-private-key-line-1-abc", "notifications-tools-list-changed",
+        (WORD + "+") * 40, "x" * 30,
+    ):  # fmt: skip
         left.look(text, 1, "")
     assert not left.of(KnownValues())
 
