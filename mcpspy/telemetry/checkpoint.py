@@ -8,12 +8,13 @@ ended and is unchanged since need not be read again.
 One small file for each capture and endpoint, written anew after each batch, in a directory of the user's.
 """
 
-import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
+
+import orjson
 
 from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import UsageError
@@ -51,8 +52,8 @@ def folder(endpoint: str) -> str:
 def load(path: str) -> Checkpoint:
     """The checkpoint in a file; that of a capture of which nothing was taken where there is none, or a damaged one."""
     try:
-        with open(path, encoding="utf-8") as file:
-            fields: Any = json.load(file)
+        with open(path, "rb") as file:
+            fields: Any = orjson.loads(file.read())
         taken = {(int(n), int(part)) for n, part in fields["taken"]}
         size = fields["size"]
         return Checkpoint(int(fields["below"]), taken, int(fields["logs"]), None if size is None else int(size))
@@ -72,8 +73,8 @@ def save(path: str, checkpoint: Checkpoint) -> None:
     try:
         make_directory(os.path.dirname(path))
         file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8") as opened:
-            json.dump(fields, opened)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(orjson.dumps(fields))
         os.replace(partial, path)
     except OSError as error:
         with suppress(OSError):
