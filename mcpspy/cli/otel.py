@@ -49,18 +49,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Send until all is sent, or with --follow until a signal comes."""
-    sender = _sender(options)
+    endpoint = options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT)
+    report = partial(_report, endpoint)
+    sender = _sender(options, report)
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    endpoint = options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT)
     mark = Redactor().mark
     redact = partial(_redacted, mark)
     contents = partial(_contents, redact) if options.content else _nothing
     place = folder(endpoint)
-    service = TelemetryService(
-        sender, stop.wait, lambda text: print(f"mcpspy: {endpoint}: {text}", file=sys.stderr, flush=True)
-    )
+    service = TelemetryService(sender, stop.wait, report)
     known: set[str] = set()
     find = partial(_found, options.captures, follow=options.follow)
     try:
@@ -76,7 +75,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sender(options: argparse.Namespace) -> "Sender":
+def _report(endpoint: str, text: str) -> None:
+    print(f"mcpspy: {endpoint}: {text}", file=sys.stderr, flush=True)
+
+
+def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Sender":
     try:
         from mcpspy.telemetry.sender import Sender
     except ModuleNotFoundError as error:
@@ -84,7 +87,7 @@ def _sender(options: argparse.Namespace) -> "Sender":
         raise UsageError(
             f"'mcpspy otel' needs {printable(str(error.name), 60)}, which is not installed: {command}"
         ) from None
-    return Sender(options.endpoint, metrics=options.follow)
+    return Sender(options.endpoint, report, metrics=options.follow)
 
 
 def _found(named: list[str], *, follow: bool) -> Iterable[str]:

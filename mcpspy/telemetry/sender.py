@@ -5,6 +5,8 @@ choose at random. A batch is acknowledged as a whole or not at all; whoever call
 """
 
 import logging
+import os
+from collections.abc import Callable
 from typing import Any
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -31,6 +33,7 @@ from opentelemetry.trace import (
     TraceFlags,
     set_span_in_context,
 )
+from requests import Response, Session
 
 from mcpspy import __version__
 from mcpspy.telemetry.followed import Batch
@@ -39,30 +42,63 @@ from mcpspy.telemetry.measures import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESS
 from mcpspy.telemetry.span import ExchangeSpan, TraceContext, Value
 
 _SCOPE = InstrumentationScope("mcpspy", __version__)
+_NO_PLACE = (404, 405, 501)
+"""Statuses of a collector that has no such endpoint."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
 class Sender:
     """Sends to one endpoint: the base URL of a collector, or None for what the environment says.
 
-    `metrics` says whether measures are sent too, from time to time; `close` sends the last of them.
+    `metrics` says whether measures are sent too, from time to time; `close` sends the last of them. `report` gets a
+    sentence if the collector has no place for logs: some take spans alone.
     """
 
-    def __init__(self, endpoint: str | None, *, metrics: bool) -> None:
+    def __init__(self, endpoint: str | None, report: Callable[[str], None], *, metrics: bool) -> None:
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what fails is said once, by the caller
         base = endpoint.rstrip("/") if endpoint else None
+        self._report = report
+        self._taken: list[ExchangeSpan] | None = None  # the spans that were taken last
+        self._refusal: int | None = None  # the status of the last answer about logs
+        session = Session()
+        session.hooks["response"].append(self._note)
         self._spans = OTLPSpanExporter(endpoint=base and f"{base}/v1/traces")
-        self._logs = OTLPLogExporter(endpoint=base and f"{base}/v1/logs")
-        self._metrics = _Metrics(base) if metrics else None
+        self._logs: OTLPLogExporter | None = None
+        if os.environ.get("OTEL_LOGS_EXPORTER") != "none":
+            self._logs = OTLPLogExporter(endpoint=base and f"{base}/v1/logs", session=session)
+        wanted = metrics and os.environ.get("OTEL_METRICS_EXPORTER") != "none"
+        self._metrics = _Metrics(base) if wanted else None
 
     def send(self, batch: Batch, resource: dict[str, Value], started: int) -> bool:
-        """Send the spans and logs of a batch; returns whether the collector took all of them."""
+        """Send the spans and logs of a batch; returns whether the collector took all of them.
+
+        Spans that were taken are not sent again with the same batch.
+        """
         about = sdk_resource(resource)
-        spans = [sdk_span(span, about, started) for span in batch.spans]
-        if spans and self._spans.export(spans) is not SpanExportResult.SUCCESS:
+        if batch.spans and self._taken is not batch.spans:
+            spans = [sdk_span(span, about, started) for span in batch.spans]
+            if self._spans.export(spans) is not SpanExportResult.SUCCESS:
+                return False
+            self._taken = batch.spans
+        return not batch.logs or self._send_logs([sdk_log(entry, about, started) for entry in batch.logs])
+
+    def _send_logs(self, logs: list[ReadableLogRecord]) -> bool:
+        self._refusal = None
+        if self._logs is None or self._logs.export(logs) is LogRecordExportResult.SUCCESS:
+            return True
+        if self._refusal not in _NO_PLACE:
             return False
-        logs = [sdk_log(entry, about, started) for entry in batch.logs]
-        return not logs or self._logs.export(logs) is LogRecordExportResult.SUCCESS
+        self._report(f"the collector takes no logs (status {self._refusal}); only spans are sent")
+        self._close_logs()
+        return True
+
+    def _note(self, response: Response, **_: object) -> None:
+        self._refusal = response.status_code
+
+    def _close_logs(self) -> None:
+        if self._logs:
+            self._logs.shutdown()  # type: ignore[no-untyped-call]
+            self._logs = None
 
     def measure(self, batch: Batch, resource: dict[str, Value]) -> None:
         """Add the measures of a batch to what is sent next, with the server that they are about."""
@@ -75,7 +111,7 @@ class Sender:
         if self._metrics:
             self._metrics.close()
         self._spans.shutdown()  # type: ignore[no-untyped-call]
-        self._logs.shutdown()  # type: ignore[no-untyped-call]
+        self._close_logs()
 
 
 class _Metrics:

@@ -21,6 +21,7 @@ class Collector:
 
     def __init__(self, port=0):
         self.status = 200
+        self.without = {}  # by path: the status of what it does not take
         self.spans, self.logs, self.metrics = [], [], {}
         self.resources = []
         self.came = threading.Condition()
@@ -32,11 +33,12 @@ class Collector:
                 if self.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 request = REQUESTS[self.path].FromString(body)
+                status = collector.without.get(self.path, collector.status)
                 with collector.came:
-                    if collector.status == 200:
+                    if status == 200:
                         collector.take(request)
                     collector.came.notify_all()
-                self.send_response(collector.status)
+                self.send_response(status)
                 self.send_header("content-length", "0")
                 self.end_headers()
 

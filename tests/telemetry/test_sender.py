@@ -27,7 +27,7 @@ def collector():
 
 
 def send(collector, batch, *, metrics=False):
-    with closing(Sender(collector.url, metrics=metrics)) as sender:
+    with closing(Sender(collector.url, print, metrics=metrics)) as sender:
         taken = sender.send(batch, RESOURCE, STARTED)
         sender.measure(batch, RESOURCE)
     return taken
@@ -84,3 +84,32 @@ def test_a_batch_that_the_collector_refuses_is_not_taken(collector):
     assert not send(collector, Batch([SPAN], [], []))
     assert not send(collector, Batch([], [LogEntry(7, "slow", "mcp.log")], []))
     assert not collector.spans
+
+
+def test_a_collector_that_has_no_place_for_logs_gets_the_spans_alone(collector):
+    """Phoenix answers with 405."""
+    told = []
+    collector.without = {"/v1/logs": 405}
+    batch = Batch([SPAN], [LogEntry(7, "slow", "mcp.log")], [])
+    with closing(Sender(collector.url, told.append, metrics=False)) as sender:
+        assert sender.send(batch, RESOURCE, STARTED)
+        assert sender.send(Batch([], [LogEntry(8, "slow", "mcp.log")], []), RESOURCE, STARTED)
+    assert len(collector.spans) == 1
+    assert told == ["the collector takes no logs (status 405); only spans are sent"]
+
+
+def test_spans_that_were_taken_are_not_sent_again_for_the_sake_of_logs(collector):
+    """T-04."""
+    collector.without = {"/v1/logs": 400}
+    batch = Batch([SPAN], [LogEntry(7, "slow", "mcp.log")], [])
+    with closing(Sender(collector.url, print, metrics=False)) as sender:
+        assert not sender.send(batch, RESOURCE, STARTED)
+        collector.without = {}
+        assert sender.send(batch, RESOURCE, STARTED)
+    assert (len(collector.spans), len(collector.logs)) == (1, 1)
+
+
+def test_logs_can_be_turned_off_as_the_sdk_has_it(collector, monkeypatch):
+    monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
+    assert send(collector, Batch([SPAN], [LogEntry(7, "slow", "mcp.log")], []))
+    assert (len(collector.spans), len(collector.logs)) == (1, 0)
