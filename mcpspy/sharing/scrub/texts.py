@@ -7,7 +7,8 @@ In a sentence a word behind a secret name is a secret only if it looks like one.
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from urllib.parse import unquote
 
 from mcpspy.secrets.patterns import is_secret_name
@@ -131,7 +132,15 @@ class Texts:
         if is_placeholder(value):
             return value
         kind = None if len(value) <= _SHORTEST else kind_of(value)
-        return self.label(of_token(kind) if kind else VALUE, value)
+        label = self.label(of_token(kind) if kind else VALUE, value)
+        for part in () if kind else _parts(value):
+            self.learn(part)
+        return label
+
+    def learn(self, value: str) -> None:
+        """Know a secret without replacing it here."""
+        if not is_placeholder(value):
+            self._known.label(VALUE, value)
 
     def label(self, category: Category, value: str) -> str:
         """The label of a value of a category."""
@@ -251,6 +260,19 @@ class Texts:
         return found["before"] + self.label(HOME, bare) + user[len(bare) :]
 
 
+def _parts(value: str) -> Iterator[str]:
+    """The secrets in a secret: in the value of a `Cookie`, and in the credentials of `Basic` (RFC 7617)."""
+    if "=" in value[1:-2]:
+        for cookie in _COOKIE.finditer(value):
+            if looks_secret(cookie[1]):
+                yield cookie[1]
+    elif _BASIC.fullmatch(value):
+        with suppress(ValueError):
+            _, colon, password = b64decode(value).decode().partition(":")
+            if colon and looks_secret(password):
+                yield password
+
+
 def _gap(colours: re.Match[str]) -> str:
     """What stands in for colours: a space between words."""
     text, end = colours.string, colours.end()
@@ -258,6 +280,8 @@ def _gap(colours: re.Match[str]) -> str:
     return " " if before.isalnum() and after.isalnum() else ""
 
 
+_COOKIE = re.compile(r"(?:\A|; ?)[\w.-]{1,64}=([^;,\s\"]{6,4096})")
+_BASIC = re.compile(r"[A-Za-z0-9+/]{8,1024}={0,2}")
 _USER_OF_URL = re.compile(r"//[^\s/?#]*\Z")
 _PASSWORD = re.compile(r"(?i)(?:passw(?:or)?d|pwd|passphrase)\d*$")
 _LONG_WORD = 8  # characters of a word that may be a password where nothing stands behind it
