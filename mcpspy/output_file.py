@@ -15,12 +15,15 @@ def output_file(path: str, *, replace: bool) -> Iterator[BinaryIO]:
     """Open a file for writing, mode 0600, that stands at `path` once the block has ended without an exception.
 
     If the block fails, nothing is left, and with `replace` a file that was at `path` stays as it was. Raises
-    UsageError if the file exists and may not be replaced, or cannot be written.
+    UsageError if the file exists and may not be replaced, or cannot be written. Only a file is ever replaced: a device,
+    such as /dev/null, or a pipe would be gone for all programs.
     """
     if not replace and os.path.lexists(path):
         raise UsageError(f"{path} exists; --force replaces it")
     if os.path.isdir(path):
         raise UsageError(f"{path} is a directory; give the name of a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise UsageError(f"{path} is a device, a pipe or a socket; give the name of a file")
     partial = f"{path}.{os.getpid()}.part"
     try:
         file = os.open(partial, _FLAGS, 0o600)

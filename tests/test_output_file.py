@@ -53,3 +53,15 @@ def test_where_the_block_fails_nothing_is_left_and_the_old_file_stays(tmp_path):
 def test_what_cannot_be_written_is_one_sentence(tmp_path, name, why):
     with pytest.raises(UsageError, match=why):
         write(f"{tmp_path}/{name}", replace=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_never_replaced_also_not_through_a_link(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(UsageError, match="is a device, a pipe or a socket"), output_file(str(path), replace=True):
+            pass
+    assert pipe.is_fifo()
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["link", "pipe"]

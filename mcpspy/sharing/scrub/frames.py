@@ -22,6 +22,8 @@ _PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")
 _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
 _PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
 _PEM_LINES = 200
+_FIELDS = frozenset(("", "event", "id", "retry"))
+"""Fields of events beside `data`; the empty one is a comment."""
 _STARTS = ("data:", "event:", "id:", "retry:", ":")
 
 
@@ -67,8 +69,11 @@ class FrameScrub:
             for line, value in zip(data, new, strict=True):
                 line[2] = value
         for line in lines:
-            if line[0].removeprefix("\ufeff") != "data":
+            name = line[0].removeprefix("\ufeff")
+            if name in _FIELDS:
                 line[2] = self._texts.text(line[2])
+            elif name != "data":  # an unknown field, or what is no event
+                line[:3] = self._texts.text("".join(line[:3])), "", ""
         return "".join(map("".join, lines))
 
     def _key_line(self, text: str, ch: int) -> str | None:

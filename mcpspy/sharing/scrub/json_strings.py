@@ -42,6 +42,8 @@ class Level:
     """The step that leads here."""
     previous: str = ""
     """In an array: the string before; in an object: the value of the member `name` or `key`."""
+    value: str = ""
+    """In an object: the value of the member `value`."""
     shown: str = ""
     """The name of the member that comes as it reads in the new text, where that is another."""
 

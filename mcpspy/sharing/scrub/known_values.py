@@ -9,7 +9,7 @@ with each value. So from some number on the places in a text are compared with t
 import json
 import re
 from collections.abc import Callable, Iterator
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from mcpspy.sharing.scrub.categories import HOME, USER, Category
 from mcpspy.sharing.scrub.looks import is_distinctive, is_word
@@ -17,6 +17,7 @@ from mcpspy.sharing.scrub.looks import is_distinctive, is_word
 _FEW = 100  # forms for which one search each is faster
 _GRAM = 6  # characters of the shortest value that is searched for
 _ANCHOR = 3  # characters of the shortest part of a value that tells where it may stand
+_PERCENT = re.compile("%[0-9A-F]{2}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _NAMES = frozenset(
     "admin administrator api app apps backup bin build cache code codespace coder data default dev developer docker"
@@ -117,7 +118,7 @@ class KnownValues:
             return
         escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
         escaped += [json.dumps(form)[1:-1] for form in escaped]  # JSON in a string of JSON
-        encoded = () if not value.isprintable() or not _encodable(value) else (quote(value), quote(value, safe=""))
+        encoded = list(_in_urls(value)) if value.isprintable() and _encodable(value) else []
         for form in (value, *escaped, *encoded):
             if len(form) >= _GRAM and form not in self._forms:
                 self._forms[form] = value, not distinctive
@@ -137,6 +138,13 @@ class KnownValues:
         self._foreign = self._foreign or not value.isascii()
         self._anchors.add(anchor)
         self._anchor_grams.add(anchor[:_ANCHOR])
+
+
+def _in_urls(value: str) -> Iterator[str]:
+    """A value as programs write it in URLs: Python, `encodeURIComponent`, forms; hexadecimal digits in either case."""
+    for form in (quote(value), quote(value, safe=""), quote(value, safe="!'()*"), quote_plus(value)):
+        yield form
+        yield _PERCENT.sub(lambda it: it[0].lower(), form)
 
 
 def _encodable(value: str) -> bool:

@@ -36,7 +36,7 @@ _VAGUE = frozenset("key keys tokens signature".split())
 _SHORT = frozenset("token auth pass pat".split())
 """Names of which a short word is something else: `{"token": "the"}`."""
 _CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
-_DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret)\d*$")
+_DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret|(?:api|access|auth)(?:key|token))\d*$")
 """Names under which numbers are secrets, in lower case without punctuation."""
 _LARGEST = 1 << 20  # characters of the longest string that is searched for JSON in it
 _DEEPEST = 4  # texts in texts
@@ -102,6 +102,10 @@ class MessageScrub:
         step, before = level.step, level.previous
         if level.closing == "]" or step in ("name", "key"):
             level.previous = text
+            if level.value and not level.schema and _is_name(text) and _names(text, level.value):
+                self._texts.learn(level.value)  # it stood before its name: the second pass replaces it
+        elif step == "value":
+            level.value = text
         if not text or self._is_id(levels) or self._kept(levels):
             return text
         self._levels = levels
@@ -150,8 +154,9 @@ class MessageScrub:
             return step not in _DESCRIPTIVE and not is_placeholder(text)
         if isinstance(step, str):
             return _names(before if step == "value" and _is_name(before) else step, text)
-        option = before.startswith("-") and "=" not in before and not text.startswith("--")
-        return option and _names(before.lstrip("-"), text)
+        if before.startswith("-"):
+            return "=" not in before and not text.startswith("--") and _names(before.lstrip("-"), text)
+        return step == 1 and isinstance(level.above, int) and _names(before, text) and looks_secret(text)  # a field
 
     def _is_id(self, levels: Levels) -> bool:
         """Whether a value identifies a message, or the protocol."""

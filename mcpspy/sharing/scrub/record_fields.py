@@ -13,8 +13,8 @@ from mcpspy.sharing.scrub.frames import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
 from mcpspy.sharing.scrub.texts import Texts
 
-_FIXED = frozenset("kind from role framing how transport started tool id peer file to op".split())
-"""Members of records that are words of the format, or ids."""
+_FIXED = frozenset("kind from role framing how transport started tool id peer to op".split())
+"""Members of records that are words of the format, or ids; only a token or an address is replaced there."""
 
 
 class RecordScrub:
@@ -72,14 +72,16 @@ class RecordScrub:
         new: dict[str, Any] = {}
         for name, value in fields.items():
             self.words = name
-            if name in _FIXED or name in but or not isinstance(value, str | list | dict):
+            if name in but or not isinstance(value, str | list | dict):
                 new[name] = value
+            elif name in _FIXED and isinstance(value, str):
+                new[name] = self._texts.key(value)
             else:
                 new.update([self._messages.member(name, value)])
         return new
 
     def _head(self, head: dict[str, Any]) -> dict[str, Any]:
-        new = dict(head)
+        new = self.other(head, but=("target", "reason", "headers"))
         for name in ("target", "reason"):
             self.words = name
             if isinstance(head.get(name), str):
@@ -90,11 +92,11 @@ class RecordScrub:
         return new
 
     def _header_field(self, field: Any) -> Any:
-        if not isinstance(field, list) or len(field) != 2 or not all(isinstance(it, str) for it in field):
-            return field
-        name, value = field
-        self.words = f"header {name}"
-        return [name, self._texts.field(name, value)]
+        match field:
+            case [str(name), str() | None as value]:
+                self.words = f"header {name}"
+                return [self._texts.key(name), value and self._texts.field(name, value)]
+        return self._messages.member("header", field)[1]
 
 
 def _derived(id_: object) -> str:

@@ -161,6 +161,8 @@ class _Pass:
             or (self._leftovers is not None and may_have_leftovers(line))
             or in_frame(line) is not None
             or "\\\\u00" in text  # an ASCII character may stand there escaped
+            or 'pin\\"' in text  # the name of a number
+            or "\\u001b[" in text  # a colour before a word
         )
 
     def _where(self) -> str:

@@ -7,9 +7,11 @@ In a sentence a word behind a secret name is a secret only if it looks like one.
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from urllib.parse import unquote
 
+from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.secrets.text import redacted_fields, redacted_text
 from mcpspy.secrets.tokens import in_frame, kind_of, replaced
@@ -22,14 +24,18 @@ Found = Callable[[Category, str], None]
 """Called for each place that is replaced, with its category and label."""
 
 _WRAPPED = re.compile("«redacted:\ufdd0([^»]*)»")
-_EMAIL = re.compile(
-    r"(?:(?<=mailto:)|(?<![\w.+%/:-]))[A-Za-z0-9_][\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid)"
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}[A-Za-z]{2,24}(?![\w@-]|\.\w|:[^\s\d])"
+_EMAIL = re.compile(  # also behind an escape in a URL or in JSON
+    r"(?:(?<![\w%\\])|(?<=%[0-9A-Fa-f]{2})|(?<=\\)(?![bfnrtu])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
+    r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d)"
+    r"(?:[^\W_](?:[^\W_]|-){0,62}\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w@-]|\.\w)"
 )
+_LONGEST_USER = 200  # characters of what stands between `//` and the host of a URL
+_IN_NAME = r"""[^\\/\s"'`<>|:;,?*&=#%()\[\]{}$]"""
 _HOME = re.compile(
-    r"(?P<before>(?<![\w.])(?:/|%2F)(?:home|Users)(?:/|%2F)|\b[A-Za-z](?::|%3A)(?:[\\/]{1,8}|%5C|%2F)Users(?:[\\/]{1,8}|%5C|%2F))"
-    r"""(?P<user>(?!%)[^\\/\s"'`<>|:;,?*&=#%()\[\]{}$]{1,64})""",
-    re.IGNORECASE,
+    r"(?P<before>(?<![\w.])(?:/(?:var|usr|export|nfs|mnt|cygdrive)(?:/[a-z])?|/[a-z])?(?:/|%2[Ff])(?:home|Users)(?:/|%2[Ff])"
+    r"|\b[A-Za-z](?::|%3[Aa])(?:/|%2[Ff])(?i:Users)(?:/|%2[Ff])"
+    r"|(?P<windows>(?:\\{1,8}|%5[Cc])(?i:Users)(?:\\{1,8}|%5[Cc])))"
+    rf"(?P<user>(?!%){_IN_NAME}{{1,64}}(?(windows)(?:(?: {_IN_NAME}{{1,32}}){{1,3}}(?=\\))?))"
 )
 _SESSION = re.compile(r"(?i)((?:[?&]|%3F|%26)session_?id(?:=|%3D))([^&#\s\"'\\%]+)")
 _SESSION_HEADER = re.compile(r"(?i)(mcp-session-id[\"']?\s{0,8}[:=]\s{0,8}[\"']?)([\x21\x23-\x26\x28-\x7e]+)")
@@ -45,7 +51,9 @@ _WORDS = (
 )
 _PLACES = ("/home/", "/users/", "\\users", "2fhome", "2fusers", "5cusers", ":/users")
 _PERSONAL = (*_WORDS, *_PLACES)
-_MAIL_HINT = re.compile(r"(?i)[\w+-](?:@|%40)[a-z0-9-]+\.[a-z]")
+_MAIL_HINT = re.compile(r"[\w+-](?:@|%40)[\w\\-]+\.\w")
+_COLOUR = re.compile(r"(?:\x1b\[[0-9;:]*[A-Za-z])+")
+_XML = re.compile(r"<(?P<name>[\w.:-]{1,64})>(?P<value>[^<>\s]{1,512})(?=</)")
 
 
 def is_suspicious(line: str, *, only_secrets: bool) -> bool:
@@ -86,7 +94,17 @@ class Texts:
         self._heads = _Heads(self._wrapped)
 
     def text(self, text: str, *, form: bool = False) -> str:
-        """A text without them; `form` says that it begins with a field of a form."""
+        """A text without them; `form` says that it begins with a field of a form.
+
+        Colours of a terminal stand within words, so a text in which something is replaced loses them.
+        """
+        if "\x1b[" in text:
+            plain = _COLOUR.sub(_gap, text)
+            clean = self._text(plain, form=form)
+            return text if clean == plain else clean
+        return self._text(text, form=form)
+
+    def _text(self, text: str, *, form: bool) -> str:
         if whole := self._known.whole(text):
             return self._counted(*whole)
         for pattern in self._replace:
@@ -116,7 +134,15 @@ class Texts:
         if is_placeholder(value):
             return value
         kind = None if len(value) <= _SHORTEST else kind_of(value)
-        return self.label(of_token(kind) if kind else VALUE, value)
+        label = self.label(of_token(kind) if kind else VALUE, value)
+        for part in () if kind else _parts(value):
+            self.learn(part)
+        return label
+
+    def learn(self, value: str) -> None:
+        """Know a secret without replacing it here."""
+        if not is_placeholder(value):
+            self._known.label(VALUE, value)
 
     def label(self, category: Category, value: str) -> str:
         """The label of a value of a category."""
@@ -167,7 +193,8 @@ class Texts:
         """What stands for the words behind a name in a text: the first may be a secret."""
         word = re.match(r"[\"'`]?([^\s\"'`,;]+)", value)
         secret = word[1].rstrip(".)]}") if word else ""
-        alone = _PASSWORD.search(name) and secret == value.strip("\"'`") and len(secret) >= _LONG_WORD
+        line = value.partition("\n")[0].strip("\"'` \r")
+        alone = _PASSWORD.search(name) and secret == line and len(secret) >= _LONG_WORD
         if word is None or not (looks_secret(secret) or (alone and not is_placeholder(secret))):
             return value
         return value[: word.start(1)] + self._wrapped(secret) + value[word.start(1) + len(secret) :]
@@ -179,8 +206,17 @@ class Texts:
         text = redacted_fields(start + text, self._wrapped, oauth=False)
         text = redacted_fields(text, lambda value: self._wrapped(value) if looks_secret(value) else value)
         text = redacted_text(text, self._wrapped, self._prose)[len(start) :]
+        if "</" in text:
+            text = _XML.sub(self._element, text)
         text = _BESIDE.sub(self._beside, text)
         return _unwrapped(text)
+
+    def _element(self, found: re.Match[str]) -> str:
+        """An element of XML whose name is that of a secret."""
+        value = found["value"]
+        if "redacted:" in value or not is_secret_name(found["name"]) or not looks_secret(value):
+            return found[0]
+        return f"<{found['name']}>{self._wrapped(value)}"
 
     def _beside(self, found: re.Match[str]) -> str:
         value = found["value"].rstrip(".!")
@@ -204,13 +240,14 @@ class Texts:
             return text
         if "@" in text or "%40" in text:
             text = _EMAIL.sub(self._email, text)
-        if "ome" in text or "ser" in text or "OME" in text or "SER" in text:
+        if "ome" in text or "ser" in text or "SER" in text:
             text = _HOME.sub(self._home, text)
         return text
 
     def _email(self, found: re.Match[str]) -> str:
         address = found[0].replace("%40", "@")
-        if address.startswith("git@"):
+        before = found.string[max(found.start() - _LONGEST_USER, 0) : found.start()]
+        if address.startswith("git@") or _USER_OF_URL.search(before):
             return found[0]
         return self.label(EMAIL, address).replace("@", found["at"])
 
@@ -222,6 +259,29 @@ class Texts:
         return found["before"] + self.label(HOME, bare) + user[len(bare) :]
 
 
+def _parts(value: str) -> Iterator[str]:
+    """The secrets in a secret: in the value of a `Cookie`, and in the credentials of `Basic` (RFC 7617)."""
+    if "=" in value[1:-2]:
+        for cookie in _COOKIE.finditer(value):
+            if looks_secret(cookie[1]):
+                yield cookie[1]
+    elif _BASIC.fullmatch(value):
+        with suppress(ValueError):
+            _, colon, password = b64decode(value).decode().partition(":")
+            if colon and looks_secret(password):
+                yield password
+
+
+def _gap(colours: re.Match[str]) -> str:
+    """What stands in for colours: a space between words."""
+    text, end = colours.string, colours.end()
+    before, after = text[max(colours.start() - 1, 0) : colours.start()], text[end : end + 1]
+    return " " if before.isalnum() and after.isalnum() else ""
+
+
+_COOKIE = re.compile(r"(?:\A|; ?)[\w.-]{1,64}=([^;,\s\"]{6,4096})")
+_BASIC = re.compile(r"[A-Za-z0-9+/]{8,1024}={0,2}")
+_USER_OF_URL = re.compile(r"//[^\s/?#]*\Z")
 _PASSWORD = re.compile(r"(?i)(?:passw(?:or)?d|pwd|passphrase)\d*$")
 _LONG_WORD = 8  # characters of a word that may be a password where nothing stands behind it
 _BASE64 = ("=?base64?", "?=")

@@ -26,6 +26,7 @@ def events(tmp_path, *blocks):
         ('\ufeffdata: {"password":"ab"}', f'\ufeffdata: {{"password":"{V}"}}'),
         ("event: endpoint\ndata: /m?session_id=abc\n", "event: endpoint\ndata: /m?session_id=session-1\n"),
         (": token=abc123\nretry: 10\n", f": token={V}\nretry: 10\n"),
+        ("password: hunter2\nx=1&password=hunter2", f"password: {V}\nx=1&password={V}"),
         ("data\ndata: password=abc123\ndata:\n", f"data\ndata: password={V}\ndata:\n"),
         ("data: not json {\n", "data: not json {\n"),
         ("", ""),

@@ -64,3 +64,10 @@ def test_accounts_of_machines_are_nobody():
     assert [name for name in ("runner", "root", "user", "ubuntu", "1000", "user-1") if is_personal(name)] == []
     assert is_personal("alice")
     assert is_personal("j.doe")
+
+
+@pytest.mark.parametrize("form", ["a%2fb%21c%20d12345678", "a%2Fb!c%20d12345678", "a%2Fb%21c+d12345678"])
+def test_a_value_is_found_as_any_program_writes_it_in_a_url(form):
+    known = KnownValues()
+    label = known.label(VALUE, "a/b!c d12345678")
+    assert known.replaced(f"?q={form}&x", lambda *_: None) == f"?q={label}&x"

@@ -25,6 +25,21 @@ def arguments(tmp_path, value, **options):
         ({"authorization": "Bearer abc"}, {"authorization": f"Bearer {VALUE}"}),
         ({"env": [{"name": "DB_PASS", "value": "ab"}]}, {"env": [{"name": "DB_PASS", "value": VALUE}]}),
         ({"env": [{"name": "PATH", "value": "ab"}]}, {"env": [{"name": "PATH", "value": "ab"}]}),
+        ({"env": [{"value": "ab", "name": "DB_PASS"}]}, {"env": [{"value": VALUE, "name": "DB_PASS"}]}),
+        ({"headers": [["X-Api-Key", "abc123"]]}, {"headers": [["X-Api-Key", VALUE]]}),
+        (
+            {"rows": [["password", "username"], ["token", "cat"]]},
+            {"rows": [["password", "username"], ["token", "cat"]]},
+        ),
+        (
+            {"h": {"cookie": "sid=abc1234; a=1"}, "x": "sid abc1234"},
+            {"h": {"cookie": VALUE}, "x": "sid redacted-value-2"},
+        ),
+        (
+            {"h": {"authorization": "Basic Ym9iOmFiYzEyMzQ="}, "x": "as abc1234"},
+            {"h": {"authorization": f"Basic {VALUE}"}, "x": "as redacted-value-2"},
+        ),
+        ({"apiKey": 123456789, "api_key": True}, {"apiKey": 100000001, "api_key": True}),
         ({"args": ["--api-key", "abcdefgh", "x"]}, {"args": ["--api-key", VALUE, "x"]}),
         ({"text": '{"password": "ab", "n": 1.0}'}, {"text": f'{{"password": "{VALUE}", "n": 1.0}}'}),
         ({"text": '["{\\"password\\": \\"ab\\"}"]'}, {"text": f'["{{\\"password\\": \\"{VALUE}\\"}}"]'}),

@@ -280,3 +280,15 @@ def test_memory_does_not_depend_on_the_length_of_the_capture(tmp_path):
         tracemalloc.stop()
         os.unlink(path)
     assert peaks[1] < peaks[0] + 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("content", "new"),
+    [
+        ({"jsonrpc": "2.0", "id": 1, "result": {"pin": 4711}}, '{"jsonrpc": "2.0", "id": 1, "result": {"pin": 1001}}'),
+        ("\x1b[31mgh" + "p_" + "a1B2" * 9 + "\x1b[0m", "redacted-github-token-1"),
+        ("bob@1.corp.example", "email-1@redacted.invalid"),
+    ],
+)
+def test_a_line_without_any_other_sign_is_looked_at(tmp_path, content, new):
+    assert frames(capture(tmp_path / "a.jsonl", frame(OUT, content))) == [new]
