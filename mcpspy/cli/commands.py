@@ -36,6 +36,8 @@ GROUPS = {
         Subcommand("tui", "browse captures in the terminal (also without a command)"),
         Subcommand("show", "print a capture as a timeline"),
         Subcommand("ls", "list captures"),
+        Subcommand("stats", "count what servers, tools and clients do"),
+        Subcommand("sql", "query captures with SQL"),
         Subcommand("prune", "delete old captures"),
         Subcommand("demo", "run a sample session"),
     ),
@@ -51,7 +53,7 @@ GROUPS = {
     ),
     "Share": (
         Subcommand("import", "make captures from recordings of other programs", "import_"),
-        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
+        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV, Parquet"),
         Subcommand("otel", "send captures to an OpenTelemetry collector"),
     ),
     "Set up": (
