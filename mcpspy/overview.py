@@ -1,8 +1,7 @@
 """What the two sides said of themselves, what the server has to offer, and how its tools did.
 
 The fold adds each message as it comes, and a few kinds tell something: a handshake, a listing, a call. Of each tool
-there are counters and, of its latencies, how often each occurred, to four digits: calls take no more room than there
-are values that differ, and a quantile is right to a part in a thousand. Peers send anything: what is not of the shape
+there are counters and its latencies. Peers send anything: what is not of the shape
 that the specification gives it counts for nothing here, the rules tell.
 """
 
@@ -19,7 +18,7 @@ from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Stateme
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import STATELESS
-from mcpspy.wire.jsonrpc import Request
+from mcpspy.wire.jsonrpc import Request, Result
 
 CALL = "tools/call"
 OTHERS = "other tools"
@@ -49,6 +48,60 @@ class Peer:
 
 
 @dataclass(slots=True)
+class Latencies:
+    """How often each latency occurred, to four digits.
+
+    Any number of calls takes no more room than there are values that differ, and a quantile is right to a part in a
+    thousand.
+    """
+
+    latest: "array[int]" = field(default_factory=lambda: array("Q"))
+    """The latencies that were added last, in nanoseconds, until they are counted."""
+    counts: dict[int, int] = field(default_factory=dict)
+    """How often each latency occurred; of all but the latest."""
+    _longest: int = 0
+
+    def add(self, latency: int) -> None:
+        """Take one more."""
+        self.latest.append(latency)
+        if len(self.latest) >= _AT_ONCE:
+            self.count()
+
+    def join(self, other: "Latencies") -> None:
+        """Take all those of another capture."""
+        other.count()
+        for rounded, times in other.counts.items():
+            self.counts[rounded] = self.counts.get(rounded, 0) + times
+        self._longest = max(self.longest, other.longest)
+
+    @property
+    def longest(self) -> int:
+        """The longest latency, in nanoseconds."""
+        self.count()
+        return self._longest
+
+    def count(self) -> None:
+        """Count the latest latencies: many at once take a fraction of the time that each would alone."""
+        for latency in self.latest:
+            rounded = latency - latency % _SCALES[len(str(latency))]
+            self.counts[rounded] = self.counts.get(rounded, 0) + 1
+        self._longest = max(self._longest, *self.latest) if self.latest else self._longest
+        del self.latest[:]
+
+    def quantiles(self, *parts: float) -> list[int]:
+        """The latencies that these parts of the calls, smallest first, did not exceed; none without an answer."""
+        self.count()
+        total, so_far = sum(self.counts.values()), 0
+        wanted, found = list(parts), []
+        for latency in sorted(self.counts):
+            so_far += self.counts[latency]
+            while wanted and so_far >= total * wanted[0]:
+                found.append(self._longest if so_far == total else latency)
+                wanted.pop(0)
+        return found
+
+
+@dataclass(slots=True)
 class ToolUse:
     """What is known of one tool."""
 
@@ -64,42 +117,26 @@ class ToolUse:
     """Calls that were answered by an error or a tool's error."""
     found: int = 0
     """How often something was found in its calls, their answers and its definition."""
-    latest: "array[int]" = field(default_factory=lambda: array("Q"))
-    """The latencies of the calls that were answered last, in nanoseconds, until they are counted."""
-    _latencies: dict[int, int] = field(default_factory=dict)  # how often each occurred, to four digits
-    _longest: int = 0
+    arguments: int = 0
+    """Bytes of the arguments of all calls, as compact JSON, where they are measured."""
+    results: int = 0
+    """Bytes of the results of all calls, as compact JSON, where they are measured."""
+    latencies: Latencies = field(default_factory=Latencies)
+    """Those of the calls that were answered."""
 
-    @property
-    def longest(self) -> int:
-        """The longest latency, in nanoseconds."""
-        self.count()
-        return self._longest
-
-    def count(self) -> None:
-        """Count the latest latencies: many at once take a fraction of the time that each would alone."""
-        for latency in self.latest:
-            rounded = latency - latency % _SCALES[len(str(latency))]
-            self._latencies[rounded] = self._latencies.get(rounded, 0) + 1
-        self._longest = max(self._longest, *self.latest) if self.latest else self._longest
-        del self.latest[:]
-
-    def quantiles(self, *parts: float) -> list[int]:
-        """The latencies that these parts of the calls, smallest first, did not exceed; none without an answer."""
-        self.count()
-        total, so_far = sum(self._latencies.values()), 0
-        wanted, found = list(parts), []
-        for latency in sorted(self._latencies):
-            so_far += self._latencies[latency]
-            while wanted and so_far >= total * wanted[0]:
-                found.append(self._longest if so_far == total else latency)
-                wanted.pop(0)
-        return found
+    def join(self, other: "ToolUse") -> None:
+        """Take what another capture knows of the tool; of its definition what that has, if it has one."""
+        self.size = other.size or self.size
+        for counter in ("calls", "errors", "found", "arguments", "results"):
+            setattr(self, counter, getattr(self, counter) + getattr(other, counter))
+        self.latencies.join(other.latencies)
 
 
 class Announced:
-    """What one session has announced so far; `add` each message."""
+    """What one session has announced so far; `add` each message. With `measured`, arguments and results are."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, measured: bool = False) -> None:
+        self._measured = measured
         self.client: Peer | None = None
         self.server: Peer | None = None
         """What each said of itself last."""
@@ -166,11 +203,14 @@ class Announced:
         if isinstance(message.body, Request):
             tool.calls += 1
             tool.called = tool.called or message.n
+            if self._measured:
+                given = member(message.body.params, "arguments")
+                tool.arguments += 0 if given is None else _size(given)
         elif exchange and exchange.latency is not None:
             tool.errors += exchange.status in ("error", "tool-error")
-            tool.latest.append(abs(exchange.latency))  # a capture can be made up
-            if len(tool.latest) == _AT_ONCE:
-                tool.count()
+            tool.latencies.add(abs(exchange.latency))  # a capture can be made up
+            if self._measured and isinstance(message.body, Result):
+                tool.results += _size(message.body.result)
 
     def _add_peer(self, message: Message) -> None:
         """Learn what a message tells of a side, if that is more than what is known."""
@@ -178,9 +218,9 @@ class Announced:
         if told is None:
             return
         if told.side == "client" and (told.complete or self.client is None or self.client.revision != told.revision):
-            self.client = _peer(told)
+            self.client = peer(told)
         elif told.side == "server" and (told.complete or self.server is None):
-            self.server = _peer(told)
+            self.server = peer(told)
 
     def _tool(self, name: str) -> ToolUse:
         """The tool of that name, known or new."""
@@ -193,7 +233,8 @@ class Announced:
         return tool
 
 
-def _peer(told: Statement) -> Peer:
+def peer(told: Statement) -> Peer:
+    """What one side said of itself, as far as it has the shape that it should have."""
     capabilities, instructions = told.capabilities, told.instructions
     return Peer(
         told.n,

@@ -7,7 +7,7 @@ import pytest
 
 from mcpspy import overview as module
 from mcpspy.conversation.offers import PagedListing
-from mcpspy.overview import OTHERS, Peer, ToolUse
+from mcpspy.overview import OTHERS, Latencies, Peer, ToolUse
 from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.tui.model.test_timeline import grow, said
@@ -110,22 +110,39 @@ def test_calls_errors_and_latencies_are_those_of_each_tool(tmp_path):
         ("a", 5, 3, 0),
         ("b", 7, 2, 2),
     ]
-    assert found["a"].longest == 500_000_000
-    assert found["a"].quantiles(0.5, 1)[0] == pytest.approx(100_000_000, rel=0.001)
-    assert found["a"].quantiles(0.95, 1) == [500_000_000] * 2
-    assert found["b"].quantiles(1) == [250_000_000]
+    assert found["a"].latencies.longest == 500_000_000
+    assert found["a"].latencies.quantiles(0.5, 1)[0] == pytest.approx(100_000_000, rel=0.001)
+    assert found["a"].latencies.quantiles(0.95, 1) == [500_000_000] * 2
+    assert found["b"].latencies.quantiles(1) == [250_000_000]
 
 
 def test_quantiles_are_right_to_a_part_in_a_thousand():
-    tool = ToolUse("a")
-    assert tool.quantiles(0.5) == []
+    latencies = Latencies()
+    assert latencies.quantiles(0.5) == []
     for latency in range(1000, 101_000, 100):
-        tool.latest.append(latency * 1000)
-    assert tool.quantiles(0.5, 0.95, 1) == [
+        latencies.add(latency * 1000)
+    assert latencies.quantiles(0.5, 0.95, 1) == [
         pytest.approx(50_900_000, rel=0.001),
         pytest.approx(95_900_000, rel=0.001),
         100_900_000,
     ]
+
+
+def test_latencies_of_two_captures_are_joined():
+    first, second, both = Latencies(), Latencies(), Latencies()
+    for number in range(1, 1001):
+        (first if number % 3 else second).add(number * 1000)
+        both.add(number * 1000)
+    first.join(second)
+    assert (first.quantiles(0.5, 0.95, 1), first.longest) == (both.quantiles(0.5, 0.95, 1), 1_000_000)
+
+
+def test_a_tool_of_two_captures_has_the_sums_of_both_and_the_newer_definition():
+    old, new = ToolUse("a", size=7, calls=2, errors=1, results=10), ToolUse("a", calls=3, found=1, arguments=5)
+    old.join(new)
+    assert (old.size, old.calls, old.errors, old.found, old.arguments, old.results) == (7, 5, 1, 1, 5, 10)
+    old.join(ToolUse("a", size=9))
+    assert old.size == 9
 
 
 def test_what_was_found_of_a_call_its_answer_or_a_definition_counts_for_the_tool(tmp_path):
@@ -191,6 +208,8 @@ def test_the_counts_of_a_golden_capture_are_those_of_its_rows(path):
         tools = session.announced.tools.values()
         assert sum(tool.calls for tool in tools) == len(calls)
         assert sum(tool.errors for tool in tools) == len([line for line in failed if line.kind != "request"])
-        assert max((tool.longest for tool in tools), default=0) == max((line.latency or 0 for line in calls), default=0)
+        assert max((tool.latencies.longest for tool in tools), default=0) == max(
+            (line.latency or 0 for line in calls), default=0
+        )
         assert session.announced.client
         assert session.announced.server

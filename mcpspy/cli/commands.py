@@ -36,6 +36,8 @@ GROUPS = {
         Subcommand("tui", "browse captures in the terminal (also without a command)"),
         Subcommand("show", "print a capture as a timeline"),
         Subcommand("ls", "list captures"),
+        Subcommand("stats", "count what servers, tools and clients do"),
+        Subcommand("sql", "query captures with SQL"),
         Subcommand("prune", "delete old captures"),
         Subcommand("demo", "run a sample session"),
     ),
@@ -53,7 +55,7 @@ GROUPS = {
         Subcommand("share", "write a capture as one HTML page without secrets"),
         Subcommand("scrub", "take secrets and personal data out of a capture"),
         Subcommand("import", "make captures from recordings of other programs", "import_"),
-        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV"),
+        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV, Parquet"),
         Subcommand("otel", "send captures to an OpenTelemetry collector"),
     ),
     "Set up": (

@@ -42,7 +42,7 @@ def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
     table.writerow(COLUMNS)
     for source in sources:
         for row in filter(source.wanted, source.rows()):
-            table.writerow([_plain(cell) for cell in _cells(source, row)])
+            table.writerow([plain(cell) for cell in _cells(source, row)])
             if text.tell() > _PORTION:
                 yield text.getvalue().encode("utf-8", "replace")
                 text.seek(0)
@@ -50,8 +50,8 @@ def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
     yield text.getvalue().encode("utf-8", "replace")
 
 
-def _plain(cell: Cell) -> Cell:
-    """A cell that no spreadsheet takes for a formula."""
+def plain(cell: Cell) -> Cell:
+    """A cell that no spreadsheet takes for a formula, and that acts on no terminal."""
     if not isinstance(cell, str):
         return cell
     if not cell.isprintable():

@@ -129,7 +129,7 @@ def _peer(peer: Peer | None) -> dict[str, Any] | None:
 
 
 def _tool(tool: ToolUse) -> dict[str, Any]:
-    p50, p95 = [latency / 1e9 for latency in tool.quantiles(0.5, 0.95)] or (None, None)
+    p50, p95 = [latency / 1e9 for latency in tool.latencies.quantiles(0.5, 0.95)] or (None, None)
     return {
         "name": tool.name,
         "bytes": tool.size,
@@ -140,5 +140,5 @@ def _tool(tool: ToolUse) -> dict[str, Any]:
         "found": tool.found,
         "p50": p50,
         "p95": p95,
-        "max": None if p50 is None else tool.longest / 1e9,
+        "max": None if p50 is None else tool.latencies.longest / 1e9,
     }

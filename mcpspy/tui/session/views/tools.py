@@ -124,7 +124,7 @@ class ToolsRows(RowsOrNotice):
         if isinstance(at, Announcement):
             return at
         current = self._session.announced.is_current(at)
-        return at.name, at.size, at.calls, at.errors, at.found, at.longest, current, self._mark(at)
+        return at.name, at.size, at.calls, at.errors, at.found, at.latencies.longest, current, self._mark(at)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """A sentence, the heading, or a tool."""
@@ -167,7 +167,7 @@ class ToolsRows(RowsOrNotice):
             (f"{tool.calls:,}" if tool.calls else "", ""),
             (f"{tool.errors:,}" if tool.errors else "", "view--error"),
             (f"{tool.found:,}" if tool.found else "", "view--warning"),
-            *((duration_text(latency), "") for latency in tool.quantiles(0.5, 0.95, 1)),
+            *((duration_text(latency), "") for latency in tool.latencies.quantiles(0.5, 0.95, 1)),
         ]
         for (text, colour), room in zip(figures, columns.values(), strict=False):
             yield f"{text:>{room}}", colour

@@ -1,0 +1,190 @@
+"""`mcpspy sql`: captures as tables for SQL."""
+
+import argparse
+import csv
+import gc
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from glob import glob
+from itertools import chain, islice
+from typing import TYPE_CHECKING, BinaryIO
+
+from mcpspy.capture.location import directory, make_directory
+from mcpspy.cli.arguments import choice
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.targets import capture_paths
+from mcpspy.errors import UsageError
+from mcpspy.exporters.table import plain
+from mcpspy.output_file import output_file
+from mcpspy.query import cache
+from mcpspy.query.cache import CapturedTables, tables_of
+from mcpspy.query.tables import TABLES
+from mcpspy.text import plural, printable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from mcpspy.query.database import CaptureDatabase, Values
+
+_PASSES = 2  # over a capture
+_MEASURED = 1000  # rows that tell how wide the columns of a table are
+_WIDEST = 60  # columns of a cell
+_NULL = ""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = (
+        f"Query captures with SQL, by DuckDB. The tables are {', '.join(TABLES)}; "
+        '"DESCRIBE messages" lists the columns of one.'
+    )
+    parser.epilog = (
+        "Example: mcpspy sql \"SELECT name, count(*) FROM exchanges WHERE status <> 'ok' GROUP BY name\". All columns, "
+        "and more examples: docs/sql.md. Needs the extra mcpspy[sql]."
+    )
+    parser.add_argument("query", metavar="QUERY", help="one SELECT statement")
+    parser.add_argument(
+        "captures",
+        nargs="*",
+        metavar="CAPTURE|DIR",
+        help="or a pattern; default: the capture directory",
+    )
+    choice(parser, "--format", tuple(_FORMATS), "what to write", "FORMAT")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write to this file instead of stdout")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the tables that are not there yet, and answer the query."""
+    if options.format == "parquet" and options.output is None:
+        raise UsageError("--format parquet needs a file: -o FILE")
+    if options.output is not None and os.path.lexists(options.output) and not options.force:
+        raise UsageError(f"{options.output} exists; --force replaces it")
+    gc.freeze()
+    captures = built(options.captures or [directory(None, os.environ)])
+    from mcpspy.query.database import CaptureDatabase
+
+    with (
+        _result_file(wanted=options.format == "parquet") as result,
+        closing(CaptureDatabase(captures, result)) as database,
+    ):
+        if options.output is None:
+            _FORMATS[options.format](database, options.query, sys.stdout.buffer, result)
+            sys.stdout.buffer.flush()
+            return 0
+        with output_file(options.output, replace=options.force) as file:
+            _FORMATS[options.format](database, options.query, file, result)
+    print(printable(options.output, 4096))
+    return 0
+
+
+def built(named: Sequence[str]) -> list[CapturedTables]:
+    """The tables of the captures that were named, made where they were not there or not as the capture is now."""
+    build = _imported().build
+    found: dict[str, CapturedTables] = {}
+    for path in capture_paths(list(chain.from_iterable(map(_matching, named)))):
+        captured = tables_of(path)
+        other = found.get(captured.id)
+        if other is None or other.size < captured.size:
+            found[captured.id] = captured
+        if other is not None and other.capture.path != path:
+            say(f"skipped: {path} and {other.capture.path} are copies of one capture, and the longer one is taken")
+    captures = list(found.values())
+    cache.forget_gone()
+    total = _PASSES * sum(captured.size for captured in captures if not captured.fresh)
+    with ProgressBar("making tables", total) as bar:
+        build(captures, bar.advance)
+    return captures
+
+
+def _imported() -> "ModuleType":
+    """The module that needs the extra."""
+    try:
+        from mcpspy.query import build
+    except ModuleNotFoundError as error:
+        command = f"{sys.executable} -m pip install 'mcpspy[sql]'"
+        raise UsageError(
+            f"SQL and Parquet need {printable(str(error.name), 60)}, which is not installed: {command}"
+        ) from None
+    return build
+
+
+def _matching(name: str) -> list[str]:
+    """The files that a pattern in quotation marks matches; what is no pattern, or matches nothing, as it is."""
+    return [name] if os.path.lexists(name) else sorted(glob(name)) or [name]
+
+
+@contextmanager
+def _result_file(*, wanted: bool) -> Iterator[str | None]:
+    """The path of a file to which DuckDB may write a result; it is deleted in the end."""
+    if not wanted:
+        yield None
+        return
+    make_directory(cache.root())
+    with tempfile.NamedTemporaryFile(dir=cache.root(), suffix=".parquet") as file:
+        yield file.name
+
+
+def _table(database: "CaptureDatabase", query: str, file: BinaryIO, _: str | None) -> None:
+    """Columns of text: the first rows tell how wide they are, and what is longer is cut."""
+    names, rows = database.texts(query)
+    first = [_printed(row) for row in islice(rows, _MEASURED)]
+    heading = [printable(name, _WIDEST) for name in names]
+    widths = [max(map(len, cells)) for cells in zip(heading, *first, strict=True)]
+    file.write(_line(heading, widths))
+    file.write(_line(["-" * width for width in widths], widths))
+    count = 0
+    for count, cells in enumerate(chain(first, map(_printed, rows)), 1):  # noqa: B007 (the last one is told)
+        file.write(_line(cells, widths))
+    file.write(f"({plural(count, 'row')})\n".encode())
+
+
+def _printed(row: "Values") -> list[str]:
+    return [_NULL if value is None else printable(value, _WIDEST) for value in row]
+
+
+def _line(cells: Iterable[str], widths: list[int]) -> bytes:
+    fitted = (f"{printable(cell, width):<{width}}" for cell, width in zip(cells, widths, strict=True))
+    return f"{'  '.join(fitted).rstrip()}\n".encode(errors="replace")
+
+
+def _json(database: "CaptureDatabase", query: str, file: BinaryIO, _: str | None) -> None:
+    file.writelines(line + b"\n" for line in database.objects(query))
+
+
+def _csv(database: "CaptureDatabase", query: str, file: BinaryIO, _: str | None) -> None:
+    """RFC 4180, with the same guard against formulas as `export --format csv`."""
+    names, rows = database.texts(query)
+    table = csv.writer(_Encoded(file), lineterminator="\r\n")
+    table.writerow(map(plain, names))
+    table.writerows(map(plain, row) for row in rows)
+
+
+class _Encoded:
+    """What `csv` writes to."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(text.encode("utf-8", "replace"))
+
+
+def _parquet(database: "CaptureDatabase", query: str, file: BinaryIO, result: str | None) -> None:
+    assert result is not None
+    database.write(query, result)
+    with open(result, "rb") as written:
+        while portion := written.read(1 << 20):
+            file.write(portion)
+
+
+_FORMATS: "dict[str, Callable[[CaptureDatabase, str, BinaryIO, str | None], None]]" = {
+    "table": _table,
+    "json": _json,
+    "csv": _csv,
+    "parquet": _parquet,
+}

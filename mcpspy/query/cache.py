@@ -1,0 +1,125 @@
+"""Where the tables of captures are kept between two queries: one folder for each state of each capture.
+
+A folder is named after the id and the path of a capture, and the one in it after what the capture was when it was read:
+the sizes and times of its files, and whether it was live. It is made under another name and renamed when it is whole,
+so there is nothing to lock, and a folder that is there is never changed. Of one capture the newest two stay, since
+another process may be reading the older one; what belongs to captures that are gone is deleted.
+
+The tables hold what the captures hold, so folders and files are readable by the user alone.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from mcpspy.capture.location import make_directory
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.query.tables import SCHEMA
+
+_KEPT = 2  # states of one capture
+_SOURCE = "capture.path"  # the file that says which capture a folder is of
+
+
+@dataclass(slots=True)
+class CapturedTables:
+    """The tables of one capture, as it is now."""
+
+    capture: Capture
+    id: str
+    """That of its header; of its path where it has none."""
+    size: int
+    """Bytes of all its files."""
+    live: bool
+    folder: str
+    """Where its tables are, or will be."""
+    fresh: bool = field(init=False)
+    """They are there."""
+
+    def __post_init__(self) -> None:
+        self.fresh = os.path.isdir(self.folder)
+
+    def file(self, table: str) -> str:
+        """The file of a table."""
+        return os.path.join(self.folder, f"{table}.parquet")
+
+    @contextmanager
+    def made(self) -> Iterator[str]:
+        """A folder to write the tables to, that becomes theirs once the block has ended without an exception."""
+        above = os.path.dirname(self.folder)
+        partial = f"{self.folder}.{os.getpid()}.part"
+        try:
+            make_directory(above)
+            with open(os.path.join(above, _SOURCE), "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(os.path.abspath(self.capture.path))
+            os.mkdir(partial, 0o700)
+            yield partial
+            with suppress(OSError):  # another process was quicker
+                os.rename(partial, self.folder)
+        except OSError as error:
+            raise UsageError(f"cannot write {error.filename or partial}: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        self.fresh = True
+        _forget_older(above)
+
+
+def root() -> str:
+    """The folder of all tables that are kept."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    cache = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(cache, "mcpspy", "sql", f"v{SCHEMA}")
+
+
+def tables_of(path: str) -> CapturedTables:
+    """The tables of the capture at `path`, as it is now. Raises CaptureError."""
+    capture = Capture(path)
+    live = capture.live
+    try:
+        states = [os.stat(part) for part in capture.paths]
+    except OSError as error:
+        raise CaptureError(f"cannot read {path}: {error.strerror}") from error
+    place = os.path.realpath(path)
+    known = capture.header.id or _digest(place)
+    state = _digest(repr(([(it.st_size, it.st_mtime_ns) for it in states], live)))
+    folder = os.path.join(root(), _digest(f"{known}\0{place}"), state)
+    return CapturedTables(capture, known, sum(it.st_size for it in states), live, folder)
+
+
+def forget_gone() -> None:
+    """Delete the tables of captures that are not there any more."""
+    for folder in _folders(root()):
+        try:
+            with open(os.path.join(folder, _SOURCE), encoding="utf-8", errors="surrogateescape") as file:
+                path = file.read()
+        except OSError:
+            continue  # another process is making it
+        if not os.path.lexists(path):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_older(above: str) -> None:
+    states = [folder for folder in _folders(above) if not folder.endswith(".part")]
+    for folder in sorted(states, key=_changed)[:-_KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folders(above: str) -> list[str]:
+    try:
+        return [entry.path for entry in os.scandir(above) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()

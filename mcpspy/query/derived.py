@@ -1,0 +1,234 @@
+"""The rows of all tables of one capture, as lines of JSON: what a database reads to make the tables of it.
+
+Each table has one file, with an object a line whose members are the columns of the table (`mcpspy.query.tables`), but
+that a moment is the number of microseconds since 1970 and a day is left out. A JSON value stands as text in a string,
+so that it keeps its digits. Rows are written while the capture is read, twice, so memory does not grow with it.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any, BinaryIO
+
+import orjson
+
+from mcpspy.capture.reader import Capture
+from mcpspy.conversation.model import Exchange
+from mcpspy.json_values import member
+from mcpspy.overview import Announced
+from mcpspy.query.tables import TABLES
+from mcpspy.rules import Finding
+from mcpspy.timeline import Row, act_fields, final_rows, message_json
+
+MESSAGES = frozenset(("request", "notification", "result", "error", "invalid", "undecoded"))
+"""The kinds of rows that are messages."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)")
+_LARGEST = 1 << 63
+
+Fields = dict[str, Any]
+
+
+class DerivedTables:
+    """The files of one capture in a folder; `write` them. `live` and `size` are what is known of the capture."""
+
+    def __init__(self, capture: Capture, capture_id: str, folder: str, *, live: bool, size: int) -> None:
+        header = capture.header
+        self._capture, self._live, self._size = capture, live, size
+        self._start = (datetime.fromisoformat(header.started).astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
+        self._common = {"capture": capture_id, "server": header.name}
+        self._folder = folder
+        self._files: dict[str, BinaryIO] = {}
+        self.counts = dict.fromkeys(TABLES, 0)
+        """How many rows each table has."""
+        self.longest = 0
+        """Bytes of the longest line of any."""
+        self._announced = Announced(measured=True)
+        self._waiting: dict[int, Fields] = {}  # exchanges whose response comes later, by their ordinals
+        self._frame: Fields = {}
+        self._last = 0
+
+    def path(self, table: str) -> str:
+        """The file of a table."""
+        return os.path.join(self._folder, f"{table}.ndjson")
+
+    def write(self, read: Callable[[int], None] | None = None) -> None:
+        """Read the capture and write the files; `read` is called with the bytes of each chunk. Raises CaptureError."""
+        with ExitStack() as stack:
+            for table in TABLES:
+                self._files[table] = stack.enter_context(open(self.path(table), "xb"))
+            for row in final_rows(lambda: self._capture.records(read=read), live=self._live):
+                self._add(row)
+            self._end()
+
+    def _put(self, table: str, t: int, fields: Fields) -> None:
+        fields |= self._common
+        fields["time"] = self._start + t // 1000
+        try:
+            line = orjson.dumps(fields)
+        except TypeError:  # lone surrogates
+            line = orjson.dumps({name: _clean(value) for name, value in fields.items()})
+        self._files[table].write(line + b"\n")
+        self.counts[table] += 1
+        self.longest = max(self.longest, len(line))
+
+    def _add(self, row: Row) -> None:
+        self._last = max(self._last, row.t)
+        if self._frame.get("n") != row.n:
+            self._end_frame()
+            self._frame = _frame(row)
+        if row.kind in MESSAGES:
+            self._frame["messages"] += 1
+            self._put("messages", row.t, _message(row))
+        for finding in row.findings:
+            self._put("findings", row.t, _finding(finding, row))
+        exchange = row.exchange
+        if exchange:
+            self._add_exchange(row, exchange)
+
+    def _add_exchange(self, row: Row, exchange: Exchange) -> None:
+        """Take a request or a response; a row comes out when both were here."""
+        if row.kind == "request":
+            self._announced.add(exchange.request)
+            self._waiting[exchange.ordinal] = _exchange(row)
+            if row.response is None:
+                self._end_exchange(exchange.ordinal)
+        else:
+            if exchange.response:
+                self._announced.add(exchange.response)
+            known = self._waiting.get(exchange.ordinal)
+            if known and known["response"] == row.n:
+                known["response_size"] = row.size
+                known["findings"] += len(row.findings)
+                known |= _error(row)
+                self._end_exchange(exchange.ordinal)
+        for finding in row.findings:
+            self._announced.find(finding, row.method, row.name)
+
+    def _end_exchange(self, ordinal: int) -> None:
+        fields = self._waiting.pop(ordinal)
+        self._put("exchanges", fields.pop("at"), fields)
+
+    def _end_frame(self) -> None:
+        if self._frame:
+            self._put("frames", self._frame.pop("at"), self._frame)
+
+    def _end(self) -> None:
+        self._end_frame()
+        for ordinal in list(self._waiting):
+            self._end_exchange(ordinal)
+        for tool in self._announced.tools.values():
+            latencies = zip(("p50", "p95", "max"), tool.latencies.quantiles(0.5, 0.95, 1), strict=False)
+            fields = {
+                "name": tool.name, "listed": tool.listed or None, "called": tool.called or None, "calls": tool.calls,
+                "errors": tool.errors, "findings": tool.found, "definition": tool.size, "arguments": tool.arguments,
+                "results": tool.results, **{name: latency / 1e9 for name, latency in latencies},
+            }  # fmt: skip
+            self._put("tools", 0, fields)
+        self._put("captures", 0, self._summary())
+
+    def _summary(self) -> Fields:
+        header, client, server = self._capture.header, self._announced.client, self._announced.server
+        return {
+            "path": os.fsencode(os.path.abspath(self._capture.path)).decode("utf-8", "replace"),
+            "transport": header.transport,
+            "tool": header.tool,
+            "argv": json.dumps(header.argv),
+            "url": header.url,
+            "live": self._live,
+            "bytes": self._size,
+            "seconds": self._last / 1e9,
+            "client": client.name if client else None,
+            "client_version": client.version if client else None,
+            "server_name": server.name if server else None,
+            "server_version": server.version if server else None,
+            "revision": (server.revision if server else None) or None,
+            **{table: self.counts[table] for table in ("frames", "messages", "exchanges", "findings")},
+        }
+
+
+def _frame(row: Row) -> Fields:
+    http, act = row.http or {}, act_fields(row.act) if row.act else {}
+    fields: Fields = {
+        "at": row.t, "n": row.n, "t": row.t / 1e9, "sender": row.sender, "channel": row.channel, "kind": row.kind,
+        "messages": 0, "size": row.size, "session": row.session, "http_method": http.get("method"),
+        "http_target": http.get("target"), "http_status": http.get("status"),
+    }  # fmt: skip
+    if row.act:
+        fields |= {"gate": row.act.gate, "forwarded": act.get("forwarded"), "held": act.get("held")}
+    if row.kind not in MESSAGES:
+        fields["text"] = row.text or row.raw.decode(errors="replace")
+    return fields
+
+
+def _message(row: Row) -> Fields:
+    fields: Fields = {
+        "n": row.n, "part": row.part, "t": row.t / 1e9, "sender": row.sender, "kind": row.kind, "id": _id(row),
+        "method": row.method, "name": row.name, "revision": row.revision, "session": row.session,
+        "status": row.status, "request": row.request, "response": row.response,
+        "latency": None if row.latency is None else row.latency / 1e9, "size": row.size,
+        "extensions": json.dumps(row.extensions) if row.extensions else None, "findings": len(row.findings),
+    }  # fmt: skip
+    message = message_json(row)
+    if message is None:
+        fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
+    else:
+        fields["message"] = _well_formed(message)
+    return fields
+
+
+def _exchange(row: Row) -> Fields:
+    return {
+        "at": row.t, "request": row.n, "part": row.part, "response": row.response, "t": row.t / 1e9,
+        "sender": row.sender, "id": _id(row), "method": row.method, "name": row.name, "revision": row.revision,
+        "session": row.session, "status": row.status, "latency": None if row.latency is None else row.latency / 1e9,
+        "request_size": row.size, "findings": len(row.findings),
+    }  # fmt: skip
+
+
+def _error(row: Row) -> Fields:
+    """What an error says; nothing of any other answer."""
+    code, message = member(row.value, "error", "code"), member(row.value, "error", "message")
+    return {
+        "error_code": code if type(code) is int and abs(code) < _LARGEST else None,
+        "error_message": message if isinstance(message, str) else None,
+    }
+
+
+def _finding(finding: Finding, row: Row) -> Fields:
+    return {
+        "n": row.n, "part": row.part, "rule": finding.rule, "severity": finding.severity, "blame": finding.blame,
+        "pointer": finding.pointer, "message": finding.message, "related": json.dumps(finding.related),
+        "revision": finding.revision, "spec": finding.spec, "method": row.method, "name": row.name,
+    }  # fmt: skip
+
+
+def _id(row: Row) -> str | None:
+    """The id as JSON, digit for digit; one that is not JSON (NaN) as a string."""
+    if row.id is None:
+        return None
+    if row.id.kind != "string":
+        try:
+            orjson.loads(row.id.token)
+            return row.id.token
+        except orjson.JSONDecodeError:
+            pass
+    return json.dumps(_clean(row.id.token))
+
+
+def _well_formed(message: bytes) -> str:
+    """A JSON text without escapes of lone surrogates, which many parsers refuse: they become U+FFFD."""
+    if b"\\ud" in message or b"\\uD" in message:
+        message = _ESCAPE.sub(lambda found: b"\\ufffd" if _is_lone(found[1]) else found[0], message)
+    return message.decode(errors="replace")
+
+
+def _is_lone(escape: bytes) -> bool:
+    return len(escape) == 5 and escape[1:2] in b"dD"
+
+
+def _clean(value: Any) -> Any:
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else value

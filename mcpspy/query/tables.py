@@ -1,0 +1,185 @@
+"""The tables that captures become, for SQL and for Parquet: each column, its type and what it means.
+
+This is the only place that names columns. The files are written by it, the views have these columns in this order, and
+`docs/sql.md` is generated from it. Columns are added at the end of a table, and never renamed or removed: what changes
+what a column means changes `SCHEMA`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SCHEMA = 1
+"""The version of all tables; it stands in the metadata of each Parquet file."""
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    name: str
+    type: str
+    """Of DuckDB: VARCHAR, BIGINT, DOUBLE, BOOLEAN, TIMESTAMP, DATE or JSON."""
+    meaning: str
+
+
+class Table(NamedTuple):
+    """One table."""
+
+    meaning: str
+    columns: tuple[Column, ...]
+
+
+_OF_CAPTURE = (
+    Column("capture", "VARCHAR", "the id of the capture"),
+    Column("server", "VARCHAR", "the name of the server, from the header of the capture"),
+    Column("day", "DATE", "the day of `time`, UTC"),
+    Column("time", "TIMESTAMP", "the moment, UTC, with microseconds"),
+)
+"""The first columns of every table."""
+
+TABLES = {
+    "captures": Table(
+        "One row for each capture; `time` is its start.",
+        (
+            *_OF_CAPTURE,
+            Column("path", "VARCHAR", "its first file"),
+            Column("transport", "VARCHAR", "`stdio`, `http` or `mitm`"),
+            Column("tool", "VARCHAR", "what recorded it: `mcpspy 0.1.0`"),
+            Column("argv", "JSON", "the command of a stdio server: an array"),
+            Column("url", "VARCHAR", "the upstream of an HTTP server"),
+            Column("live", "BOOLEAN", "whether it was being recorded when it was read"),
+            Column("bytes", "BIGINT", "the size of its files"),
+            Column("seconds", "DOUBLE", "from its start to its last record"),
+            Column("client", "VARCHAR", "the name that the client gives itself, last"),
+            Column("client_version", "VARCHAR", "the version that it gives itself"),
+            Column("server_name", "VARCHAR", "the name that the server gives itself, last"),
+            Column("server_version", "VARCHAR", "the version that it gives itself"),
+            Column("revision", "VARCHAR", "the revision that the server agreed to, last"),
+            Column("frames", "BIGINT", "how many rows `frames` has of it"),
+            Column("messages", "BIGINT", "how many rows `messages` has of it"),
+            Column("exchanges", "BIGINT", "how many rows `exchanges` has of it"),
+            Column("findings", "BIGINT", "how many rows `findings` has of it"),
+        ),
+    ),
+    "frames": Table(
+        "One row for each line of a capture that `mcpspy show` lists: frames, HTTP heads, gaps, signals, the end. A "
+        "batch is one row.",
+        (
+            *_OF_CAPTURE,
+            Column("n", "BIGINT", "the line number in the capture"),
+            Column("t", "DOUBLE", "seconds since the capture started"),
+            Column("sender", "VARCHAR", "`client`, `server` or `mcpspy`"),
+            Column("channel", "BIGINT", "the number of the channel"),
+            Column("kind", "VARCHAR", "as in `show --json`; of a batch that of its first message"),
+            Column("messages", "BIGINT", "how many rows `messages` has of it: 0, 1, or those of a batch"),
+            Column("size", "BIGINT", "bytes of the frame"),
+            Column("session", "VARCHAR", "the session id, where the transport has one"),
+            Column("http_method", "VARCHAR", "over HTTP: the method of the request"),
+            Column("http_target", "VARCHAR", "over HTTP: the target of the request"),
+            Column("http_status", "BIGINT", "over HTTP: the status of the response, where it is known"),
+            Column("gate", "VARCHAR", "the name of the gate that acted on the frame"),
+            Column("forwarded", "VARCHAR", "what became of it then, as in `show --json`"),
+            Column("held", "DOUBLE", "for how many seconds a gate held it"),
+            Column("text", "VARCHAR", "what there is to read where the frame is no message, such as a line of stderr"),
+        ),
+    ),
+    "messages": Table(
+        "One row for each JSON-RPC message, and for each frame in the place of one that is not valid or not decoded.",
+        (
+            *_OF_CAPTURE,
+            Column("n", "BIGINT", "the line number in the capture: `frames.n`"),
+            Column("part", "BIGINT", "the place in a batch, else 0"),
+            Column("t", "DOUBLE", "seconds since the capture started"),
+            Column("sender", "VARCHAR", "`client`, `server` or `mcpspy`"),
+            Column("kind", "VARCHAR", "`request`, `notification`, `result`, `error`, `invalid` or `undecoded`"),
+            Column("id", "JSON", "the JSON-RPC id, digit for digit"),
+            Column("method", "VARCHAR", "the method; of a response that of its request"),
+            Column("name", "VARCHAR", "the tool, prompt or resource concerned"),
+            Column("revision", "VARCHAR", "of the protocol, as far as the exchange tells"),
+            Column("session", "VARCHAR", "the session id, where the transport has one"),
+            Column("status", "VARCHAR", "of a request and its response, as in `show --json`"),
+            Column("request", "BIGINT", "the `n` of the request"),
+            Column("response", "BIGINT", "the `n` of the response"),
+            Column("latency", "DOUBLE", "seconds from the request to its response"),
+            Column("size", "BIGINT", "bytes of the frame"),
+            Column("extensions", "JSON", "the extensions that it declares: an array of names"),
+            Column("findings", "BIGINT", "how many rows `findings` has of it"),
+            Column("message", "JSON", "the message; null where it is no JSON, or not decoded"),
+            Column("text", "VARCHAR", "what there is to read instead"),
+        ),
+    ),
+    "exchanges": Table(
+        "One row for each request, with what answered it; `time` is that of the request.",
+        (
+            *_OF_CAPTURE,
+            Column("request", "BIGINT", "the line number of the request: `messages.n`"),
+            Column("part", "BIGINT", "its place in a batch, else 0"),
+            Column("response", "BIGINT", "the line number of the response"),
+            Column("t", "DOUBLE", "seconds since the capture started"),
+            Column("sender", "VARCHAR", "who sent the request"),
+            Column("id", "JSON", "the JSON-RPC id"),
+            Column("method", "VARCHAR", "the method"),
+            Column("name", "VARCHAR", "the tool, prompt or resource concerned"),
+            Column("revision", "VARCHAR", "of the protocol"),
+            Column("session", "VARCHAR", "the session id, where the transport has one"),
+            Column("status", "VARCHAR", "`ok`, `error`, `tool-error`, `unanswered`, `cancelled`, …: as in `show`"),
+            Column("latency", "DOUBLE", "seconds from the request to its response"),
+            Column("request_size", "BIGINT", "bytes of the frame of the request"),
+            Column("response_size", "BIGINT", "bytes of the frame of the response"),
+            Column("error_code", "BIGINT", "the code of an error"),
+            Column("error_message", "VARCHAR", "the message of an error"),
+            Column("findings", "BIGINT", "how many rows `findings` has of both messages"),
+        ),
+    ),
+    "findings": Table(
+        "One row for each finding of `mcpspy check`, before waivers, each time it occurs.",
+        (
+            *_OF_CAPTURE,
+            Column("n", "BIGINT", "the line number of the message: `frames.n`"),
+            Column("part", "BIGINT", "the place in a batch, else 0"),
+            Column("rule", "VARCHAR", "the id of the rule (docs/rules.md)"),
+            Column("severity", "VARCHAR", "`error`, `warning` or `info`"),
+            Column("blame", "VARCHAR", "`client` or `server`"),
+            Column("pointer", "VARCHAR", "JSON Pointer into the message"),
+            Column("message", "VARCHAR", "one sentence"),
+            Column("related", "JSON", "the line numbers of other records that matter: an array"),
+            Column("revision", "VARCHAR", "of the protocol"),
+            Column("spec", "VARCHAR", "URL of the page of the specification"),
+            Column("method", "VARCHAR", "the method of the message"),
+            Column("name", "VARCHAR", "the tool, prompt or resource concerned"),
+        ),
+    ),
+    "tools": Table(
+        "One row for each tool of each capture, listed or called; `time` is the start of the capture.",
+        (
+            *_OF_CAPTURE,
+            Column("name", "VARCHAR", "the name of the tool"),
+            Column("listed", "BIGINT", "the line number of its last listing; null: it was never listed"),
+            Column("called", "BIGINT", "the line number of its first call; null: it was never called"),
+            Column("calls", "BIGINT", "how often it was called"),
+            Column("errors", "BIGINT", "calls that were answered by an error or a tool's error"),
+            Column("findings", "BIGINT", "findings in its calls, their answers and its definition"),
+            Column("p50", "DOUBLE", "median of its latencies in seconds"),
+            Column("p95", "DOUBLE", "95th percentile of its latencies in seconds"),
+            Column("max", "DOUBLE", "its longest latency in seconds"),
+            Column("definition", "BIGINT", "bytes of its definition, as compact JSON"),
+            Column("arguments", "BIGINT", "bytes of the arguments of all calls"),
+            Column("results", "BIGINT", "bytes of the results of all calls"),
+        ),
+    ),
+}
+"""By name."""
+
+
+def documented(text: str) -> str:
+    """`docs/sql.md` with its tables as they are here, between two marks."""
+    begin, end = "<!-- tables: scripts/write-rules -->\n", "<!-- end of tables -->\n"
+    head, rest = text.split(begin)
+    return f"{head}{begin}{''.join(_sections())}{end}{rest.split(end)[1]}"
+
+
+def _sections() -> Iterator[str]:
+    for name, table in TABLES.items():
+        yield f"\n### `{name}`\n\n{table.meaning}\n\n| column | type | meaning |\n|---|---|---|\n"
+        for column in table.columns:
+            yield f"| `{column.name}` | {column.type} | {column.meaning} |\n"
+    yield "\n"

@@ -1,0 +1,75 @@
+import json
+
+import pytest
+
+from tests.test_overview import HANDSHAKE, called, listed
+from tests.transcript import capture
+
+CANCELLED = """
+@40 > {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a"}}
+@50 > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}
+"""
+
+
+@pytest.fixture
+def made(tmp_path):
+    text = (
+        HANDSHAKE + listed(1, '{"name":"a"}') + called(2, "a", seconds=0.5) + called(3, "b", seconds=0.25) + CANCELLED
+    )
+    return capture(str(tmp_path / "made.jsonl"), text)
+
+
+def test_servers_tools_and_clients_are_counted(made, mcpspy):
+    status, out, err = mcpspy("stats", made)
+    assert (status, err) == (0, "")
+    server, heading, a, b, _, client, *rest = out.splitlines()
+    assert server.startswith("server weather: 1 capture, 5 requests, 0 errors, ")
+    assert heading.split()[:3] == ["tool", "calls", "errors"]
+    assert (a.split()[:3], b.split()[:3]) == (["a", "2", "0"], ["b", "1", "0"])
+    assert "500.0 ms" in a
+    assert len(a) < 120
+    assert client == "client cursor 2.1: 1 session, 5 requests"
+    assert rest[:3] == [
+        "  revisions: 2025-06-18 (1)",
+        "  capabilities: roots(listChanged) (1), sampling (1)",
+        "  gave up after 10.00 s (median), at most 10.00 s: tools/call (1)",
+    ]
+
+
+def test_programs_get_one_object_for_each_server_and_client(made, mcpspy):
+    server, client = map(json.loads, mcpspy("stats", made, "--json")[1].splitlines())
+    assert list(server) == ["kind", "name", "captures", "requests", "errors", "findings", "p50", "p95", "max", "tools"]
+    assert server["tools"][0] | {"findings": 0} == {
+        "name": "a", "calls": 2, "errors": 0, "findings": 0, "p50": 0.5, "p95": 0.5, "max": 0.5, "definition": 12,
+        "arguments": 0, "results": 14, "tokens": 6,
+    }  # fmt: skip
+    assert client | {"requests": 0} == {
+        "kind": "client", "name": "cursor", "version": "2.1", "sessions": 1, "requests": 0,
+        "revisions": {"2025-06-18": 1}, "capabilities": {"roots(listChanged)": 1, "sampling": 1},
+        "given_up": {"tools/call": 1}, "p50": 10.0, "p95": 10.0, "max": 10.0,
+    }  # fmt: skip
+
+
+def test_without_an_argument_the_capture_directory_is_read(made, tmp_path, mcpspy, monkeypatch):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    assert mcpspy("stats")[1] == mcpspy("stats", made)[1]
+
+
+def test_bars_are_for_terminals(made, mcpspy, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    _, _, a, b, *_ = mcpspy("stats", made)[1].splitlines()
+    assert ("█" * 6 in a, b.count("█")) == (True, 3)
+
+
+def test_names_that_peers_make_up_are_printed_on_one_line(tmp_path, mcpspy):
+    evil = r'> {"id":1,"method":"tools/call","params":{"name":"a\u001b[2J\nb\ud800"}}'
+    path = capture(str(tmp_path / "evil.jsonl"), evil)
+    assert r"a\e[2J\nb\ud800" in mcpspy("stats", path)[1]
+    assert json.loads(mcpspy("stats", path, "--json")[1].splitlines()[0])["tools"][0]["name"] == "a\x1b[2J\nb\ud800"
+
+
+def test_a_file_that_is_no_capture_is_one_clear_line(tmp_path, mcpspy):
+    (tmp_path / "x.jsonl").write_text("{}\n")
+    assert mcpspy("stats", str(tmp_path / "x.jsonl")) == (
+        2, "", f"mcpspy: {tmp_path}/x.jsonl does not begin with a capture's header\n",
+    )  # fmt: skip
