@@ -143,7 +143,7 @@ def test_without_a_terminal_it_says_what_prints_the_same(monkeypatch):
 
 def test_the_palette_offers_what_keys_of_ours_do_once_and_nothing_else():
     says = {"theme"} | {action.text for scope in KEYS for action in scope.actions}
-    says |= {f"export {name}" for name in FORMATS}
+    says |= {"share", *(f"export {name}" for name in FORMATS)}
 
     def offered(pilot):
         return [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
