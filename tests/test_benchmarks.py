@@ -19,6 +19,7 @@ def test_the_relay_benchmark_runs_and_loses_nothing(tmp_path):
     assert "200 B" in done.stdout
 
 
+@pytest.mark.field
 def test_the_tui_benchmark_runs_and_sees_every_row(tmp_path):
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.tui", "--quick", "--json", str(figures)]

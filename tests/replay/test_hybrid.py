@@ -57,7 +57,9 @@ def judge(found, bare, answers, path):
     assert [message["result"]["content"] for message in made] == list(answers.values())
 
 
-@pytest.mark.parametrize(("client", "server"), [("python1", "node"), ("node", "python1")])
+@pytest.mark.parametrize(
+    ("client", "server"), [pytest.param("python1", "node", marks=pytest.mark.field), ("node", "python1")]
+)
 def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybrid, client, server):
     for name in (client, server):
         if not prepare.ready(name):
@@ -69,7 +71,9 @@ def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybr
     judge(steps(client, "--", *wrap, *prepare.server(server)), bare, answers, path)
 
 
-@pytest.mark.parametrize(("client", "server"), [("python1", "python2"), ("node", "python1")])
+@pytest.mark.parametrize(
+    ("client", "server"), [("python1", "python2"), pytest.param("node", "python1", marks=pytest.mark.field)]
+)
 def test_some_tools_are_recorded_and_the_others_live_through_proxy(tmp_path, hybrid, client, server):
     for name in (client, server):
         if not prepare.ready(name):

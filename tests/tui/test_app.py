@@ -198,7 +198,7 @@ def test_every_row_of_the_golden_captures_is_shown_in_every_form():
         for _ in range(sessions(pilot).count()):
             await pilot.press("enter")
             rows = await opened(pilot)
-            for place in range(0, rows.count(), 1 if NIGHTLY else 6):
+            for place in range(0, rows.count(), 1 if NIGHTLY else 12):
                 for made in forms(pilot, place):
                     clean(made)
             await pilot.press("G", "r")

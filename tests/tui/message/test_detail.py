@@ -449,7 +449,7 @@ def test_every_row_of_the_golden_captures_is_shown_with_its_partner_in_every_for
         await pilot.press("b")
         for path in sorted(CAPTURES.glob("*.jsonl")):
             session = read(path)
-            for place in range(0, len(session), 1 if NIGHTLY else 6):
+            for place in range(0, len(session), 1 if NIGHTLY else 11):
                 widget.show(session.messages(place), session.header, around(session, place))
                 widget.action_form()
                 for pane in widget.panes:

@@ -275,7 +275,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
         rows = await opened(pilot)
         merged = rows.session
         assert rows.count() == sum(map(len, merged.sessions)) > 500
-        for place in range(rows.count()):
+        for place in range(0, rows.count(), 1 if NIGHTLY else 7):
             session, there = merged.of(place)
             rows.move_to(place)
             assert f"#{session.line(there).n} " in message(pilot).splitlines()[0]
