@@ -27,7 +27,7 @@ Found = Callable[[Category, str], None]
 _WRAPPED = re.compile("«redacted:\ufdd0([^»]*)»")
 _EMAIL = re.compile(  # also behind an escape in a URL or in JSON
     r"(?:(?<![\w%\\])|(?<=%[0-9A-Fa-f]{2})|(?<=\\)(?![bfnrtu])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
-    r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d)"
+    r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d|\dx\.)"
     r"(?:[^\W_](?:[^\W_]|-){0,62}\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w@-]|\.\w)"
 )
 _LONGEST_USER = 200  # characters of what stands between `//` and the host of a URL

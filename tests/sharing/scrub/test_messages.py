@@ -118,8 +118,8 @@ def test_the_name_of_a_tool_stays_in_listing_call_and_head_whatever_it_equals(tm
     }
     head = {"method": "POST", "target": "/", "headers": [["Mcp-Name", "search"]]}
     path = capture(
-        tmp_path / "a.jsonl", opened(5, "client", "request", "body", head=head), frame(IN, call({"password": "search"})),
-        frame(OUT, listing), frame(IN, request),
+        tmp_path / "a.jsonl", opened(5, "client", "request", "body", head=head),
+        frame(IN, call({"password": "search"})), frame(OUT, listing), frame(IN, request),
     )  # fmt: skip
     lines = list(map(json.loads, scrubbed(path)))
     assert lines[4]["head"]["headers"] == [["Mcp-Name", "search"]]
