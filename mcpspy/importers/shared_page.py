@@ -89,6 +89,8 @@ def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
     unpacker, size = zlib.decompressobj(wbits=31), 0
     for packed in _decoded(file):
         captures.account.advance(len(packed) * 4 // 3)
+        if unpacker.eof and packed:
+            raise _DamagedPageError("the capture in it is damaged: something stands behind its end")
         rest, full = packed, False
         while (rest or full) and not unpacker.eof:
             try:
@@ -100,6 +102,8 @@ def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
             if size > MOST:
                 raise _DamagedPageError(f"the capture in it has more than {size_text(MOST)}")
             yield piece
+    if unpacker.unused_data:
+        raise _DamagedPageError("the capture in it is damaged: something stands behind its end")
     if not unpacker.eof:
         raise _DamagedPageError("the capture in it is cut off")
 

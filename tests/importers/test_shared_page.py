@@ -102,3 +102,11 @@ def test_what_is_packed_too_well_is_not_unpacked(tmp_path, session):
 def test_the_header_tells_whose_capture_it_is(tmp_path, session):
     _, [made] = brought(tmp_path, page(packed(session)))
     assert made.header == Capture(str(tmp_path / "a.jsonl")).header
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_what_stands_behind_the_end_of_the_capture_is_damage(tmp_path, session, size):
+    half = gzip.compress(session[:300]) + gzip.compress(session[300:]) + b"x" * size
+    account, made = brought(tmp_path, page(base64.b64encode(half)))
+    assert "something stands behind its end" in account.fault
+    assert not made

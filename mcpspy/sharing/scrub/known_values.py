@@ -46,6 +46,7 @@ class KnownValues:
         self._anchors: set[str] = set()  # of each form, and user name, the longest part that no encoding changes
         self._anchor_grams: set[str] = set()
         self._foreign = False  # whether a value has characters that JSON may escape
+        self._wholes: set[str] = set()  # values that are found as a whole string only
         self._users: dict[str, re.Pattern[str]] = {}
 
     def label(self, category: Category, value: str) -> str:
@@ -70,6 +71,8 @@ class KnownValues:
     def may_stand_in(self, line: str) -> bool:
         """Whether a value, or a user name, may stand in a line of a capture, in any encoding; never a false no."""
         if self._foreign and ("\\u" in line or "%" in line):
+            return True
+        if self._wholes and not self._wholes.isdisjoint(part.rstrip("\\") for part in line.split('"')):
             return True
         if len(self._anchors) <= _FEW:
             return any(anchor in line for anchor in self._anchors)
@@ -115,6 +118,8 @@ class KnownValues:
         self._whole[value] = category, label
         distinctive = is_distinctive(value)
         if not distinctive and not is_word(value):
+            self._foreign = self._foreign or not value.isascii()
+            self._wholes.add(value.rstrip("\\"))
             return
         escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
         escaped += [json.dumps(form)[1:-1] for form in escaped]  # JSON in a string of JSON

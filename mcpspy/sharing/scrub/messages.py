@@ -31,6 +31,9 @@ _ENVELOPE = frozenset(("id", "jsonrpc", "method"))
 _IDS = frozenset(("progressToken", "io.modelcontextprotocol/subscriptionId", "io.modelcontextprotocol/protocolVersion"))
 _FIXED = _ENVELOPE | _IDS | {"requestId", "protocolVersion"}
 _PARAMS = (("params", "requestId"), ("params", "protocolVersion"), ("result", "protocolVersion"))
+_NAMED = (("params", "name"), ("params", "ref", "name"))
+_LISTED = (("result", "tools"), ("result", "prompts"))
+_LISTED_DEPTH = 4
 _VAGUE = frozenset("key keys tokens signature".split())
 """Names that are more often something else: the value must look random."""
 _SHORT = frozenset("token auth pass pat".split())
@@ -117,6 +120,8 @@ class MessageScrub:
             return text[:start] + self._texts.secret(text[start:])
         if step in _STRUCTURE and self._known.whole(text):
             return text
+        if step == "name" and self._is_identifier(levels):
+            return self._texts.key(text)
         if level.schema and level.above == "required":
             return text
         return self._inner(text)
@@ -127,7 +132,8 @@ class MessageScrub:
         name = level.step if isinstance(level.step, str) else level.above
         if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER or level.schema or not isinstance(name, str):
             return digits
-        if not _DIGITS.search(_plain(name)) or self._is_id(levels) or self._kept(levels):
+        secret = _DIGITS.search(_plain(name)) or (len(digits) >= _LONG and self._known.whole(digits))
+        if not secret or self._is_id(levels) or self._kept(levels):
             return digits
         if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced
             return digits
@@ -169,6 +175,13 @@ class MessageScrub:
         if path and isinstance(path[0], int):
             path = path[1:]
         return (len(path) == 1 and step in _ENVELOPE) or path in _PARAMS
+
+    def _is_identifier(self, levels: Levels) -> bool:
+        """Whether a name identifies a tool or a prompt, in its listing or in a request: it is no echo of a secret."""
+        path = levels.path if self._envelope else ()
+        if path and isinstance(path[0], int):
+            path = path[1:]
+        return path in _NAMED or (len(path) == _LISTED_DEPTH and path[:2] in _LISTED)
 
     def _kept(self, levels: Levels) -> bool:
         if not self._keep or self._above:

@@ -7,15 +7,16 @@ In a sentence a word behind a secret name is a secret only if it looks like one.
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from urllib.parse import unquote
 
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.secrets.text import redacted_fields, redacted_text
 from mcpspy.secrets.tokens import in_frame, kind_of, replaced
-from mcpspy.sharing.scrub.categories import EMAIL, HOME, MATCH, SESSION, VALUE, Category, of_token
+from mcpspy.sharing.scrub.categories import EMAIL, HOME, LABEL, MATCH, SESSION, VALUE, Category, of_token
 from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
 from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.options import ScrubOptions
@@ -26,7 +27,7 @@ Found = Callable[[Category, str], None]
 _WRAPPED = re.compile("«redacted:\ufdd0([^»]*)»")
 _EMAIL = re.compile(  # also behind an escape in a URL or in JSON
     r"(?:(?<![\w%\\])|(?<=%[0-9A-Fa-f]{2})|(?<=\\)(?![bfnrtu])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
-    r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d)"
+    r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d|\dx\.)"
     r"(?:[^\W_](?:[^\W_]|-){0,62}\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w@-]|\.\w)"
 )
 _LONGEST_USER = 200  # characters of what stands between `//` and the host of a URL
@@ -107,8 +108,11 @@ class Texts:
     def _text(self, text: str, *, form: bool) -> str:
         if whole := self._known.whole(text):
             return self._counted(*whole)
+        if self._replace:
+            text = self._known.replaced(text, self._found)
         for pattern in self._replace:
-            text = pattern.sub(self._match, text)
+            labels = [found.span() for found in LABEL.finditer(text)]
+            text = pattern.sub(partial(self._match, labels), text)
         if is_suspicious(text, only_secrets=self._only_secrets):
             text = self._personal(self._sessions(self._secrets(text, form=form)))
         elif len(text) > _SHORTEST and in_frame(text.encode("utf-8", "surrogatepass")):
@@ -158,6 +162,8 @@ class Texts:
         """The value of a field of a head; `target` and `reason` are fields too."""
         if name.lower() == "mcp-session-id":
             return value if is_placeholder(value) else self.label(SESSION, value)
+        if name.lower() == "mcp-name" and self._known.whole(value):  # as in the message
+            return self.key(value)
         if value.startswith(_BASE64[0]) and value.endswith(_BASE64[1]):
             return self._encoded_field(name, value)
         head = {name: value} if name in ("target", "reason") else {"headers": [[name, value]]}
@@ -180,8 +186,11 @@ class Texts:
         self._found(category, label)
         return label
 
-    def _match(self, found: re.Match[str]) -> str:
-        return self.label(MATCH, found[0]) if found[0] else ""
+    def _match(self, labels: Sequence[tuple[int, int]], found: re.Match[str]) -> str:
+        """The label of a match of --replace; what is part of a label stays."""
+        start, end = found.span()
+        inside = start == end or any(first <= start and end <= last for first, last in labels)
+        return found[0] if inside else self.label(MATCH, found[0])
 
     def _wrapped(self, value: str) -> str:
         """The label in the form of a recording's mark, which no later search looks into."""
@@ -240,7 +249,8 @@ class Texts:
             return text
         if "@" in text or "%40" in text:
             text = _EMAIL.sub(self._email, text)
-        if "ome" in text or "ser" in text or "SER" in text:
+        lower = text.lower()
+        if any(place in lower for place in _PLACES):
             text = _HOME.sub(self._home, text)
         return text
 

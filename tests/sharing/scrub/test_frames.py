@@ -48,14 +48,14 @@ def test_a_private_key_on_several_lines_of_stderr_is_taken_out(tmp_path):
         "-----BEGIN RSA PRIVATE KEY-----",
         *key,
         "-----END RSA PRIVATE KEY-----",
-        "short",
+        "other",
         "-----BEGIN PUBLIC KEY-----",
         "abc",
     ]
     found = frames(capture(tmp_path / "a.jsonl", *(frame(ERR, line) for line in lines), frame(ERR, key[0])))
     label = "redacted-private-key-line-"
     assert found == [
-        lines[0], f"{label}1", f"{label}2", f"{label}3", "", lines[5], "short", lines[7], "abc", f"{label}1"
+        lines[0], f"{label}1", f"{label}2", f"{label}3", "", lines[5], "other", lines[7], "abc", f"{label}1"
     ]  # fmt: skip
 
 

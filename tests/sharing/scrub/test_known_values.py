@@ -1,5 +1,7 @@
 """Known values: labels, and where a value is found."""
 
+import json
+
 import pytest
 
 from mcpspy.sharing.scrub.categories import EMAIL, HOME, SESSION, VALUE
@@ -71,3 +73,12 @@ def test_a_value_is_found_as_any_program_writes_it_in_a_url(form):
     known = KnownValues()
     label = known.label(VALUE, "a/b!c d12345678")
     assert known.replaced(f"?q={form}&x", lambda *_: None) == f"?q={label}&x"
+
+
+@pytest.mark.parametrize("value", ["zebra", "47", "zwölf", "a"])
+def test_a_value_that_only_counts_as_a_whole_string_is_seen_in_a_line(value):
+    known = KnownValues()
+    known.label(VALUE, value)
+    for text in (value, json.dumps({"x": value}), json.dumps([json.dumps({"x": value})])):
+        assert known.may_stand_in(json.dumps({"raw": text}))
+    assert not known.may_stand_in(json.dumps({"raw": "nothing"}))

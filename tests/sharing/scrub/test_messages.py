@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.sharing.scrub.captures import IN, OUT, call, capture, frame, frames
+from tests.sharing.scrub.captures import IN, OUT, call, capture, frame, frames, opened, scrubbed
 
 VALUE = "redacted-value-1"
 
@@ -106,3 +106,29 @@ def test_what_stands_at_a_kept_pointer_stays(tmp_path, keep, kept):
 def test_a_kept_value_is_not_learned(tmp_path):
     value = {"password": "correct-horse-99", "x": "correct-horse-99"}
     assert arguments(tmp_path, value, keep=("/params/arguments/password",)) == value
+
+
+def test_the_name_of_a_tool_stays_in_listing_call_and_head_whatever_it_equals(tmp_path):
+    listing = {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "search"}]}}
+    request = {
+        "jsonrpc": "2.0",
+        "id": 3,
+        "method": "tools/call",
+        "params": {"name": "search", "arguments": {"q": "search"}},
+    }
+    head = {"method": "POST", "target": "/", "headers": [["Mcp-Name", "search"]]}
+    path = capture(
+        tmp_path / "a.jsonl", opened(5, "client", "request", "body", head=head),
+        frame(IN, call({"password": "search"})), frame(OUT, listing), frame(IN, request),
+    )  # fmt: skip
+    lines = list(map(json.loads, scrubbed(path)))
+    assert lines[4]["head"]["headers"] == [["Mcp-Name", "search"]]
+    assert json.loads(lines[6]["raw"]) == listing
+    assert json.loads(lines[7]["raw"])["params"] == {"name": "search", "arguments": {"q": VALUE}}
+
+
+def test_a_number_that_was_a_password_is_replaced_elsewhere(tmp_path):
+    texts = frames(
+        capture(tmp_path / "a.jsonl", frame(IN, call({"password": 47112233})), frame(IN, call({"x": 47112233})))
+    )
+    assert [json.loads(text)["params"]["arguments"] for text in texts] == [{"password": 10000001}, {"x": 10000001}]

@@ -1,5 +1,6 @@
 """Texts without secrets, addresses and names."""
 
+import re
 import time
 
 import pytest
@@ -121,3 +122,14 @@ def test_a_hostile_text_takes_linear_time(part):
     begun = time.process_time()
     texts().text(text)
     assert time.process_time() - begun < 2, "seconds"
+
+
+@pytest.mark.parametrize("pattern", [r"\d+", "(?i)h", "redacted", ".*", "^"])
+def test_replace_neither_cuts_a_known_value_nor_a_label(pattern):
+    known = KnownValues()
+    scrub = Texts(known, lambda *_: None, None, ScrubOptions(replace=(re.compile(pattern),)))
+    scrub.secret("hunter2xyz")
+    clean = scrub.text("hunter2xyz in 47")
+    assert not re.search("hunter|xyz", clean)
+    assert "redacted-value-1" in clean or pattern == ".*"
+    assert scrub.text(clean) == clean
