@@ -2,88 +2,17 @@
 
 import json
 import re
-from contextlib import closing
 
 import pytest
 
 from tests.sharing.page import hostile, made
+from tests.sharing.page.browsing import ENTER, ESCAPE
 from tests.sharing.page.sources import PAGE
-from tests.tui.web.browser import Browser, needs_chromium
+from tests.tui.web.browser import needs_chromium
 
 CAPTURES = PAGE.parents[2] / "captures"
-ENTER, ESCAPE = "\ue007", "\ue00c"
-WIDE, NARROW = (1400, 900), (400, 800)
+NARROW = (400, 800)
 VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
-
-
-class Page:
-    """A page in a browser."""
-
-    def __init__(self, browser, folder):
-        self.browser = browser
-        self.folder = folder
-        self.made = {}
-
-    def open(self, path, address="", **about):
-        """Open the page of a capture; returns what it shows."""
-        key = (path, str(about))
-        if key not in self.made:
-            data = made.session(path, **about)
-            self.made[key] = data, made.write(self.folder / f"{len(self.made)}.html", data, path.read_bytes())
-        data, url = self.made[key]
-        self.visit(url + address)
-        return data
-
-    def visit(self, url):
-        self.command("Emulation.setEmulatedMedia", media="", features=[])
-        self.size(*WIDE)
-        self.browser.ask("/url", url="about:blank")
-        self.browser.log()
-        self.browser.ask("/url", url=url)
-        self.browser.until("document.body.dataset.ready === 'all'")
-
-    def command(self, name, **parameters):
-        return self.browser.ask("/goog/cdp/execute", cmd=name, params=parameters)
-
-    def size(self, width, height):
-        self.command(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
-
-    def press(self, keys):
-        for key in keys:
-            self.browser.press(key)
-
-    def texts(self, selector):
-        return self.browser.script(f"return [...document.querySelectorAll({selector!r})].map(it => it.textContent)")
-
-    def value(self, expression):
-        return self.browser.script(f"return {expression}")
-
-    def until(self, expression):
-        self.browser.until(expression)
-
-    def selected(self):
-        """The address of the page, once the selected row and message are those."""
-        self.until(
-            "document.querySelector('#rows [aria-selected=true] .n').textContent === location.hash.split('.')[0]"
-            " && document.querySelector('.card.selected .frame').textContent === location.hash"
-        )
-        return self.value("location.hash")
-
-    def filter(self, text):
-        """Type a filter; returns how many rows fit, of how many."""
-        self.browser.script("document.getElementById('filter').value = ''")
-        self.press(f"/{text}")
-        self.until(f"document.getElementById('filter').dataset.done === {text!r}")
-        return self.value("document.getElementById('count').textContent")
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pages")
-    with closing(Browser(folder)) as browser:
-        yield Page(browser, folder)
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +20,6 @@ def hostile_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "hostile.jsonl"
     path.write_bytes(hostile.capture())
     return path
-
-
-@pytest.fixture
-def everything(page):
-    page.open(CAPTURES / "everything-2025-11-25.jsonl", "#27")
-    yield page
-    assert page.browser.log() == []
 
 
 pytestmark = needs_chromium
@@ -348,9 +270,17 @@ def test_what_is_long_is_clipped_and_what_is_deep_unfolds_a_level_at_a_time(page
     deep = max((row for row in rows if row["kind"] == "invalid"), key=lambda row: row["size"])
     page.browser.script(f"location.hash = '#{large['n']}'")
     page.selected()
-    assert page.texts(".selected .line button") == [f"show all {hostile.LONG + 2:,} characters"]
+    assert page.texts(".selected .line button") == [f"show 262,144 more of {hostile.LONG + 2:,} characters"]
     page.browser.script("document.querySelector('.selected .line button').click()")
-    assert page.value("document.querySelector('.selected .tree').textContent.length") > hostile.LONG
+    assert page.texts(".selected .line button") == [f"show 262,144 more of {hostile.LONG + 2:,} characters"]
+    assert 262_144 < page.value("document.querySelector('.selected .tree').textContent.length") < 300_000
+    words = next(row for row in rows if row["status"] == "tool-error" and row["kind"] == "result")
+    page.browser.script(f"location.hash = '#{words['n']}'")
+    page.selected()
+    assert re.fullmatch(r"show all [0-9],[0-9]{3} characters", page.texts(".selected .line button")[0])
+    page.browser.script("document.querySelector('.selected .line button').click()")
+    assert page.texts(".selected .line button") == []
+    assert page.value("document.querySelectorAll('.selected .tree img').length") == 0
     page.browser.script(f"location.hash = '#{large['request']}'")
     page.selected()
     assert any(text.startswith('"n": 12345678901234567890') for text in page.texts(".selected .line"))
