@@ -2,7 +2,7 @@
 
 from tests.sharing.page import made
 
-ENTER, ESCAPE = "\ue007", "\ue00c"
+DOWN, ENTER, ESCAPE = "\ue015", "\ue007", "\ue00c"
 _WIDE = (1400, 900)
 
 

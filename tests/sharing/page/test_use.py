@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.sharing.page import hostile, made
-from tests.sharing.page.browsing import ENTER, ESCAPE
+from tests.sharing.page.browsing import DOWN, ENTER, ESCAPE
 from tests.sharing.page.sources import PAGE
 from tests.tui.web.browser import needs_chromium
 
@@ -372,3 +372,85 @@ def test_a_damaged_page_says_so(page, tmp_path):
     page.visit(url.as_uri())
     assert "The capture in this page is damaged" in page.texts("#cards")[0]
     assert len(page.texts("#rows-body > *")) > 5
+
+
+@pytest.mark.parametrize("address", ["#%", "#%zz", "#9999"])
+def test_an_address_that_leads_nowhere_selects_the_first_row(page, address):
+    page.open(CAPTURES / "probe-node-2025-11-25.jsonl", address)
+    assert page.value("document.querySelector('#rows [aria-selected=true]').id") == "rows-0"
+    assert page.browser.log() == []
+
+
+def test_the_focus_stays_in_the_message_when_its_form_changes_and_a_text_scrolls(everything):
+    page = everything
+    page.browser.script("location.hash = '#17'")  # a long list of tools
+    page.selected()
+    page.press(ENTER)
+    for form in ("pre.raw", "pre.hex", ".tree"):
+        page.press("r")
+        page.until(f"document.activeElement.matches('.card.selected {form}')")
+        if form == ".tree":
+            break
+        for key, pixels in ((DOWN, 40), ("j", 80)):
+            page.press(key)
+            page.until(f"document.getElementById('cards').scrollTop === {pixels}")
+        page.press("g")
+        page.until("document.getElementById('cards').scrollTop === 0")
+        assert page.value("location.hash") == "#17"
+
+
+def test_what_stands_for_a_held_frame_may_be_damaged(page, tmp_path):
+    path = tmp_path / "damaged.jsonl"
+    frame = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    records = [
+        {"kind": "frame", "ch": 1, "t": 1_000_000_000, "raw": frame, "held": 1, "by": "gate slow"},
+        {"kind": "release", "t": 3, "held": 1, "how": "edited", "sent": {"b64": "!"}, "by": "gate slow"},
+    ]
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
+    page.open(path, "#5")
+    assert page.selected() == "#5"
+    assert page.texts(".gate") == ["still held by gate slow"]
+    assert page.browser.log() == []
+
+
+def test_a_byte_order_mark_is_seen_and_the_message_behind_it_is_read(page, tmp_path):
+    path = tmp_path / "mark.jsonl"
+    frame = {"kind": "frame", "ch": 2, "t": 0, "raw": '\ufeff{"jsonrpc":"2.0","method":"m"}'}
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, json.dumps(frame)]))
+    page.open(path, "#5")
+    assert page.texts(".selected .line")[1:] == ['"jsonrpc": "2.0"', '"method": "m" ◂ warning']
+    page.press("r")
+    page.until("document.querySelector('.selected pre.raw')")
+    assert page.texts(".selected pre.raw") == ['\\ufeff{"jsonrpc":"2.0","method":"m"}']
+
+
+def test_a_batch_of_thousands_is_drawn_at_once(page, tmp_path):
+    path = tmp_path / "batch.jsonl"
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(5000)]
+    answers = [{"jsonrpc": "2.0", "id": number, "result": {}} for number in reversed(range(5000))]
+    frames = [
+        {"kind": "frame", "ch": channel, "t": channel, "raw": json.dumps(messages)}
+        for channel, messages in ((1, calls), (2, answers))
+    ]
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, frames)]))
+    page.open(path, "#5.4999")
+    assert page.texts(".card h3") == ["→ #5.4999 ping", "← #6 ping"]
+    taken = "const start = performance.now(); document.getElementById('tab-sequence').click();"
+    assert page.browser.script(f"{taken} return performance.now() - start") < 1000  # by looking through it: 3000
+    page.press("1p")
+    assert page.selected() == "#6"
+
+
+def test_without_scripts_the_page_says_only_why_it_is_empty(page):
+    page.open(CAPTURES / "probe-node-2025-11-25.jsonl")
+    page.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        page.browser.ask("/url", url=page.value("location.href"))
+        shown = page.value("document.body.innerText")
+    finally:
+        page.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert shown.startswith("This page needs JavaScript.")
+    assert "Unpacking" not in shown
