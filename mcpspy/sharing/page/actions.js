@@ -6,7 +6,8 @@ import { VIEWS } from "./state.js";
 import { byId } from "./text.js";
 import { SLOW } from "./timeline.js";
 
-const FAR = 1e9; // rows
+const FAR = 1e9; // rows or pixels
+const SCROLL_STEP = 40; // pixels
 
 /**
  * The parts of the page on which keys act.
@@ -39,7 +40,7 @@ export function pageActions({ state, views, detail, search, notice }) {
       text: "open: to the message, or to the frame in the timeline",
       act: () => views.open() && detail.focus(),
     },
-    { keys: ["/"], text: "filter", where: "searching", act: () => byId("filter").focus() },
+    { keys: ["/"], text: "filter", where: "searching", act: () => goToFilter(state) },
     { keys: ["n"], text: "next match", act: () => search.next(1) || notice("No more matches below.") },
     { keys: ["N"], text: "previous match", act: () => search.next(-1) || notice("No more matches above.") },
     { keys: ["Escape"], text: "back to the list; again: no filter", act: () => goBack(views, search) },
@@ -134,6 +135,29 @@ export function treeActions(detail) {
       act: on((tree) => (tree.current && tree.lines.size > 1 ? tree.foldAll() : tree.unfoldAll())),
     },
   ];
+}
+
+/**
+ * The keys in a message that is shown as text or bytes; what else scrolls does so by itself.
+ * @param {import("./detail.js").Detail} detail
+ * @returns {KeyAction[]}
+ */
+export function textActions(detail) {
+  return [
+    { keys: ["k"], text: "up", act: () => detail.scroll(-SCROLL_STEP) },
+    { keys: ["j"], text: "down", act: () => detail.scroll(SCROLL_STEP) },
+    { keys: ["g"], text: "first", act: () => detail.scroll(-FAR) },
+    { keys: ["G"], text: "last", act: () => detail.scroll(FAR) },
+  ];
+}
+
+/**
+ * Go to the box, in the view that has it.
+ * @param {import("./state.js").State} state
+ */
+function goToFilter(state) {
+  if (!["timeline", "sequence"].includes(state.view)) state.show("timeline");
+  byId("filter").focus();
 }
 
 /**

@@ -120,7 +120,7 @@ function day(time) {
  */
 function quantity(text, units) {
   const match = QUANTITY.exec(text.toLowerCase());
-  if (!match || !(match[3] in units)) {
+  if (!match || !Object.hasOwn(units, match[3])) {
     const names = Object.keys(units).filter(Boolean).join(", ");
     throw new RangeError(match ? `the units are ${names}` : `it takes a number and a unit: ${names}`);
   }

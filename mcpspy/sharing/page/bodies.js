@@ -1,6 +1,6 @@
 /** A frame as it is on the wire: its text, and its bytes as hexadecimal digits. */
 
-import { appendText, buttonElement, countText, el, sizeText } from "./text.js";
+import { appendLongText, buttonElement, el, sizeText } from "./text.js";
 
 const TEXT_AT_FIRST = 1 << 16; // characters
 const HEX_AT_FIRST = 4096; // bytes
@@ -14,14 +14,7 @@ const HEX_WIDE = 560; // pixels from which a line has so many, else half
  */
 export function rawElement(text) {
   const found = el("pre", { class: "raw", tabindex: 0, "aria-label": "raw frame" });
-  appendText(found, text.slice(0, TEXT_AT_FIRST), true);
-  if (text.length > TEXT_AT_FIRST) {
-    const all = buttonElement(`show all ${countText(text.length)} characters`, () => {
-      all.remove();
-      appendText(found, text.slice(TEXT_AT_FIRST), true);
-    });
-    found.append("\n", all);
-  }
+  appendLongText(found, text, TEXT_AT_FIRST, true);
   return found;
 }
 

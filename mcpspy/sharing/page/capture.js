@@ -36,7 +36,7 @@ export class Capture {
     this.answers = new Map();
     /** @type {Map<number, CaptureRecord>} the `release` records by the number of the held frame */
     this.releases = new Map();
-    this.decoder = new TextDecoder();
+    this.decoder = frameDecoder();
     /** @type {Map<number, string>} the texts of frames in one piece, by line */
     this.texts = new Map();
   }
@@ -149,7 +149,7 @@ export class Capture {
     const record = this.record(this.joined.get(n)?.[0] ?? n);
     const held = record?.held === undefined ? undefined : this.releases.get(record.held);
     const sent = record?.sent === undefined ? held?.sent : record.sent;
-    return sent?.b64 === undefined ? sent : this.decoder.decode(bytesOfBase64(sent.b64));
+    return sent?.b64 === undefined ? sent : this.decoder.decode(pieceBytes(sent));
   }
 
   /**
@@ -163,6 +163,11 @@ export class Capture {
     const response = own?.answers ? own : this.channels.get(this.answers.get(channel ?? 0) ?? 0);
     return { request: request?.head ?? null, response: response?.head ?? null };
   }
+}
+
+/** What decodes a frame as it came: a byte order mark stays, so that it is seen. */
+export function frameDecoder() {
+  return new TextDecoder("utf-8", { ignoreBOM: true });
 }
 
 /** @param {CaptureRecord | null} record */

@@ -66,7 +66,9 @@ export class Detail {
     const places = [state.place, ...(partner === undefined ? [] : [partner])];
     places.sort((one, other) => Number(this.isAnswer(one)) - Number(this.isAnswer(other)));
     const width = cards.clientWidth / (cards.clientWidth < SIDE_BY_SIDE ? 1 : places.length);
+    const focused = cards.contains(document.activeElement);
     cards.replaceChildren(...places.map((place) => this.card(place, capture, width)));
+    if (focused) this.focus();
     cards.scrollTop = 0;
     byId("detail").scrollTop = 0;
   }
@@ -121,6 +123,19 @@ export class Detail {
   /** The tree that has the focus. */
   focusedTree() {
     return document.activeElement instanceof HTMLElement ? this.trees.get(document.activeElement) : undefined;
+  }
+
+  /** Whether a text has the focus. */
+  focusedText() {
+    return Boolean(document.activeElement?.closest("#cards pre"));
+  }
+
+  /**
+   * Scroll the messages: they themselves do, or on a narrow screen what they are in.
+   * @param {number} pixels
+   */
+  scroll(pixels) {
+    for (const id of ["cards", "detail"]) byId(id).scrollBy(0, pixels);
   }
 
   /** Put the focus into the selected message. */

@@ -75,7 +75,7 @@ function gateElement(row, capture) {
   const who = row.gate === null ? "a person" : `gate ${row.gate}`;
   const held = typeof row.held === "number" ? `, held ${durationText(row.held)}` : "";
   const found = el("div", { class: "gate" }, el("p", {}, `${row.forwarded ?? "still held"} by ${who}${held}`));
-  const sent = capture.forwardedText(row.n);
+  const sent = row.forwarded ? capture.forwardedText(row.n) : null;
   if (typeof sent === "string") {
     found.append(
       el("details", {}, el("summary", {}, "forwarded instead"), el("pre", { class: "raw" }, clipText(sent, 1 << 16))),

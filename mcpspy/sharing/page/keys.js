@@ -26,6 +26,9 @@ const KEY_NAMES = {
   PageDown: "pgdn",
 };
 
+/** What scrolls a text, in every browser. */
+const SCROLL_KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "];
+
 /**
  * Answer keys. What a focused control does with a key comes first.
  * @param {() => KeyAction[][]} scopes the actions of the place where the focus is, and then those of the places around it
@@ -42,6 +45,7 @@ export function answerKeys(scopes) {
       !target.closest("input[type=search]")
     )
       return;
+    if (target?.closest("pre") && SCROLL_KEYS.includes(event.key)) return;
     for (const actions of scopes()) {
       const found = actions.find(({ keys }) => keys.includes(event.key));
       if (found) {

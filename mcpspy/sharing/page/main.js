@@ -1,6 +1,6 @@
 /** The page begins here: it unpacks the session, shows it, and then unpacks the capture, from which messages come. */
 
-import { pageActions, treeActions } from "./actions.js";
+import { pageActions, textActions, treeActions } from "./actions.js";
 import { Capture } from "./capture.js";
 import { Detail } from "./detail.js";
 import { offerCapture, showHeader, turnTheme } from "./header.js";
@@ -13,13 +13,14 @@ import { makeSplitter } from "./split.js";
 import { State } from "./state.js";
 import { byId } from "./text.js";
 import { Views } from "./views.js";
+import { markWords } from "./words.js";
 
 const NOTICE_TIME = 4000; // milliseconds
 
 async function startPage() {
   if (!canUnpack()) {
     refuse(
-      "This browser is too old to unpack this page. Open it in Chrome or Edge 80, Firefox 113, Safari 16.4, or a newer one.",
+      "This browser is too old to unpack this page. Open it in Chrome or Edge 105, Firefox 121, Safari 16.4, or a newer one.",
     );
     return;
   }
@@ -40,7 +41,11 @@ async function startPage() {
   const parts = { state, views, detail, search, notice: showNotice };
   const general = pageActions(parts);
   const inTree = treeActions(detail);
-  answerKeys(() => (detail.focusedTree() ? [inTree, general] : [general]));
+  const inText = textActions(detail);
+  answerKeys(() => {
+    if (detail.focusedText()) return [inText, general];
+    return detail.focusedTree() ? [inTree, general] : [general];
+  });
   writeHelp([
     ...general,
     ...inTree.filter(({ keys }) => !["k", "j", "g", "G", "PageUp", "PageDown"].some((key) => keys.includes(key))),
@@ -48,6 +53,7 @@ async function startPage() {
   byId("theme").addEventListener("click", turnTheme);
   byId("help-button").addEventListener("click", showHelp);
   byId("help-close").addEventListener("click", hideHelp);
+  markWords(state, byId("cards"));
   makeSplitter();
   preparePrint(state);
   addEventListener("hashchange", () => state.follow());

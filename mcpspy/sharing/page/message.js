@@ -1,5 +1,6 @@
 /** From the bytes of a frame to the message of a row: out of an event of a stream, out of a batch. */
 
+import { frameDecoder } from "./capture.js";
 import { parseJson } from "./json.js";
 
 /**
@@ -21,10 +22,11 @@ const MOST_JSON = 8 << 20; // bytes of a frame that is decoded
 export function messageOf(row, capture) {
   const framed = row.channel !== null && row.size > 0;
   const bytes = framed ? capture.frameBytes(row.n) : new TextEncoder().encode(row.text ?? "");
-  const text = framed ? new TextDecoder().decode(bytes) : (row.text ?? "");
+  const text = framed ? frameDecoder().decode(bytes) : (row.text ?? "");
   if (!framed || bytes.length > MOST_JSON || row.kind === "stderr") return { bytes, text, json: null };
   const stream = capture.channels.get(row.channel ?? 0)?.framing === "sse";
-  const json = parseJson(stream ? eventData(text) : text);
+  const marked = text.startsWith("\ufeff") ? text.slice(1) : text; // mcpspy reads it all the same
+  const json = parseJson(stream ? eventData(marked) : marked);
   const element = json?.type === "array" ? json.children[row.part] : null;
   return { bytes, text, json: element ?? json };
 }

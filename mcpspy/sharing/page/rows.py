@@ -10,7 +10,7 @@ from mcpspy.capture.records import Header
 from mcpspy.timeline import Row, row_fields, text_json
 
 _PREVIEW = 300  # characters: more than a row has room for
-_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,14})")  # a number that every reader of JSON writes as it was
+_PLAIN = re.compile(r"0|-?[1-9]\d{0,14}")  # a number that every reader of JSON writes as it was
 
 
 def page_row(row: Row, header: Header) -> dict[str, Any]:

@@ -61,12 +61,12 @@ export class Search {
   showAll() {
     const { rows } = this.state.session;
     const places = rows.map((_, place) => place);
-    this.state.setShown(places, null);
+    this.state.setShown(places, null, []);
     this.showCount(rows.length, 1);
   }
 
   /**
-   * @param {{test: (row: import("./session.js").Row, rawText: () => string) => boolean}} filter
+   * @param {ReturnType<typeof compileFilter>} filter
    * @param {number} number of this search
    */
   async search(filter, number) {
@@ -86,7 +86,7 @@ export class Search {
       if (number !== this.newest) return;
     }
     const all = this.others.checked ? rows.map((_, place) => place) : [...matches];
-    this.state.setShown(all, matches);
+    this.state.setShown(all, matches, filter.words);
     if (this.state.place >= 0 && !matches.has(this.state.place) && matches.size && !this.others.checked)
       this.selectNear();
     this.showCount(matches.size, 1);
@@ -124,12 +124,13 @@ export class Search {
     place.hidden = mistake === null;
     this.box.setAttribute("aria-invalid", String(mistake !== null));
     if (mistake?.column) {
-      const before = this.box.value.slice(0, mistake.column - 1);
+      const characters = Array.from(this.box.value); // a column counts those
+      const before = characters.slice(0, mistake.column - 1).join("");
       const line = el(
         "span",
         { class: "column", "aria-hidden": "true" },
         before,
-        el("u", {}, this.box.value.slice(mistake.column - 1) || " "),
+        el("u", {}, this.box.value.slice(before.length) || " "),
       );
       place.append(line, " ");
     }

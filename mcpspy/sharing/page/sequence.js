@@ -4,6 +4,7 @@ import { bracketsOf, LANES } from "./lanes.js";
 import { VirtualRows } from "./rows.js";
 import { idText, isBadStatus, MARKS, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el } from "./text.js";
+import { emptyText } from "./timeline.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LANE = 6; // pixels from one bracket to the next
@@ -19,25 +20,36 @@ export class Sequence {
     byId("lane-client").replaceChildren(el("b", {}, "client"), ` ${client ? clipText(client.name, 60) : ""}`);
     byId("lane-server").replaceChildren(el("b", {}, "server"), ` ${server ? clipText(server.name, 60) : ""}`);
     this.rows = new VirtualRows(byId("arrows"), byId("arrows-body"), {
-      count: () => state.session.rows.length,
+      count: () => state.shown.length,
       draw: (at) => this.draw(at),
-      choose: (at) => state.select(at),
+      choose: (at) => state.select(state.shown[at]),
       open: () => byId("detail").focus(),
     });
-    state.on("row", () => this.rows.setCursor(state.place));
+    state.on("row", () => this.rows.setCursor(state.at));
+    state.on("shown", () => this.show());
+    this.show();
+  }
+
+  show() {
+    const { shown, matches } = this.state;
+    byId("no-arrows").hidden = shown.length > 0;
+    byId("no-arrows").textContent = emptyText(this.state);
+    byId("arrows").classList.toggle("marking", matches !== null && matches.size < shown.length);
     this.rows.refresh();
-    this.rows.setCursor(state.place);
+    this.rows.setCursor(this.state.at);
   }
 
   /** @param {number} at */
   draw(at) {
-    const row = this.state.session.rows[at];
-    const above = this.state.session.rows[at - 1];
+    const { session, shown, matches } = this.state;
+    const place = shown[at];
+    const row = session.rows[place];
+    const above = session.rows[shown[at - 1]];
     const pause = above ? row.t - above.t : 0;
     const severity = severityOf(row);
     return el(
       "div",
-      { role: "option", class: `arrow kind-${row.kind} from-${row.from}` },
+      { role: "option", class: `arrow kind-${row.kind} from-${row.from}${matches?.has(place) ? " hit" : ""}` },
       el("span", { class: `mark ${severity ?? ""}`, title: severity }, severity ? MARKS[severity] : ""),
       el("span", { class: "n" }, `#${row.n}`),
       el("span", { class: "time" }, row.t.toFixed(3)),
@@ -46,18 +58,18 @@ export class Sequence {
         { class: "pause", title: "since the row above" },
         pause >= LEAST_PAUSE ? `+${durationText(pause)}` : "",
       ),
-      this.lanes(at, "left"),
+      this.lanes(place, "left"),
       arrowElement(row),
-      this.lanes(at, "right"),
+      this.lanes(place, "right"),
     );
   }
 
   /**
    * The brackets of one side in a row.
-   * @param {number} at
+   * @param {number} place
    * @param {"left" | "right"} side
    */
-  lanes(at, side) {
+  lanes(place, side) {
     const { before, after } = this.brackets[side];
     const height = this.rows.height;
     const middle = height / 2;
@@ -68,8 +80,8 @@ export class Sequence {
     svg.setAttribute("aria-hidden", "true");
     for (let lane = 0; lane < LANES; lane += 1) {
       const bit = 1 << lane;
-      const ends = Boolean(before[at] & bit);
-      const goes = Boolean(after[at] & bit);
+      const ends = Boolean(before[place] & bit);
+      const goes = Boolean(after[place] & bit);
       if (!ends && !goes) continue;
       const reach = (lane + 1) * LANE;
       const x = side === "right" ? reach : LANES * LANE + 2 - reach;

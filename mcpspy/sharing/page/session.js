@@ -101,6 +101,8 @@ export class Session {
     this.tools = data.tools;
     /** @type {Map<string, number>} the places of rows by their address */
     this.places = new Map();
+    /** @type {Map<number, Map<string, number>>} the places of the messages of a batch by kind and id, as they are needed */
+    this.batches = new Map();
     for (const [place, row] of this.rows.entries()) {
       this.places.set(rowAddress(row), place);
       if (!this.places.has(String(row.n))) this.places.set(String(row.n), place);
@@ -125,13 +127,26 @@ export class Session {
     const n = answer ? row.request : row.response;
     if (n === null || n === undefined) return undefined;
     const first = this.placeOf(n);
-    if (first === undefined) return undefined;
-    for (let at = first; this.rows[at]?.n === n; at += 1) {
-      const other = this.rows[at];
-      const pairs = answer ? other.kind === "request" : other.kind !== "request";
-      if (pairs && idText(other) === idText(row)) return at;
+    const found = this.rows[(first ?? 0) + 1]?.n === n ? this.batch(n, first ?? 0).get(pairKey(row, answer)) : first;
+    return (found ?? first) === place ? undefined : (found ?? first);
+  }
+
+  /**
+   * The places of the messages of a batch: of each kind and id the first.
+   * @param {number} n
+   * @param {number} first place
+   */
+  batch(n, first) {
+    let found = this.batches.get(n);
+    if (!found) {
+      found = new Map();
+      for (let at = first; this.rows[at]?.n === n; at += 1) {
+        const key = pairKey(this.rows[at], this.rows[at].kind === "request");
+        if (!found.has(key)) found.set(key, at);
+      }
+      this.batches.set(n, found);
     }
-    return first === place ? undefined : first;
+    return found;
   }
 
   /** What there is in the session. */
@@ -157,6 +172,15 @@ export class Session {
 /** @param {Row} row */
 export function rowAddress(row) {
   return row.part ? `${row.n}.${row.part}` : String(row.n);
+}
+
+/**
+ * By what the other message of an exchange is found in a batch.
+ * @param {Row} row
+ * @param {boolean} request whether that is the request
+ */
+function pairKey(row, request) {
+  return `${request} ${idText(row)}`;
 }
 
 /**

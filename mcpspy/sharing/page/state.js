@@ -21,10 +21,12 @@ export class State {
     this.deltas = false;
     /** @type {Set<number>} the places of rows that the person has marked */
     this.marked = new Set();
-    /** @type {number[]} the places of the rows in the timeline */
+    /** @type {number[]} the places of the rows in the timeline and the sequence */
     this.shown = session.rows.map((_, place) => place);
     /** @type {Set<number> | null} the places of the rows that the filter fits; null without a filter */
     this.matches = null;
+    /** @type {string[]} the texts that the filter looks for */
+    this.words = [];
     /** @type {Map<Change, (() => void)[]>} */
     this.listeners = new Map();
   }
@@ -32,6 +34,19 @@ export class State {
   /** The selected row. */
   get row() {
     return this.session.rows[this.place];
+  }
+
+  /** Where the selected row stands among those that are shown; -1 where the filter has left it out. */
+  get at() {
+    const { shown, place } = this;
+    let low = 0;
+    let high = shown.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (shown[middle] < place) low = middle + 1;
+      else high = middle;
+    }
+    return shown[low] === place ? low : -1;
   }
 
   /**
@@ -62,7 +77,7 @@ export class State {
 
   /** Select the row that the page's address names. */
   follow() {
-    const place = this.session.placeOf(decodeURIComponent(location.hash.slice(1)));
+    const place = this.session.placeOf(location.hash.slice(1));
     if (place === undefined || place === this.place) return;
     this.place = place;
     this.tell("row");
@@ -81,13 +96,15 @@ export class State {
   }
 
   /**
-   * Show some rows in the timeline.
+   * Show some rows in the timeline and the sequence.
    * @param {number[]} shown
    * @param {Set<number> | null} matches
+   * @param {string[]} words that the filter looks for
    */
-  setShown(shown, matches) {
+  setShown(shown, matches, words) {
     this.shown = shown;
     this.matches = matches;
+    this.words = words;
     this.tell("shown");
   }
 

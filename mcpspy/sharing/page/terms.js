@@ -178,7 +178,7 @@ function nanoseconds(seconds) {
  * @param {string} text
  * @returns {(text: string) => string}
  */
-function smartCase(text) {
+export function smartCase(text) {
   return /\p{Uppercase}/u.test(text) ? (found) => found : folded;
 }
 

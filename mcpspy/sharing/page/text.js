@@ -73,6 +73,32 @@ export function appendText(parent, text, lines = false) {
   parent.appendChild(document.createTextNode(text.slice(at)));
 }
 
+const SHOWN_AT_A_TIME = 1 << 18; // characters: a browser lays out so many within a moment
+
+/**
+ * Append a text of which the beginning is shown, and more of it at each press of a button.
+ * @param {Node} parent
+ * @param {string} text
+ * @param {number} first characters that are shown at first
+ * @param {boolean} [lines] as for `appendText`
+ * @param {number} [from] where the text begins that is still to be shown
+ */
+export function appendLongText(parent, text, first, lines = false, from = 0) {
+  const split = /[\ud800-\udbff]/.test(text[from + first - 1] ?? "") ? 1 : 0; // no pair is torn apart
+  const end = text.length - from <= first ? text.length : from + first - split;
+  appendText(parent, text.slice(from, end), lines);
+  if (end === text.length) return;
+  const next = Math.min(text.length - end, SHOWN_AT_A_TIME);
+  const what = next === text.length - end ? "show all" : `show ${countText(next)} more of`;
+  const more = el("span", {}, "… ");
+  const press = () => {
+    more.remove();
+    appendLongText(parent, text, SHOWN_AT_A_TIME, lines, end);
+  };
+  more.append(buttonElement(`${what} ${countText(text.length)} characters`, press));
+  parent.appendChild(more);
+}
+
 /** @param {string} part */
 function escapeElement(part) {
   const found = document.createElement("span");

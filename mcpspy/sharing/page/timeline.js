@@ -25,7 +25,7 @@ export class Timeline {
       choose: (at) => state.select(state.shown[at]),
       open: () => byId("detail").focus(),
     });
-    state.on("row", () => this.rows.setCursor(this.find()));
+    state.on("row", () => this.rows.setCursor(state.at));
     state.on("shown", () => this.show());
     for (const change of /** @type {const} */ (["times", "marks"])) state.on(change, () => this.rows.refresh());
     state.on("row", () => this.showPartner());
@@ -39,27 +39,14 @@ export class Timeline {
     );
   }
 
-  /** Where the selected row stands among those that are shown; -1 where the filter has left it out. */
-  find() {
-    const { shown, place } = this.state;
-    let low = 0;
-    let high = shown.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (shown[middle] < place) low = middle + 1;
-      else high = middle;
-    }
-    return shown[low] === place ? low : -1;
-  }
-
   show() {
-    const { shown, session, matches } = this.state;
+    const { shown, matches } = this.state;
     byId("rows").setAttribute("aria-rowcount", String(shown.length + 1));
     byId("no-rows").hidden = shown.length > 0;
-    byId("no-rows").textContent = session.rows.length ? "No rows match the filter." : "The capture has no frames.";
+    byId("no-rows").textContent = emptyText(this.state);
     byId("rows").classList.toggle("marking", matches !== null && matches.size < shown.length);
     this.rows.refresh();
-    this.rows.setCursor(this.find());
+    this.rows.setCursor(this.state.at);
     this.showPartner();
   }
 
@@ -69,6 +56,14 @@ export class Timeline {
     const partner = state.place < 0 ? undefined : state.session.partnerOf(state.place);
     for (const [at, row] of rows.drawn) row.classList.toggle("partner", state.shown[at] === partner);
   }
+}
+
+/**
+ * Why no row is shown.
+ * @param {import("./state.js").State} state
+ */
+export function emptyText({ session }) {
+  return session.rows.length ? "No rows match the filter." : "The capture has no frames.";
 }
 
 /**

@@ -6,7 +6,7 @@
  */
 
 import { nodeText, parseJson, pointedNodes } from "./json.js";
-import { appendText, buttonElement, clipText, countText, el } from "./text.js";
+import { appendLongText, buttonElement, clipText, countText, el } from "./text.js";
 
 /**
  * @typedef {object} TreeLine
@@ -257,8 +257,11 @@ function lineElement(key, node, depth, severity) {
 
 /** @param {import("./json.js").JsonNode} node */
 function valueElement(node) {
-  if (node.type !== "object" && node.type !== "array")
-    return clippedElement(node.source.slice(node.start, node.end), node.type);
+  if (node.type !== "object" && node.type !== "array") {
+    const found = el("span", { class: node.type });
+    appendLongText(found, node.source.slice(node.start, node.end), LONG_STRING);
+    return found;
+  }
   return el("span", { class: "brief" }, briefText(node));
 }
 
@@ -270,24 +273,4 @@ function briefText(node) {
   if (!node.keys) return `[${node.children.length ? countText(node.children.length) : ""}]`;
   const names = node.keys.slice(0, 4).map((key) => clipText(key.slice(1, -1), 20));
   return `{${names.join(", ")}${node.keys.length > 4 ? ", …" : ""}}`;
-}
-
-/**
- * A text that is clipped where it is long, with a button that shows all of it.
- * @param {string} text
- * @param {string} kind
- */
-export function clippedElement(text, kind) {
-  const found = el("span", { class: kind });
-  if (text.length <= LONG_STRING) {
-    appendText(found, text);
-    return found;
-  }
-  appendText(found, `${text.slice(0, LONG_STRING)}…`);
-  const all = buttonElement(`show all ${countText(text.length)} characters`, () => {
-    found.replaceChildren();
-    appendText(found, text);
-  });
-  found.append(" ", all);
-  return found;
 }

@@ -107,7 +107,7 @@ export class Views {
  */
 function focusNext(view, step) {
   const all = [.../** @type {NodeListOf<HTMLElement>} */ (view.querySelectorAll("summary, a.frame, button"))].filter(
-    (one) => one.checkVisibility(),
+    (one) => one.getClientRects().length > 0,
   );
   const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
   const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];

@@ -34,12 +34,14 @@ ODD = """
     @4.500 > {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}
     @4.600 > {"jsonrpc":"2.0","id":null,"method":"ping"}
     @4.700 > {"jsonrpc":"2.0","id":1e3,"method":"ping"}
+    @4.800 > {"jsonrpc":"2.0","id":-0,"method":"ping"}
     @5.000 < | Listening on port 5
     @5.100 < |
     @6.000 > [{"jsonrpc":"2.0","id":3,"method":"tools/list"},{"jsonrpc":"2.0","id":true,"method":"x"}]
 """
 FILTERS = ODD.replace("@", "").split() + """
     id:1 id:1.0 id:12345678901234567890 id:12345678901234567891 id:null id:1e3 id:1000 id:true id:"1" id:NaN -id:*
+    id:0 id:-0 latency:1constructor size:1constructor latency:1valueof
     kelvin kelVin \u212aelvin \u0130stanbul istanbul strasse straße STRASSE \u01c5 ǆ οδοσ οδος ΟΔΟΣ café caf\u00c9 🌦
     name:*🌦* name:????????? name:*[a] name:search* name:Search* "C:\\new" \\n \\ud83c size:0 size:<=2.5b size:0.5b
     time:>=4.0 time:1.0..2.00 time:16:00 time:2025-11-24 time:>2025-11-24T16:00:02.5Z time:<17:00+01:00

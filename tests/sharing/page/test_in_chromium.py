@@ -13,7 +13,7 @@ from tests.filters.test_cases import CASES
 from tests.sharing.page.written import written
 from tests.timelines import CAPTURES
 from tests.transcript import capture
-from tests.tui.web.browser import Browser, needs_chromium
+from tests.tui.web.browser import needs_chromium
 
 pytestmark = needs_chromium
 PATHS = sorted(CAPTURES.glob("*.jsonl"))
@@ -52,13 +52,11 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="module", name="browser")
-def _browser(tmp_path_factory):
-    """One browser, high enough for every row of a golden capture, that logs what it asks the network for."""
-    browser = Browser(tmp_path_factory.mktemp("browser"), logs=("performance",))
-    browser.ask("/window/rect", width=1300, height=9000)
-    yield browser
-    browser.close()
+@pytest.fixture(name="browser")
+def _browser(page):
+    """A browser, high enough for every row of a golden capture."""
+    page.size(1300, 9000)
+    return page.browser
 
 
 def opened(browser, folder, content):

@@ -2,88 +2,17 @@
 
 import json
 import re
-from contextlib import closing
 
 import pytest
 
 from tests.sharing.page import hostile, made
+from tests.sharing.page.browsing import DOWN, ENTER, ESCAPE
 from tests.sharing.page.sources import PAGE
-from tests.tui.web.browser import Browser, needs_chromium
+from tests.tui.web.browser import needs_chromium
 
 CAPTURES = PAGE.parents[2] / "captures"
-ENTER, ESCAPE = "\ue007", "\ue00c"
-WIDE, NARROW = (1400, 900), (400, 800)
+NARROW = (400, 800)
 VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
-
-
-class Page:
-    """A page in a browser."""
-
-    def __init__(self, browser, folder):
-        self.browser = browser
-        self.folder = folder
-        self.made = {}
-
-    def open(self, path, address="", **about):
-        """Open the page of a capture; returns what it shows."""
-        key = (path, str(about))
-        if key not in self.made:
-            data = made.session(path, **about)
-            self.made[key] = data, made.write(self.folder / f"{len(self.made)}.html", data, path.read_bytes())
-        data, url = self.made[key]
-        self.visit(url + address)
-        return data
-
-    def visit(self, url):
-        self.command("Emulation.setEmulatedMedia", media="", features=[])
-        self.size(*WIDE)
-        self.browser.ask("/url", url="about:blank")
-        self.browser.log()
-        self.browser.ask("/url", url=url)
-        self.browser.until("document.body.dataset.ready === 'all'")
-
-    def command(self, name, **parameters):
-        return self.browser.ask("/goog/cdp/execute", cmd=name, params=parameters)
-
-    def size(self, width, height):
-        self.command(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
-
-    def press(self, keys):
-        for key in keys:
-            self.browser.press(key)
-
-    def texts(self, selector):
-        return self.browser.script(f"return [...document.querySelectorAll({selector!r})].map(it => it.textContent)")
-
-    def value(self, expression):
-        return self.browser.script(f"return {expression}")
-
-    def until(self, expression):
-        self.browser.until(expression)
-
-    def selected(self):
-        """The address of the page, once the selected row and message are those."""
-        self.until(
-            "document.querySelector('#rows [aria-selected=true] .n').textContent === location.hash.split('.')[0]"
-            " && document.querySelector('.card.selected .frame').textContent === location.hash"
-        )
-        return self.value("location.hash")
-
-    def filter(self, text):
-        """Type a filter; returns how many rows fit, of how many."""
-        self.browser.script("document.getElementById('filter').value = ''")
-        self.press(f"/{text}")
-        self.until(f"document.getElementById('filter').dataset.done === {text!r}")
-        return self.value("document.getElementById('count').textContent")
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pages")
-    with closing(Browser(folder)) as browser:
-        yield Page(browser, folder)
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +20,6 @@ def hostile_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "hostile.jsonl"
     path.write_bytes(hostile.capture())
     return path
-
-
-@pytest.fixture
-def everything(page):
-    page.open(CAPTURES / "everything-2025-11-25.jsonl", "#27")
-    yield page
-    assert page.browser.log() == []
 
 
 pytestmark = needs_chromium
@@ -348,9 +270,17 @@ def test_what_is_long_is_clipped_and_what_is_deep_unfolds_a_level_at_a_time(page
     deep = max((row for row in rows if row["kind"] == "invalid"), key=lambda row: row["size"])
     page.browser.script(f"location.hash = '#{large['n']}'")
     page.selected()
-    assert page.texts(".selected .line button") == [f"show all {hostile.LONG + 2:,} characters"]
+    assert page.texts(".selected .line button") == [f"show 262,144 more of {hostile.LONG + 2:,} characters"]
     page.browser.script("document.querySelector('.selected .line button').click()")
-    assert page.value("document.querySelector('.selected .tree').textContent.length") > hostile.LONG
+    assert page.texts(".selected .line button") == [f"show 262,144 more of {hostile.LONG + 2:,} characters"]
+    assert 262_144 < page.value("document.querySelector('.selected .tree').textContent.length") < 300_000
+    words = next(row for row in rows if row["status"] == "tool-error" and row["kind"] == "result")
+    page.browser.script(f"location.hash = '#{words['n']}'")
+    page.selected()
+    assert re.fullmatch(r"show all [0-9],[0-9]{3} characters", page.texts(".selected .line button")[0])
+    page.browser.script("document.querySelector('.selected .line button').click()")
+    assert page.texts(".selected .line button") == []
+    assert page.value("document.querySelectorAll('.selected .tree img').length") == 0
     page.browser.script(f"location.hash = '#{large['request']}'")
     page.selected()
     assert any(text.startswith('"n": 12345678901234567890') for text in page.texts(".selected .line"))
@@ -442,3 +372,85 @@ def test_a_damaged_page_says_so(page, tmp_path):
     page.visit(url.as_uri())
     assert "The capture in this page is damaged" in page.texts("#cards")[0]
     assert len(page.texts("#rows-body > *")) > 5
+
+
+@pytest.mark.parametrize("address", ["#%", "#%zz", "#9999"])
+def test_an_address_that_leads_nowhere_selects_the_first_row(page, address):
+    page.open(CAPTURES / "probe-node-2025-11-25.jsonl", address)
+    assert page.value("document.querySelector('#rows [aria-selected=true]').id") == "rows-0"
+    assert page.browser.log() == []
+
+
+def test_the_focus_stays_in_the_message_when_its_form_changes_and_a_text_scrolls(everything):
+    page = everything
+    page.browser.script("location.hash = '#17'")  # a long list of tools
+    page.selected()
+    page.press(ENTER)
+    for form in ("pre.raw", "pre.hex", ".tree"):
+        page.press("r")
+        page.until(f"document.activeElement.matches('.card.selected {form}')")
+        if form == ".tree":
+            break
+        for key, pixels in ((DOWN, 40), ("j", 80)):
+            page.press(key)
+            page.until(f"document.getElementById('cards').scrollTop === {pixels}")
+        page.press("g")
+        page.until("document.getElementById('cards').scrollTop === 0")
+        assert page.value("location.hash") == "#17"
+
+
+def test_what_stands_for_a_held_frame_may_be_damaged(page, tmp_path):
+    path = tmp_path / "damaged.jsonl"
+    frame = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    records = [
+        {"kind": "frame", "ch": 1, "t": 1_000_000_000, "raw": frame, "held": 1, "by": "gate slow"},
+        {"kind": "release", "t": 3, "held": 1, "how": "edited", "sent": {"b64": "!"}, "by": "gate slow"},
+    ]
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
+    page.open(path, "#5")
+    assert page.selected() == "#5"
+    assert page.texts(".gate") == ["still held by gate slow"]
+    assert page.browser.log() == []
+
+
+def test_a_byte_order_mark_is_seen_and_the_message_behind_it_is_read(page, tmp_path):
+    path = tmp_path / "mark.jsonl"
+    frame = {"kind": "frame", "ch": 2, "t": 0, "raw": '\ufeff{"jsonrpc":"2.0","method":"m"}'}
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, json.dumps(frame)]))
+    page.open(path, "#5")
+    assert page.texts(".selected .line")[1:] == ['"jsonrpc": "2.0"', '"method": "m" ◂ warning']
+    page.press("r")
+    page.until("document.querySelector('.selected pre.raw')")
+    assert page.texts(".selected pre.raw") == ['\\ufeff{"jsonrpc":"2.0","method":"m"}']
+
+
+def test_a_batch_of_thousands_is_drawn_at_once(page, tmp_path):
+    path = tmp_path / "batch.jsonl"
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(5000)]
+    answers = [{"jsonrpc": "2.0", "id": number, "result": {}} for number in reversed(range(5000))]
+    frames = [
+        {"kind": "frame", "ch": channel, "t": channel, "raw": json.dumps(messages)}
+        for channel, messages in ((1, calls), (2, answers))
+    ]
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, frames)]))
+    page.open(path, "#5.4999")
+    assert page.texts(".card h3") == ["→ #5.4999 ping", "← #6 ping"]
+    taken = "const start = performance.now(); document.getElementById('tab-sequence').click();"
+    assert page.browser.script(f"{taken} return performance.now() - start") < 1000  # by looking through it: 3000
+    page.press("1p")
+    assert page.selected() == "#6"
+
+
+def test_without_scripts_the_page_says_only_why_it_is_empty(page):
+    page.open(CAPTURES / "probe-node-2025-11-25.jsonl")
+    page.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        page.browser.ask("/url", url=page.value("location.href"))
+        shown = page.value("document.body.innerText")
+    finally:
+        page.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert shown.startswith("This page needs JavaScript.")
+    assert "Unpacking" not in shown

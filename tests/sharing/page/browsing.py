@@ -1,0 +1,69 @@
+"""A page in a browser, and what a person does there."""
+
+from tests.sharing.page import made
+
+DOWN, ENTER, ESCAPE = "\ue015", "\ue007", "\ue00c"
+_WIDE = (1400, 900)
+
+
+class Page:
+    """A page in a browser."""
+
+    def __init__(self, browser, folder):
+        self.browser = browser
+        self.folder = folder
+        self.made = {}
+
+    def open(self, path, address="", **about):
+        """Open the page of a capture; returns what it shows."""
+        key = (path, str(about))
+        if key not in self.made:
+            data = made.session(path, **about)
+            self.made[key] = data, made.write(self.folder / f"{len(self.made)}.html", data, path.read_bytes())
+        data, url = self.made[key]
+        self.visit(url + address)
+        return data
+
+    def visit(self, url):
+        self.command("Emulation.setEmulatedMedia", media="", features=[])
+        self.size(*_WIDE)
+        self.browser.ask("/url", url="about:blank")
+        self.browser.log()
+        self.browser.ask("/url", url=url)
+        self.browser.until("document.body.dataset.ready === 'all'")
+
+    def command(self, name, **parameters):
+        return self.browser.ask("/goog/cdp/execute", cmd=name, params=parameters)
+
+    def size(self, width, height):
+        self.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
+
+    def press(self, keys):
+        for key in keys:
+            self.browser.press(key)
+
+    def texts(self, selector):
+        return self.browser.script(f"return [...document.querySelectorAll({selector!r})].map(it => it.textContent)")
+
+    def value(self, expression):
+        return self.browser.script(f"return {expression}")
+
+    def until(self, expression):
+        self.browser.until(expression)
+
+    def selected(self):
+        """The address of the page, once the selected row and message are those."""
+        self.until(
+            "document.querySelector('#rows [aria-selected=true] .n').textContent === location.hash.split('.')[0]"
+            " && document.querySelector('.card.selected .frame').textContent === location.hash"
+        )
+        return self.value("location.hash")
+
+    def filter(self, text):
+        """Type a filter; returns how many rows fit, of how many."""
+        self.browser.script("document.getElementById('filter').value = ''")
+        self.press(f"/{text}")
+        self.until(f"document.getElementById('filter').dataset.done === {text!r}")
+        return self.value("document.getElementById('count').textContent")
