@@ -40,6 +40,7 @@ ONLY = {
     "gate": {"wire", "json_values", "json_text"}
 }  # what a unit may import of ours, where that is less than its layer allows
 PLACES = {
+    "duckdb": ("query",),
     "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
     "ruamel": ("clients",),
