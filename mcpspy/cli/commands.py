@@ -53,7 +53,7 @@ GROUPS = {
     ),
     "Share": (
         Subcommand("import", "make captures from recordings of other programs", "import_"),
-        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV, Parquet"),
+        Subcommand("export", "convert captures: HAR, Mermaid, Perfetto, CSV, Parquet"),
         Subcommand("otel", "send captures to an OpenTelemetry collector"),
     ),
     "Set up": (

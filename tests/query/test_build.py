@@ -30,7 +30,7 @@ def test_nothing_else_is_left_in_the_folder(made):
 
 def test_what_is_there_is_not_made_again(made, monkeypatch):
     captured = made("> 1 ping")
-    monkeypatch.setattr(module, "_build", None)
+    monkeypatch.setattr(module, "DerivedTables", None)
     build([tables_of(captured.capture.path)], lambda _: None)
 
 

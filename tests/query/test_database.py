@@ -94,7 +94,7 @@ def test_duckdb_denies_the_rest_also_to_who_gets_past_the_first_lock(database, g
         threading.Thread(target=server.serve_forever).start()
         try:
             with pytest.raises(duckdb.Error):
-                database._database.execute(
+                database.database.execute(
                     query.format(folder=tmp_path, table=table, port=server.server_address[1])
                 ).fetchall()
         finally:
@@ -140,7 +140,6 @@ def test_tables_can_be_described(database, query):
 def test_the_order_of_a_query_is_kept(database):
     _, rows = texts(database, "SELECT time, n FROM frames ORDER BY time DESC, n")
     assert len(rows) > 1000
-    assert rows == sorted(rows, key=lambda row: int(row[1])) or rows[0][0] > rows[-1][0]
     assert [time for time, _ in rows] == sorted((time for time, _ in rows), reverse=True)
 
 

@@ -28,7 +28,7 @@ def test_a_table_has_no_two_columns_of_one_name():
 def test_the_files_have_the_columns_with_their_types(golden, name):
     with closing(connection()) as database:
         for captured in golden.values():
-            found = database.execute(f"DESCRIBE SELECT * FROM '{captured.file(name)}'").fetchall()
+            found = database.execute(f"DESCRIBE FROM '{captured.file(name)}'").fetchall()
             assert [(column, kind) for column, kind, *_ in found] == [it[:2] for it in TABLES[name].columns]
 
 
