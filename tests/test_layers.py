@@ -42,6 +42,7 @@ ONLY = {
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
+    "duckdb": ("query",),
     "opentelemetry": ("telemetry",),
     "ruamel": ("clients",),
     "textual": ("tui",),

@@ -55,7 +55,7 @@ GROUPS = {
         Subcommand("share", "write a capture as one HTML page without secrets"),
         Subcommand("scrub", "take secrets and personal data out of a capture"),
         Subcommand("import", "make captures from recordings of other programs", "import_"),
-        Subcommand("export", "convert captures for other programs: HAR, Mermaid, Perfetto, CSV, Parquet"),
+        Subcommand("export", "convert captures: HAR, Mermaid, Perfetto, CSV, Parquet"),
         Subcommand("otel", "send captures to an OpenTelemetry collector"),
     ),
     "Set up": (

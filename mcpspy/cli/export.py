@@ -9,12 +9,15 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.tables import built
 from mcpspy.cli.targets import capture_paths, parsed_filter
 from mcpspy.errors import UsageError
 from mcpspy.exporters import FORMATS, export, holds
 from mcpspy.exporters.source import ExportSource
 from mcpspy.output_file import output_file
-from mcpspy.text import printable
+from mcpspy.text import plural, printable
+
+_PARQUET = "parquet"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,22 +28,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = "What each format holds, and which program opens it: docs/export.md."
     parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
-    choice(parser, "--format", tuple(FORMATS), "what to write", "FORMAT", required=True)
+    choice(parser, "--format", (*FORMATS, _PARQUET), "what to write", "FORMAT", required=True)
     parser.add_argument(
         "-o",
         dest="output",
         metavar="PATH",
         help="write to this file instead of stdout; with several captures a directory that gets one file for each, "
-        "or, with a name that ends in .json or .csv, one file for all",
+        "or, with a name that ends in .json or .csv, one file for all; of parquet the directory of all tables",
     )
     parser.add_argument(
         "--filter", metavar="EXPR", help="export matching rows only: 'method:tools/call' (docs/filters.md)"
     )
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument(
+        "--force", action="store_true", help="replace files that exist; with parquet those too that are up to date"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the exports, and print the path of each file that was written."""
+    if options.format == _PARQUET:
+        return _run_parquet(options)
     kind = FORMATS[options.format]
     sources = [_source(path, options.filter) for path in capture_paths(options.captures)]
     targets = _targets(sources, options.format, options.output)
@@ -72,6 +79,21 @@ def run(options: argparse.Namespace) -> int:
 def _is_part(path: str, capture: Capture) -> bool:
     """Whether a path is a file of a capture."""
     return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
+
+
+def _run_parquet(options: argparse.Namespace) -> int:
+    """Add what is new to a directory of tables."""
+    if options.output is None:
+        raise UsageError("--format parquet needs a directory: -o DIR")
+    if options.filter is not None:
+        raise UsageError("--format parquet takes no --filter: tables are whole, and queries choose rows")
+    captures = built(options.captures)
+    from mcpspy.query import lake  # needs the extra, as `built` has told
+
+    added = lake.add(captures, os.path.abspath(options.output), again=options.force)
+    unchanged = len(captures) - added
+    print(f"{printable(options.output, 4096)}: {plural(added, 'capture')} written, {unchanged:,} unchanged")
+    return 0
 
 
 def _source(path: str, text: str | None) -> ExportSource:

@@ -7,6 +7,7 @@ import time
 from mcpspy.capture.listing import Listed, captures, delete
 from mcpspy.capture.location import directory
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.query.cache import forget_gone
 from mcpspy.text import SIZES, age_text, plural, printable, quantity, size_text
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
             print(f"{verb} {printable(listed.capture.path, 4096)} ({size_text(listed.size)}, {age})")
             freed += listed.size
             number += 1
+    if not options.dry_run:
+        forget_gone()  # what 'mcpspy sql' keeps of them
     left = sum(listed.size for listed in found) - freed
     verb = "would be deleted" if options.dry_run else "deleted"
     print(

@@ -2,35 +2,27 @@
 
 import argparse
 import csv
-import gc
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from glob import glob
 from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from mcpspy.capture.location import directory, make_directory
 from mcpspy.cli.arguments import choice
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar
-from mcpspy.cli.targets import capture_paths
+from mcpspy.cli.tables import built
 from mcpspy.errors import UsageError
 from mcpspy.exporters.table import plain
 from mcpspy.output_file import output_file
 from mcpspy.query import cache
-from mcpspy.query.cache import CapturedTables, tables_of
 from mcpspy.query.tables import TABLES
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from mcpspy.query.database import CaptureDatabase, Values
 
-_PASSES = 2  # over a capture
 _MEASURED = 1000  # rows that tell how wide the columns of a table are
 _WIDEST = 60  # columns of a cell
 _NULL = ""
@@ -64,7 +56,6 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--format parquet needs a file: -o FILE")
     if options.output is not None and os.path.lexists(options.output) and not options.force:
         raise UsageError(f"{options.output} exists; --force replaces it")
-    gc.freeze()
     captures = built(options.captures or [directory(None, os.environ)])
     from mcpspy.query.database import CaptureDatabase
 
@@ -80,42 +71,6 @@ def run(options: argparse.Namespace) -> int:
             _FORMATS[options.format](database, options.query, file, result)
     print(printable(options.output, 4096))
     return 0
-
-
-def built(named: Sequence[str]) -> list[CapturedTables]:
-    """The tables of the captures that were named, made where they were not there or not as the capture is now."""
-    build = _imported().build
-    found: dict[str, CapturedTables] = {}
-    for path in capture_paths(list(chain.from_iterable(map(_matching, named)))):
-        captured = tables_of(path)
-        other = found.get(captured.id)
-        if other is None or other.size < captured.size:
-            found[captured.id] = captured
-        if other is not None and other.capture.path != path:
-            say(f"skipped: {path} and {other.capture.path} are copies of one capture, and the longer one is taken")
-    captures = list(found.values())
-    cache.forget_gone()
-    total = _PASSES * sum(captured.size for captured in captures if not captured.fresh)
-    with ProgressBar("making tables", total) as bar:
-        build(captures, bar.advance)
-    return captures
-
-
-def _imported() -> "ModuleType":
-    """The module that needs the extra."""
-    try:
-        from mcpspy.query import build
-    except ModuleNotFoundError as error:
-        command = f"{sys.executable} -m pip install 'mcpspy[sql]'"
-        raise UsageError(
-            f"SQL and Parquet need {printable(str(error.name), 60)}, which is not installed: {command}"
-        ) from None
-    return build
-
-
-def _matching(name: str) -> list[str]:
-    """The files that a pattern in quotation marks matches; what is no pattern, or matches nothing, as it is."""
-    return [name] if os.path.lexists(name) else sorted(glob(name)) or [name]
 
 
 @contextmanager

@@ -29,9 +29,9 @@ def build(captures: Sequence[CapturedTables], advance: Callable[[int], None]) ->
     Raises CaptureError where a capture cannot be read, UsageError where the tables cannot be written.
     """
     stale = {captured.capture.path: captured for captured in captures if not captured.fresh}
-    mapped(_build, list(stale), advance, cores())
-    for captured in stale.values():
-        captured.fresh = True
+    folders = mapped(_build, list(stale), advance, cores())
+    for captured, folder in zip(stale.values(), folders, strict=True):
+        captured.folder, captured.fresh = folder, True  # it may have grown meanwhile
 
 
 def _build(path: str, advance: Callable[[int], None]) -> str:

@@ -9,7 +9,9 @@ The tables hold what the captures hold, so folders and files are readable by the
 """
 
 import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +23,9 @@ from mcpspy.errors import CaptureError, UsageError
 from mcpspy.query.tables import SCHEMA
 
 _KEPT = 2  # states of one capture
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_PARTIAL = ".part"
+_LONG = 86_400  # seconds after which who writes a folder is taken to have been killed
 _SOURCE = "capture.path"  # the file that says which capture a folder is of
 
 
@@ -50,7 +55,7 @@ class CapturedTables:
     def made(self) -> Iterator[str]:
         """A folder to write the tables to, that becomes theirs once the block has ended without an exception."""
         above = os.path.dirname(self.folder)
-        partial = f"{self.folder}.{os.getpid()}.part"
+        partial = f"{self.folder}.{os.getpid()}{_PARTIAL}"
         try:
             make_directory(above)
             with open(os.path.join(above, _SOURCE), "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -89,6 +94,11 @@ def tables_of(path: str) -> CapturedTables:
     return CapturedTables(capture, known, sum(it.st_size for it in states), live, folder)
 
 
+def file_name(capture_id: str) -> str:
+    """The name of the files of a capture among those of others: its id, where that can be the name of a file."""
+    return capture_id if _PLAIN.fullmatch(capture_id) else _digest(capture_id)
+
+
 def forget_gone() -> None:
     """Delete the tables of captures that are not there any more."""
     for folder in _folders(root()):
@@ -102,8 +112,11 @@ def forget_gone() -> None:
 
 
 def _forget_older(above: str) -> None:
-    states = [folder for folder in _folders(above) if not folder.endswith(".part")]
-    for folder in sorted(states, key=_changed)[:-_KEPT]:
+    folders = sorted(_folders(above), key=_changed)
+    partial = [folder for folder in folders if folder.endswith(_PARTIAL)]
+    whole = [folder for folder in folders if folder not in partial]
+    killed = [folder for folder in partial if _changed(folder) < time.time() - _LONG]
+    for folder in (*whole[:-_KEPT], *killed):
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -33,7 +33,7 @@ class CaptureDatabase:
     def __init__(self, captures: Sequence[CapturedTables], result: str | None = None) -> None:
         files = {name: [captured.file(name) for captured in captures] for name in TABLES}
         allowed = [*(path for paths in files.values() for path in paths), *([result] if result else [])]
-        self._database = database = duckdb.connect(
+        self.database = database = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
                 "allow_community_extensions": False,
@@ -53,7 +53,7 @@ class CaptureDatabase:
 
     def close(self) -> None:
         """Close the database."""
-        self._database.close()
+        self.database.close()
 
     def texts(self, query: str) -> tuple[list[str], Iterator[Values]]:
         """The names of the columns of a result, and its rows, each value as text or None. Raises UsageError."""
@@ -74,7 +74,7 @@ class CaptureDatabase:
     def _selected(self, query: str) -> str:
         """A query in brackets, if it is one SELECT: then it can be part of a statement, and cannot end it."""
         with _Told():
-            statements = self._database.extract_statements(query)
+            statements = self.database.extract_statements(query)
         if [it.type for it in statements] != [duckdb.StatementType.SELECT]:
             kinds = " and ".join(it.type.name for it in statements) or "none"
             raise UsageError(f"a query is one SELECT statement, and this is {kinds}")
@@ -82,7 +82,7 @@ class CaptureDatabase:
 
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
         with _Told():
-            return self._database.execute(statement)
+            return self.database.execute(statement)
 
 
 def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[Values]:
@@ -112,4 +112,4 @@ def _strict(text: str) -> bytes:
         orjson.loads(text)
         return text.encode()
     except orjson.JSONDecodeError:
-        return orjson.dumps(json.loads(text))
+        return json.dumps(json.loads(text, parse_constant=lambda _: None), separators=(",", ":")).encode()

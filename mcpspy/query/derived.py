@@ -160,7 +160,7 @@ def _frame(row: Row) -> Fields:
     if row.act:
         fields |= {"gate": row.act.gate, "forwarded": act.get("forwarded"), "held": act.get("held")}
     if row.kind not in MESSAGES:
-        fields["text"] = row.text or row.raw.decode(errors="replace")
+        fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
     return fields
 
 

@@ -126,3 +126,26 @@ def test_a_file_that_is_no_capture_is_one_line(tmp_path, mcpspy):
     (tmp_path / "x.jsonl").write_text("{}\n")
     status, out, err = mcpspy("export", str(tmp_path / "x.jsonl"), "--format", "csv")
     assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.fixture
+def lake(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "lake"
+
+
+def test_parquet_adds_what_is_new_to_a_directory(made, lake, mcpspy):
+    arguments = ("export", made, "--format", "parquet", "-o", str(lake))
+    assert mcpspy(*arguments) == (0, f"{lake}: 1 capture written, 0 unchanged\n", "")
+    assert mcpspy(*arguments) == (0, f"{lake}: 0 captures written, 1 unchanged\n", "")
+    assert mcpspy(*arguments, "--force") == (0, f"{lake}: 1 capture written, 0 unchanged\n", "")
+    assert sorted(os.listdir(lake)) == ["captures", "exchanges", "findings", "frames", "messages"]
+
+
+def test_parquet_needs_a_directory_and_takes_no_filter(made, lake, mcpspy):
+    arguments = ("export", made, "--format", "parquet")
+    assert mcpspy(*arguments) == (2, "", "mcpspy: --format parquet needs a directory: -o DIR\n")
+    assert mcpspy(*arguments, "-o", str(lake), "--filter", "id:1") == (
+        2, "", "mcpspy: --format parquet takes no --filter: tables are whole, and queries choose rows\n",
+    )  # fmt: skip
+    assert not lake.exists()

@@ -16,6 +16,7 @@ DAY = 86400
 def prune(monkeypatch, capsys, tmp_path):
     """Runs `mcpspy prune` on `tmp_path` at `NOW` and returns its status and output."""
     monkeypatch.setattr(time, "time", lambda: NOW)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(*arguments, folder=tmp_path):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "prune", *arguments, *([str(folder)] if folder else [])])
@@ -248,3 +249,15 @@ def test_a_hostile_file_name_cannot_put_anything_on_the_terminal(tmp_path, prune
     assert status == 0
     assert len(out.splitlines()) == 2
     assert all(line.isprintable() for line in out.splitlines())
+
+
+def test_what_sql_keeps_of_a_capture_goes_with_it(tmp_path, prune, old):
+    folders = []
+    for name, age in (("a", 31 * DAY), ("b", DAY)):
+        folders.append(tmp_path / "cache" / "mcpspy" / "sql" / "v1" / name)
+        folders[-1].mkdir(parents=True)
+        (folders[-1] / "capture.path").write_text(str(old(name, age)))
+    prune("--older", "30d", "--dry-run")
+    assert [folder.exists() for folder in folders] == [True, True]
+    prune("--older", "30d")
+    assert [folder.exists() for folder in folders] == [False, True]

@@ -1,0 +1,60 @@
+"""Captures as tables, made where they are not there yet: what `sql` and `export --format parquet` begin with."""
+
+import os
+import sys
+from collections.abc import Sequence
+from glob import glob
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.targets import capture_paths
+from mcpspy.errors import UsageError
+from mcpspy.query import cache
+from mcpspy.query.cache import CapturedTables, tables_of
+from mcpspy.text import printable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_PASSES = 2  # over a capture
+
+
+def built(named: Sequence[str]) -> list[CapturedTables]:
+    """The tables of the captures that were named, made where they were not there or not as the capture is now.
+
+    Raises UsageError where the extra is not installed, CaptureError where a capture cannot be read.
+    """
+    build = _imported().build
+    found: dict[str, CapturedTables] = {}
+    for path in capture_paths(list(chain.from_iterable(map(_matching, named)))):
+        captured = tables_of(path)
+        other = found.get(captured.id)
+        if other is None or other.size < captured.size:
+            found[captured.id] = captured
+        if other is not None and not os.path.samefile(other.capture.path, path):
+            say(f"{path} and {other.capture.path} are copies of one capture; the longer one is taken")
+    captures = list(found.values())
+    cache.forget_gone()
+    total = _PASSES * sum(captured.size for captured in captures if not captured.fresh)
+    with ProgressBar("making tables", total) as bar:
+        build(captures, bar.advance)
+    return captures
+
+
+def _imported() -> "ModuleType":
+    """The module that needs the extra."""
+    try:
+        from mcpspy.query import build
+    except ModuleNotFoundError as error:
+        command = f"{sys.executable} -m pip install 'mcpspy[sql]'"
+        raise UsageError(
+            f"SQL and Parquet need {printable(str(error.name), 60)}, which is not installed: {command}"
+        ) from None
+    return build
+
+
+def _matching(name: str) -> list[str]:
+    """The files that a pattern in quotation marks matches; what is no pattern, or matches nothing, as it is."""
+    return [name] if os.path.lexists(name) else sorted(glob(name)) or [name]
