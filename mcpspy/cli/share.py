@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
             scrub = Scrub(path, wanted, bar.advance)
         if not agreed(scrub, path, file, yes=options.yes):
             return 1
+        about["file"] = scrub.text(os.path.basename(path))
         about["replaced"] = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
         shared = Shared(path, scrub.lines, about, chosen)
     total = size_of(path) * readings(shared)
