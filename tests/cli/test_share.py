@@ -49,6 +49,17 @@ def test_the_page_is_written_here_without_secrets_and_says_what_was_replaced(mcp
     assert os.stat("talk.html").st_mode & 0o777 == 0o600
 
 
+def test_the_page_does_not_tell_a_name_that_the_file_had(mcpspy, path, home):
+    named = home / f"jane@corp.example-{TOKEN}.jsonl"
+    os.rename(path, named)
+    mcpspy("share", str(named), "--yes", "-o", "p.html")
+    found = everything(page("p.html"))
+    assert b"jane" not in found
+    assert TOKEN.encode() not in found
+    mcpspy("share", str(named), "--raw", "-o", "raw.html")
+    assert session(page("raw.html"))["about"]["file"] == named.name
+
+
 def test_the_capture_in_the_page_says_that_it_was_scrubbed_and_comes_back(mcpspy, path):
     mcpspy("share", path, "--yes")
     status, out, _ = mcpspy("import", "talk.html")

@@ -55,7 +55,8 @@ class Shared(NamedTuple):
 def scrubbed(path: str, scrub: Scrub, wanted: Filter | None) -> Shared:
     """A capture as it is shared after a scrub of it."""
     replaced = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
-    return Shared(path, scrub.lines, {"scrubbed": True, "raw": False, "replaced": replaced}, wanted)
+    file = scrub.text(os.path.basename(path))
+    return Shared(path, scrub.lines, {"scrubbed": True, "raw": False, "replaced": replaced, "file": file}, wanted)
 
 
 def unscrubbed(path: str, wanted: Filter | None) -> Shared:

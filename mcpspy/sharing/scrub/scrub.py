@@ -98,6 +98,10 @@ class Scrub:
         """The lines of the new capture, each with its newline, read again from the file."""
         return self._pass(lambda _: None, None).lines(None)
 
+    def text(self, text: str) -> str:
+        """A text that is no part of the capture, such as its name, without what is replaced in there."""
+        return self._pass(lambda _: None, None).texts.text(text)
+
     def places(self, read: Read | None = None) -> Iterator[ScrubbedPlace]:
         """Each place at which something is replaced, read again from the file."""
         found: list[ScrubbedPlace] = []
@@ -129,7 +133,7 @@ class _Pass:
         self._undecoded = undecoded
         self._note = note
         self._leftovers = leftovers
-        texts = Texts(known, self._found, self._left if leftovers else None, options)
+        self.texts = texts = Texts(known, self._found, self._left if leftovers else None, options)
         self._messages = MessageScrub(texts, known, options.keep)
         frames = FrameScrub(self._messages, texts)
         self._records = RecordScrub(frames, self._messages, texts)
