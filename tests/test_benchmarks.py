@@ -30,6 +30,13 @@ def test_the_tui_benchmark_runs_and_sees_every_row(tmp_path):
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}
 
 
+def test_the_benchmark_of_tables_runs_and_all_count_the_same():
+    command = [sys.executable, "-m", "benchmarks.lake", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "show        {'frames': 2000, 'messages': 2000, 'exchanges': 1000}" in done.stdout
+
+
 @pytest.mark.parametrize("options", [[], ["--sessions"]])
 def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
     """A-02, where many HTTP sessions are checked."""

@@ -97,8 +97,9 @@ class DerivedTables:
             if row.response is None:
                 self._end_exchange(exchange.ordinal)
         else:
-            if exchange.response:
-                self._announced.add(exchange.response)
+            response = exchange.response
+            if response and (response.n, response.part) == (row.n, row.part):
+                self._announced.add(response)
             known = self._waiting.get(exchange.ordinal)
             if known and known["response"] == row.n:
                 known["response_size"] = row.size

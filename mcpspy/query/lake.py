@@ -4,6 +4,9 @@ Each table is a folder, partitioned as Hive does it: `frames/day=2026-11-20/serv
 one file in each partition that it has rows in, named after its id, so captures of many machines can stand in one
 folder, and to add one changes no file of another. A capture that has grown since is written again, each file in one
 step. Its row of `captures` is written last: where that is as the capture is now, all else is there.
+
+JSON is written as text: ClickHouse takes a column of Parquet that is marked as JSON for one of objects, and fails over
+a number, an array or a null.
 """
 
 import os
@@ -45,7 +48,7 @@ def _add(database: duckdb.DuckDBPyConnection, captured: CapturedTables, folder: 
             make_directory(os.path.dirname(path))
             partial = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.part")
             source = literal(captured.file(table))
-            query = f"SELECT * EXCLUDE (day, server) FROM read_parquet({source}) WHERE day = {literal(day)}"  # noqa: S608
+            query = f"SELECT {_columns(table)} FROM read_parquet({source}) WHERE day = {literal(day)}"  # noqa: S608
             try:
                 write(database, query, partial, {"mcpspy_capture": captured.id, _STATE: state})
                 os.replace(partial, path)
@@ -64,6 +67,13 @@ def _parts(
     for day, server in database.execute(query).fetchall():
         partition = os.path.join(folder, table, f"day={day}", f"server={_escaped(server)}")
         yield day, os.path.join(partition, f"{file_name(captured.id)}.parquet")
+
+
+def _columns(table: str) -> str:
+    """What is written of a table: not what stands in the path, and JSON as text."""
+    columns = (column for column in TABLES[table].columns if column.name not in ("day", "server"))
+    texts = (f'CAST("{it.name}" AS VARCHAR) AS "{it.name}"' if it.type == "JSON" else f'"{it.name}"' for it in columns)
+    return ", ".join(texts)
 
 
 def _state(database: duckdb.DuckDBPyConnection, path: str) -> str | None:

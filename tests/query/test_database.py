@@ -40,7 +40,6 @@ def texts(database, query):
         "CREATE TABLE x AS SELECT 1",
         "INSERT INTO frames SELECT * FROM frames",
         "DROP VIEW frames",
-        "PRAGMA database_list",
         "EXPLAIN ANALYZE COPY frames TO '{folder}/x.csv'",
         "SELECT 1; COPY frames TO '{folder}/x.csv'",
         "",

@@ -7,11 +7,15 @@ from contextlib import closing
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.query.build import build
+from mcpspy.query.cache import tables_of
 from mcpspy.query.database import CaptureDatabase
 from mcpspy.query.derived import MESSAGES
+from mcpspy.query.stats import Stats
 from mcpspy.timeline import final_rows, to_json
 from tests.test_overview import HANDSHAKE, called, listed
 from tests.timelines import CAPTURES
+from tests.transcript import begin, finish, record
 
 
 def selected(captured, query):
@@ -58,6 +62,22 @@ def test_the_tables_of_a_golden_capture_agree_with_show(golden, name):
     assert counts["calls"] == sum(row["method"] == "tools/call" for row in requests)
     assert [counts[key] for key in ("frames", "messages", "exchanges")] == [len(frames), len(messages), len(requests)]
     assert methods["initialize"] == 0 or counts["client"]
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in CAPTURES.glob("*.jsonl")))
+def test_the_tools_of_a_golden_capture_are_those_of_stats(golden, name):
+    stats = Stats()
+    stats.add(golden[name].capture)
+    (server,) = stats.servers.values()
+    rows = selected(golden[name], "FROM tools")
+    keys = ("calls", "errors", "findings", "definition", "arguments", "results", "p50", "max")
+    assert {row["name"]: tuple(row[key] for key in keys) for row in rows} == {
+        tool.name: (
+            *(tool.calls, tool.errors, tool.found, tool.size, tool.arguments, tool.results),
+            *([it / 1e9 for it in tool.latencies.quantiles(0.5, 1)] or (None, None)),
+        )
+        for tool in server.tools.values()
+    }
 
 
 def test_the_moments_are_those_of_show(golden):
@@ -138,3 +158,28 @@ def test_a_capture_without_messages_has_empty_tables(made):
     captured = made("")
     assert selected(captured, "SELECT frames, seconds FROM captures") == [{"frames": 1, "seconds": 10.0}]
     assert selected(captured, "SELECT count(*) AS n FROM messages") == [{"n": 0}]
+
+
+def test_a_live_capture_is_read_as_it_is_now_and_again_when_it_has_ended(tmp_path, cache):
+    path = str(tmp_path / "live.jsonl")
+    writer = begin(path)
+    record(writer, "> 1 ping")
+    query = "SELECT live, (SELECT max(status) FROM exchanges) AS status FROM captures"
+    live = tables_of(path)
+    build([live], lambda _: None)
+    assert selected(live, query) == [{"live": True, "status": "pending"}]
+    finish(writer, 10_000_000_000)
+    ended = tables_of(path)
+    build([ended], lambda _: None)
+    assert selected(ended, query) == [{"live": False, "status": "unanswered"}]
+
+
+def test_damage_is_a_gap(tmp_path, made):
+    path = made("> 1 ping").capture.path
+    with open(path, "a", encoding="utf-8") as file:
+        file.write('{"kind":"frame","ch":1,"t":')
+    captured = tables_of(path)
+    build([captured], lambda _: None)
+    (gap,) = selected(captured, "FROM frames WHERE kind = 'gap'")
+    assert (gap["n"], gap["sender"], gap["messages"]) == (7, "mcpspy", 0)
+    assert gap["text"]
