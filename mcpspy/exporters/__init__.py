@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from mcpspy.errors import UsageError
-from mcpspy.exporters import har, mermaid, perfetto, table
+from mcpspy.exporters import har, mermaid, otlp, perfetto, table
 from mcpspy.exporters.source import ExportSource
 
 
@@ -31,6 +31,7 @@ FORMATS = {
     "mermaid": ExportFormat(".mmd", lambda sources: mermaid.write(sources[0])),
     "perfetto": ExportFormat(".trace.json", perfetto.write, joins=True),
     "csv": ExportFormat(".csv", table.write, joins=True),
+    "otlp": ExportFormat(".otlp.json", otlp.write, joins=True, passes=1, filtered_passes=3),
 }
 """By the name that `--format` takes."""
 
@@ -46,8 +47,8 @@ def export(name: str, sources: Sequence[ExportSource]) -> Iterator[bytes]:
     What it yields may raise CaptureError, where a capture cannot be read.
     """
     if len(sources) > 1 and not FORMATS[name].joins:
-        others = " and ".join(other for other, it in FORMATS.items() if it.joins)
-        hint = f"give a directory with -o, or use {others}, which can hold several"
+        others = ", ".join(other for other, it in FORMATS.items() if it.joins)
+        hint = f"give a directory with -o, or use a format that can hold several: {others}"
         raise UsageError(f"one {name} file holds one capture, and there are {len(sources)}: {hint}")
     for source in sources:
         if not holds(name, source):

@@ -6,17 +6,16 @@ absent collector costs no memory (T-05).
 
 import os
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from mcpspy import __version__
 from mcpspy.capture.reader import Capture, FollowedRecords
 from mcpspy.conversation.model import Exchange
 from mcpspy.telemetry.captured import CapturedTelemetry, Telemetry
 from mcpspy.telemetry.checkpoint import Checkpoint, load, save
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import Measure
+from mcpspy.telemetry.resource import resource_attributes, start_of
 from mcpspy.telemetry.span import ExchangeSpan, Value
 
 _OUT_OF_ORDER = 4096
@@ -46,7 +45,7 @@ class FollowedTelemetry:
     ) -> None:
         self.path = path
         self.header = Capture(path).header
-        self.started = round(datetime.fromisoformat(self.header.started).timestamp() * 1e6) * 1000
+        self.started = start_of(self.header)
         """Nanoseconds since the epoch."""
         self.ended = False
         self._place = os.path.join(folder, f"{self.header.id}.json")
@@ -63,13 +62,7 @@ class FollowedTelemetry:
 
     def resource(self) -> dict[str, Value]:
         """The attributes of whoever the telemetry is about."""
-        found: dict[str, Value] = {
-            "service.version": __version__,
-            "service.instance.id": self.header.id,
-            "mcpspy.server": self.header.name,
-            "mcpspy.transport": self.header.transport,
-        }
-        return found | {"mcpspy.client": self._telemetry.client} if self._telemetry.client else found
+        return resource_attributes(self.header, self._telemetry.client)
 
     def take(self, most: int) -> Batch:
         """At most so many items that were not taken before; none if the capture has nothing more by now."""

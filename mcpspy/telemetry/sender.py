@@ -39,7 +39,7 @@ from mcpspy import __version__
 from mcpspy.telemetry.followed import Batch
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESSIONS, Measure
-from mcpspy.telemetry.span import ExchangeSpan, TraceContext, Value
+from mcpspy.telemetry.span import ExchangeSpan, TraceContext, Value, valid_text, valid_values
 
 _SCOPE = InstrumentationScope("mcpspy", __version__)
 _NO_PLACE = (404, 405, 501)
@@ -129,7 +129,7 @@ class _Metrics:
 
     def add(self, measure: Measure, server: dict[str, Value]) -> None:
         """Enter one value."""
-        attributes = measure.attributes | server
+        attributes = valid_values(measure.attributes | server)
         histogram = self._histograms.get(measure.metric)
         if histogram:
             histogram.record(measure.value, attributes)
@@ -144,17 +144,16 @@ class _Metrics:
 def sdk_span(span: ExchangeSpan, resource: Resource, started: int) -> ReadableSpan:
     """A span as the SDK has it; `started` is the start of the capture in nanoseconds since the epoch."""
     link = [Link(_context(span.link))] if span.link else []
-    failed = span.error is not None
     return ReadableSpan(
-        span.name,
+        valid_text(span.name),
         _context(span.context, remote=False),
         _context(span.parent) if span.parent else None,
         resource,
-        dict(span.attributes),
-        [Event(event.name, dict(event.attributes), started + event.t) for event in span.events],
+        valid_values(span.attributes),
+        [Event(event.name, valid_values(event.attributes), started + event.t) for event in span.events],
         link,
         SpanKind.CLIENT,
-        status=Status(StatusCode.ERROR, span.error or None) if failed else Status(),
+        status=Status() if span.error is None else Status(StatusCode.ERROR, valid_text(span.error) or None),
         start_time=started + span.start,
         end_time=started + span.end,
         instrumentation_scope=_SCOPE,
@@ -170,8 +169,8 @@ def sdk_log(entry: LogEntry, resource: Resource, started: int) -> ReadableLogRec
         context=set_span_in_context(span, Context()) if span else Context(),
         severity_text=entry.level,
         severity_number=SeverityNumber(entry.severity),
-        body=entry.body,
-        attributes=dict(entry.attributes),
+        body=valid_text(entry.body),
+        attributes=valid_values(entry.attributes),
         event_name=entry.event,
     )
     return ReadableLogRecord(record, resource, _SCOPE)
@@ -179,8 +178,9 @@ def sdk_log(entry: LogEntry, resource: Resource, started: int) -> ReadableLogRec
 
 def sdk_resource(attributes: dict[str, Value]) -> Resource:
     """A resource with the attributes of a capture, and those of `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`."""
-    given: dict[str, Any] = dict(attributes)
-    return Resource.create({"service.name": "mcpspy"} | given)
+    given: dict[str, Any] = dict(valid_values(attributes))
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    return Resource.create(given if named else given | {"service.name": "mcpspy"})
 
 
 def _context(context: TraceContext, *, remote: bool = True) -> SpanContext:

@@ -58,6 +58,22 @@ class ExchangeSpan:
     """The description of a failure, which may be empty; None where the exchange did not fail."""
 
 
+def valid_text(text: str) -> str:
+    """A text that every encoder takes: peers may send halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def valid_values(values: dict[str, Value]) -> dict[str, Value]:
+    """Attributes that every encoder takes: texts as by `valid_text`, and integers of at most 64 bits."""
+    return {name: _valid(value) for name, value in values.items()}
+
+
+def _valid(value: Value) -> Value:
+    if isinstance(value, str):
+        return valid_text(value)
+    return float(value) if type(value) is int and not -(1 << 63) <= value < 1 << 63 else value
+
+
 def parse_traceparent(value: Any) -> TraceContext | None:
     """The context in a `traceparent` (W3C Trace Context, 3.2); None where that is not valid."""
     found = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None

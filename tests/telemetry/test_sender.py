@@ -113,3 +113,23 @@ def test_logs_can_be_turned_off_as_the_sdk_has_it(collector, monkeypatch):
     monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
     assert send(collector, Batch([SPAN], [LogEntry(7, "slow", "mcp.log")], []))
     assert (len(collector.spans), len(collector.logs)) == (1, 0)
+
+
+def test_whatever_a_peer_sends_can_be_sent(collector):
+    """Halves of surrogate pairs and large numbers must not block what comes behind them."""
+    odd = {"gen_ai.tool.name": "a\ud800", "mcpspy.frame": 1 << 70}
+    events = [SpanEvent("progress", 20, {"mcpspy.progress": 1 << 64, "mcpspy.progress.message": "\udfff"})]
+    span = ExchangeSpan(5, 0, CONTEXT, "tools/call a\ud800", 10, 30, odd, None, None, events, "\ud800")
+    entry = LogEntry(7, "\ud800", "mcp.log", attributes={"mcp.logger": "\udfff"})
+    measure = Measure(OPERATIONS[0], 0.3, {"gen_ai.tool.name": "\ud800"})
+    assert send(collector, Batch([span], [entry], [measure]), metrics=True)
+    assert (len(collector.spans), len(collector.logs), len(collector.metrics)) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("OTEL_SERVICE_NAME", "fleet"), ("OTEL_RESOURCE_ATTRIBUTES", "service.name=fleet,team=a")]
+)
+def test_the_service_can_be_named_as_the_sdk_has_it(collector, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert send(collector, Batch([SPAN], [], []))
+    assert collector.resources[0]["service.name"] == "fleet"

@@ -56,7 +56,7 @@ def test_the_palette_has_an_export_for_each_format(tmp_path, path):
         await opened(pilot)
         commands = {it.title: it.callback for it in pilot.app.get_system_commands(pilot.app.screen)}
         assert [title for title in commands if title.startswith("export")] == [
-            "export har", "export mermaid", "export perfetto", "export csv",
+            "export har", "export mermaid", "export perfetto", "export csv", "export otlp",
         ]  # fmt: skip
         commands["export mermaid"]()
         await until(pilot, on_screen(pilot, "exported to"))

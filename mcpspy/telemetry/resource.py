@@ -1,0 +1,26 @@
+"""Whom telemetry is about: the attributes of a capture, and when it began."""
+
+from datetime import datetime
+
+from mcpspy import __version__
+from mcpspy.capture.records import Header
+from mcpspy.telemetry.span import Value
+
+
+def resource_attributes(header: Header, client: str) -> dict[str, Value]:
+    """The attributes of the resource that the telemetry of a capture belongs to.
+
+    `client` is the name and version of the client; empty where it is not known yet.
+    """
+    found: dict[str, Value] = {
+        "service.version": __version__,
+        "service.instance.id": header.id,
+        "mcpspy.server": header.name,
+        "mcpspy.transport": header.transport,
+    }
+    return found | {"mcpspy.client": client} if client else found
+
+
+def start_of(header: Header) -> int:
+    """When a capture began, in nanoseconds since the epoch."""
+    return round(datetime.fromisoformat(header.started).timestamp() * 1e6) * 1000
