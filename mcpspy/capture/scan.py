@@ -218,8 +218,8 @@ def raw_of(line: bytes) -> bytes:
 def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
     raw = fields.get("raw")
     body = base64.b64decode(fields["b64"]) if raw is None else raw.encode()
-    held = fields.get("held")
-    if held is not None and type(held) is not int:
+    held, by = fields.get("held"), fields.get("by")
+    if (held is not None and type(held) is not int) or (by is not None and type(by) is not str):
         raise TypeError
     return Frame(
         n,
@@ -230,7 +230,7 @@ def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
         fields.get("op"),
         fields.get("from"),
         _sent(fields),
-        fields.get("by"),
+        by,
         _dropped(fields),
         held,
         fields.get("undecided", False),
@@ -239,7 +239,7 @@ def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
 
 def _release(n: int, t: int, fields: dict[str, Any]) -> Release:
     held, how, by = fields["held"], fields["how"], fields.get("by")
-    if type(held) is not int or type(how) is not str:
+    if type(held) is not int or type(how) is not str or (by is not None and type(by) is not str):
         raise TypeError
     return Release(n, t, held, how, _sent(fields), by, _dropped(fields))
 

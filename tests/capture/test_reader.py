@@ -195,9 +195,15 @@ def test_a_release_belongs_to_no_channel_and_cuts_no_frame():
     assert found[2].raw == b"ab"
 
 
-@pytest.mark.parametrize("change", [{"held": "3"}, {"how": 5}, {"sent": 5}, {"sent": {}}])
+@pytest.mark.parametrize("change", [{"held": "3"}, {"how": 5}, {"sent": 5}, {"sent": {}}, {"by": 0}])
 def test_a_damaged_release_is_a_gap(change):
     (gap,) = both(file({"kind": "release", "t": 6, "held": 3, "how": "expired"} | change))
+    assert isinstance(gap, Gap)
+
+
+@pytest.mark.parametrize("change", [{"held": "3"}, {"by": 5}, {"by": 0}])
+def test_a_frame_with_a_damaged_mark_of_a_gate_is_a_gap(change):
+    (gap,) = both(file(FRAME | change))
     assert isinstance(gap, Gap)
 
 

@@ -41,15 +41,18 @@ export class Capture {
     this.texts = new Map();
   }
 
-  /** Read all lines once, with pauses; call it before anything else. */
-  async index() {
+  /**
+   * Read all lines once, with pauses; call it before anything else.
+   * @param {Set<number>} gaps the lines that mcpspy's reader takes for gaps, also where they are JSON
+   */
+  async index(gaps) {
     /** @type {Map<number, number[]>} the pieces so far, by channel */
     const open = new Map();
     let turn = performance.now();
     for (let n = 1; this.starts[n - 1] < this.bytes.length; n += 1) {
       const end = this.bytes.indexOf(10, this.starts[n - 1]);
       this.starts.push(end < 0 ? this.bytes.length + 1 : end + 1);
-      this.indexRecord(n, this.record(n), open);
+      this.indexRecord(n, gaps.has(n) ? null : this.record(n), open);
       if (performance.now() - turn > TURN) {
         await nextTurn();
         turn = performance.now();

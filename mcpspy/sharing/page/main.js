@@ -31,7 +31,7 @@ async function startPage() {
     refuse("This page is damaged: the session in it cannot be read. Ask for the file again.");
     return;
   }
-  const capture = loadCapture();
+  const capture = loadCapture(session);
   const state = new State(session);
   showHeader(session);
   offerCapture(session.about, capture);
@@ -70,11 +70,14 @@ async function startPage() {
   document.body.dataset.ready = "all";
 }
 
-/** Unpack the capture after the first rows are drawn. */
-async function loadCapture() {
+/**
+ * Unpack the capture after the first rows are drawn.
+ * @param {Session} session
+ */
+async function loadCapture(session) {
   await nextTurn();
   const capture = new Capture(await unpackElement(byId("capture")));
-  await capture.index();
+  await capture.index(new Set(session.rows.filter(({ kind }) => kind === "gap").map(({ n }) => n)));
   return capture;
 }
 

@@ -426,6 +426,16 @@ def test_a_byte_order_mark_is_seen_and_the_message_behind_it_is_read(page, tmp_p
     assert page.texts(".selected pre.raw") == ['\\ufeff{"jsonrpc":"2.0","method":"m"}']
 
 
+def test_a_damaged_line_ends_a_frame_in_pieces_as_mcpspy_reads_it(page, tmp_path):
+    path = tmp_path / "pieces.jsonl"
+    piece = {"kind": "frame", "ch": 1, "t": 1, "raw": '{"jsonrpc":', "more": True}
+    records = [piece, {"kind": "frame", "ch": 1, "t": "late", "raw": "?"}, piece | {"raw": '"2.0"}', "more": False}]
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
+    page.open(path, "#7")
+    assert page.texts(".card pre.raw") == ['"2.0"}']
+
+
 def test_a_batch_of_thousands_is_drawn_at_once(page, tmp_path):
     path = tmp_path / "batch.jsonl"
     calls = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(5000)]
