@@ -10,6 +10,7 @@ import pytest
 from tests import NIGHTLY
 
 
+@pytest.mark.field
 def test_the_relay_benchmark_runs_and_loses_nothing(tmp_path):
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.relay", "--quick", "--json", str(figures)]
@@ -49,6 +50,7 @@ def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the upstream is written in C")
+@pytest.mark.field
 def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
     figures = tmp_path / "figures.json"
     sets = ["single", "crowd", "events", "behind", "memory", "idle"] if NIGHTLY else ["single", "memory", "events"]
@@ -62,6 +64,7 @@ def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.skipif(not (shutil.which("chromedriver") and shutil.which("chromium")), reason="chromium is missing")
+@pytest.mark.field
 def test_the_share_benchmark_runs_and_sees_rows_and_answers(tmp_path):
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.share", "--quick", "--json", str(figures)]

@@ -20,6 +20,7 @@ from mcpspy.replay.script.load import load, script_of
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around
 from mcpspy.tui.model.timeline import OpenCapture
+from tests import NIGHTLY
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 
@@ -132,6 +133,12 @@ def commands(path, other):
     yield ["diff", path, other]
     yield ["diff", other, path, "--format", "json"]
     yield ["import", path, "--capture-dir", os.path.join(os.path.dirname(path), "imported")]
+    yield ["scrub", "--check", path]
+    yield ["scrub", path, "-o", f"{path}.scrubbed", "--yes", "--force"]
+    yield ["share", path, "-o", f"{path}.html", "--yes", "--force"]
+    yield ["stats", path]
+    for name in ("har", "mermaid", "perfetto", "csv", "otlp"):
+        yield ["export", path, "--format", name, "-o", f"{path}.{name}", "--force"]
 
 
 def run(arguments):
@@ -190,7 +197,7 @@ def played(path):
 GOLDEN = [path.read_bytes().splitlines() for path in sorted(CAPTURES.glob("*.jsonl"))]
 
 
-@settings(derandomize=True, max_examples=100, deadline=None, database=None, phases=[Phase.generate])
+@settings(derandomize=True, max_examples=200 if NIGHTLY else 30, deadline=None, database=None, phases=[Phase.generate])
 @given(seed=st.integers(0, 1 << 32))
 def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factory, seed):
     """Golden captures with faults of every kind; what fails says in one line which frame it could not take."""

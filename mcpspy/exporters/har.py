@@ -99,7 +99,11 @@ class _Archive:
             self._client = content("request", message.method, message.body.value) or ""
 
     def _begin(self, opened: Open) -> None:
-        """A channel begins: an exchange, or the answer to one."""
+        """A channel begins: an exchange, or the answer to one. In a damaged capture a number may be taken twice."""
+        before = self._open.get(opened.ch)
+        if before:
+            before.note("another exchange took the number of its channel")
+            self._finish(before)
         if opened.role == "request":
             exchange = ArchivedExchange(opened, [], ended=opened.t)
         elif opened.answers in self._open:
@@ -142,7 +146,8 @@ class _Archive:
             self._offsets.append(start)
             self._lengths.append(self._file.tell() - start)
         for ch in exchange.channels:
-            del self._open[ch], self._channels[ch]
+            self._open.pop(ch, None)
+            self._channels.pop(ch, None)
         exchange.close()
 
     def _page(self, exchange: ArchivedExchange) -> str:

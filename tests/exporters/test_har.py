@@ -8,6 +8,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import UsageError
 from mcpspy.exporters import export
 from mcpspy.exporters.source import ExportSource
+from mcpspy.recording.copy import record_line
 from mcpspy.timeline import final_rows
 from tests.exporters.consumers import exported, golden, har_validator, mitmproxy
 from tests.importers.files import AT, PING, PONG, brought, entry, har
@@ -97,7 +98,7 @@ def test_a_capture_of_stdio_is_refused_with_the_formats_that_can_hold_it(tmp_pat
     with pytest.raises(UsageError) as caught:
         export("har", [ExportSource(Capture(path))])
     assert str(caught.value) == (
-        f"{path} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv"
+        f"{path} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp"
     )  # fmt: skip
 
 
@@ -118,3 +119,16 @@ def test_a_capture_that_breaks_off_is_exported_as_far_as_it_goes(tmp_path):
     log = archive(str(path))
     assert len(log["entries"]) > 3
     assert any("the capture ends before this exchange does" in it.get("comment", "") for it in log["entries"])
+
+
+def test_a_number_of_a_channel_that_is_taken_twice_ends_the_first_exchange(tmp_path):
+    head = {"method": "POST", "target": "/mcp", "version": "HTTP/1.1", "headers": []}
+    opened = {"kind": "open", "ch": 1, "t": 1, "from": "client", "role": "request", "framing": "body", "head": head}
+    header = {"mcpspy": 1, "id": "1", "started": "2026-11-20T19:15:00.000000Z", "tool": "t", "transport": "http"}
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(
+        b"".join(map(record_line, [header | {"name": "w", "url": "http://h/"}, opened, opened | {"t": 2}]))
+    )
+    entries = json.loads(exported("har", path))["log"]["entries"]
+    assert len(entries) == 2
+    assert "took the number of its channel" in entries[0]["comment"]

@@ -90,7 +90,7 @@ def test_duckdb_denies_the_rest_also_to_who_gets_past_the_first_lock(database, g
             asked.append(self.path)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             with pytest.raises(duckdb.Error):
                 database.database.execute(
