@@ -60,6 +60,7 @@ def test_stdio(tmp_path):
         judge(talk, STDIO)
 
 
+@pytest.mark.field
 @needs_sdk
 def test_streamable_http(tmp_path):
     with serving("python1", "http") as url, listening("proxy", url, "--gate", gates(tmp_path, HTTP)) as proxy:

@@ -71,6 +71,7 @@ def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybr
     judge(steps(client, "--", *wrap, *prepare.server(server)), bare, answers, path)
 
 
+@pytest.mark.field
 @pytest.mark.parametrize(
     ("client", "server"), [("python1", "python2"), pytest.param("node", "python1", marks=pytest.mark.field)]
 )

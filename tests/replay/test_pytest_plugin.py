@@ -148,6 +148,7 @@ def test_a_capture_serves_a_client_over_http_and_what_it_lacks_fails_the_test(su
     assert (code, "--mcpspy-record=none makes none" in out) == (1, True)
 
 
+@pytest.mark.field
 def test_a_capture_is_recorded_once_over_http(suite, tmp_path):
     with served(capture(tmp_path / "server.jsonl", SESSION)) as server:
         code, out = suite(over_http(server.url, "Oslo"))

@@ -520,6 +520,7 @@ def test_of_fifty_live_sessions_one_is_opened_and_all_are_merged_while_they_go_o
     play(scenario, tmp_path)
 
 
+@pytest.mark.field
 def test_ten_thousand_captures_are_there_little_by_little_while_keys_are_answered(tmp_path):
     header = '{"mcpspy":1,"started":"2026-11-20T00:00:00Z","transport":"stdio","name":"x","argv":["x"]}\n'
     for number in range(10_000):

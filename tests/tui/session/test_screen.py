@@ -183,7 +183,7 @@ def test_rows_that_stream_in_are_filtered_and_followed_while_a_filter_is_typed(t
         await until(pilot, lambda: rows.count() == 300)
         assert all(rows.session.line(rows.selection.place(at)).method == "other" for at in range(300))
         assert rows.follow
-        assert rows.cursor == 299
+        await until(pilot, lambda: rows.cursor == 299)
         await pilot.press("enter", "g")
         await until(pilot, lambda: shown(rows)[0].split()[1] == "#105")
         before = [line.split()[1] for line in shown(rows)]
