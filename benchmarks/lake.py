@@ -21,26 +21,13 @@ from itertools import count
 from time import perf_counter
 from typing import Any
 
+from benchmarks import engines
 from benchmarks.relay.report import machine
 
 PARTS, FRAMES = 4, 500_000
 SIZE = 2000  # bytes of a frame
 TABLES = ("frames", "messages", "exchanges")
-CHDB = """
-import chdb, json, sys
-found = {}
-for table in sys.argv[2:]:
-    source = f"file('{sys.argv[1]}/{table}/**/*.parquet', 'Parquet')"
-    found[table] = int(str(chdb.query(f"SELECT count() FROM {source}", "CSV")))
-print(json.dumps(found))
-"""
-SPARK = """
-import json, sys
-from pyspark.sql import SparkSession
-session = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false").getOrCreate()
-print(json.dumps({table: session.read.parquet(f"{sys.argv[1]}/{table}").count() for table in sys.argv[2:]}))
-session.stop()
-"""
+QUERIES = {table: f"SELECT count(*) FROM {table}" for table in TABLES}  # noqa: S608
 
 
 def main() -> int:
@@ -53,17 +40,19 @@ def main() -> int:
         os.mkdir(captures)
         for part in range(PARTS):
             _write(os.path.join(captures, f"{part}.jsonl"), frames // PARTS)
-        counts = (f"(SELECT count(*) FROM {table}) AS {table}" for table in TABLES)  # noqa: S608
-        query = f"SELECT {', '.join(counts)}"
+        _sized("captures", captures)
+        query = f"SELECT {', '.join(f'({query}) AS {table}' for table, query in QUERIES.items())}"
         sql = [*_mcpspy("sql"), query, captures, "--format", "json"]
         found = {"sql": json.loads(_timed("sql, the first time", sql))}
         _timed("sql, again", sql)
         _timed("export, the first time", [*_mcpspy("export"), captures, "--format", "parquet", "-o", lake])
         _timed("export, again", [*_mcpspy("export"), captures, "--format", "parquet", "-o", lake])
-        if options.engines:
-            for name, program in (("clickhouse", CHDB), ("spark", SPARK)):
-                found[name] = json.loads(_timed(name, [options.engines, "-c", program, lake, *TABLES]).splitlines()[-1])
-        found["show"] = _shown(captures)
+        _sized("Parquet", lake)
+        _sized("cache of sql", os.environ["XDG_CACHE_HOME"])
+        for name in engines.PROGRAMS if options.engines else ():
+            told = engines.answers(_timed(name, engines.command(options.engines, name, lake, QUERIES)))
+            found[name] = {table: rows[0][0] for table, rows in told.items()}
+        found["show"] = shown(captures)
     for name, counts in found.items():
         print(f"{name:<12}{counts}")
     return 0 if all(counts == found["show"] for counts in found.values()) else 1
@@ -82,14 +71,21 @@ def _mcpspy(command: str) -> list[str]:
 
 
 def _timed(title: str, command: list[str]) -> str:
-    start = perf_counter()
+    start, before = perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{title:<24}{perf_counter() - start:7.1f} s   peak so far {memory:,.0f} MB", flush=True)
+    taken, after = perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    computed = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    memory = after.ru_maxrss * 1024 / 1e6
+    print(f"{title:<24}{taken:7.1f} s, {computed:7.1f} s of the processor, peak so far {memory:,.0f} MB", flush=True)
     return done.stdout
 
 
-def _shown(captures: str) -> dict[str, int]:
+def _sized(title: str, folder: str) -> None:
+    sizes = (os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(folder) for name in names)
+    print(f"{title:<24}{sum(sizes) / 1e6:7.1f} MB", flush=True)
+
+
+def shown(captures: str) -> dict[str, int]:
     """What `mcpspy show --json` counts."""
     kinds, lines = Counter(), 0
     for name in sorted(os.listdir(captures)):

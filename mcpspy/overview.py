@@ -5,16 +5,15 @@ there are counters and its latencies. Peers send anything: what is not of the sh
 that the specification gives it counts for nothing here, the rules tell.
 """
 
-import json
 from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-import orjson
+from typing import Any, NamedTuple
 
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import Declarations, declares
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Statement, page, statement
+from mcpspy.cost import compact_size, context_size, fingerprint
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import STATELESS
@@ -45,6 +44,8 @@ class Peer:
     """Each with its options in brackets: `tools(listChanged)`."""
     instructions: int = 0
     """Of a server: the bytes of what it tells a model about itself."""
+    told: Statement | None = field(default=None, compare=False, repr=False)
+    """All of it, as it came."""
 
 
 @dataclass(slots=True)
@@ -108,6 +109,10 @@ class ToolUse:
     name: str
     size: int = 0
     """Bytes of its definition, as compact JSON, when it was listed last."""
+    context: int = 0
+    """Those of them that a client gives a model."""
+    fingerprint: bytes = b""
+    """The same as that of a tool that says the same to a model."""
     listed: int = 0
     """The line of that listing; 0: it never was."""
     called: int = 0
@@ -118,25 +123,35 @@ class ToolUse:
     found: int = 0
     """How often something was found in its calls, their answers and its definition."""
     arguments: int = 0
-    """Bytes of the arguments of all calls, as compact JSON, where they are measured."""
+    """Bytes of the arguments of all calls, as compact JSON."""
     results: int = 0
-    """Bytes of the results of all calls, as compact JSON, where they are measured."""
+    """Bytes of the results of all calls, as compact JSON."""
+    answers: int = 0
+    """How many results that were."""
+    largest: int = 0
+    """Bytes of the largest result."""
     latencies: Latencies = field(default_factory=Latencies)
     """Those of the calls that were answered."""
 
+    @property
+    def mean(self) -> float:
+        """Bytes of a result on average."""
+        return self.results / max(self.answers, 1)
+
     def join(self, other: "ToolUse") -> None:
         """Take what another capture knows of the tool; of its definition what that has, if it has one."""
-        self.size = other.size or self.size
-        for counter in ("calls", "errors", "found", "arguments", "results"):
+        if other.size:
+            self.size, self.context, self.fingerprint = other.size, other.context, other.fingerprint
+        for counter in ("calls", "errors", "found", "arguments", "results", "answers"):
             setattr(self, counter, getattr(self, counter) + getattr(other, counter))
+        self.largest = max(self.largest, other.largest)
         self.latencies.join(other.latencies)
 
 
 class Announced:
-    """What one session has announced so far; `add` each message. With `measured`, arguments and results are."""
+    """What one session has announced so far; `add` each message."""
 
-    def __init__(self, *, measured: bool = False) -> None:
-        self._measured = measured
+    def __init__(self) -> None:
         self.client: Peer | None = None
         self.server: Peer | None = None
         """What each said of itself last."""
@@ -146,6 +161,8 @@ class Announced:
         """Of tools, prompts, resources and resourceTemplates."""
         self.tools: dict[str, ToolUse] = {}
         """By name, in the order in which they were first heard of; what is beyond a bound is called OTHERS."""
+        self.tool_pages = array("I")
+        """The lines of all pages of tools."""
         self._page: tuple[int, list[str]] = (0, [])  # the line of the last page of tools, and their names
 
     def add(self, message: Message) -> None:
@@ -185,15 +202,18 @@ class Announced:
         listing = self.listings.get(found.kind)
         if listing is None or found.first:
             listing = self.listings[found.kind] = PagedListing(n, n)
-        sizes = [_size(entry) for entry in found.entries]
+        sizes = [compact_size(entry) for entry in found.entries]
         listing.n = n
         listing.count += len(sizes)
         listing.size += sum(sizes)
+        listing.names += map(_listed_name, found.entries[: max(TOOLS - len(listing.names), 0)])
         if found.kind == "tools":
+            self.tool_pages.append(n)
             self._page = n, [_text(member(entry, "name")) for entry in found.entries]
-            for name, size in zip(self._page[1], sizes, strict=True):
+            for entry, name, size in zip(found.entries, self._page[1], sizes, strict=True):
                 tool = self._tool(name)
                 tool.size, tool.listed = size, n
+                tool.context, tool.fingerprint = context_size(entry), fingerprint(entry)
 
     def _add_call(self, message: Message) -> None:
         """Learn from a call or its answer: most rows are one, so this has to be quick."""
@@ -203,14 +223,16 @@ class Announced:
         if isinstance(message.body, Request):
             tool.calls += 1
             tool.called = tool.called or message.n
-            if self._measured:
-                given = member(message.body.params, "arguments")
-                tool.arguments += 0 if given is None else _size(given)
+            given = member(message.body.params, "arguments")
+            tool.arguments += 0 if given is None else compact_size(given)
         elif exchange and exchange.latency is not None:
             tool.errors += exchange.status in ("error", "tool-error")
             tool.latencies.add(abs(exchange.latency))  # a capture can be made up
-            if self._measured and isinstance(message.body, Result):
-                tool.results += _size(message.body.result)
+            if isinstance(message.body, Result):
+                size = compact_size(message.body.result)
+                tool.results += size
+                tool.answers += 1
+                tool.largest = max(tool.largest, size)
 
     def _add_peer(self, message: Message) -> None:
         """Learn what a message tells of a side, if that is more than what is known."""
@@ -243,7 +265,34 @@ def peer(told: Statement) -> Peer:
         _text(told.revision),
         tuple(map(_capability, list(capabilities.items())[:_CAPABILITIES])) if isinstance(capabilities, dict) else (),
         len(instructions.encode(errors="surrogatepass")) if isinstance(instructions, str) else 0,
+        told,
     )
+
+
+class Duplicate(NamedTuple):
+    """Tools of several servers that a model can mistake for one another."""
+
+    tools: tuple[tuple[str, str], ...]
+    """The server and the name of each."""
+    identical: bool
+    """Description and inputSchema are the same; else only the name is."""
+
+
+def duplicates(servers: Iterable[tuple[str, Iterable[ToolUse]]]) -> Iterator[Duplicate]:
+    """The listed tools of several servers, each server with a name of its own, that share a name or a definition."""
+    by_name: dict[str, dict[tuple[str, str], bytes]] = {}
+    by_fingerprint: dict[bytes, dict[tuple[str, str], bytes]] = {}
+    for server, tools in servers:
+        for tool in tools:
+            if tool.size:
+                by_name.setdefault(tool.name, {})[server, tool.name] = tool.fingerprint
+                by_fingerprint.setdefault(tool.fingerprint, {})[server, tool.name] = tool.fingerprint
+    for group in by_name.values():
+        if len(group) > 1:
+            yield Duplicate(tuple(group), len(set(group.values())) == 1 and b"" not in group.values())
+    for mark, group in by_fingerprint.items():
+        if mark and len({server for server, _ in group}) > 1 and len({name for _, name in group}) > 1:
+            yield Duplicate(tuple(group), identical=True)
 
 
 def _capability(declared: tuple[str, Any]) -> str:
@@ -252,16 +301,8 @@ def _capability(declared: tuple[str, Any]) -> str:
     return f"{name[:_NAME]}({', '.join(option[:_NAME] for option in chosen[:_OPTIONS])})" if chosen else name[:_NAME]
 
 
-def _size(value: Any) -> int:
-    """The bytes of a value as compact JSON; 0 where it cannot be written."""
-    try:
-        return len(orjson.dumps(value))
-    except TypeError:  # large integers, lone surrogates
-        pass
-    try:
-        return len(json.dumps(value, separators=(",", ":")))
-    except (ValueError, RecursionError):
-        return 0
+def _listed_name(entry: Any) -> str:
+    return next(filter(None, (_text(member(entry, key)) for key in ("name", "uri", "uriTemplate"))), "")
 
 
 def _text(value: Any) -> str:

@@ -8,7 +8,7 @@ over the lines around it.
 """
 
 from collections.abc import Iterator, Mapping
-from unicodedata import category
+from unicodedata import category, east_asian_width
 
 from mcpspy.errors import UsageError
 
@@ -54,6 +54,47 @@ def _escape(character: str) -> str:
     return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
+def columns(text: str) -> int:
+    """How many columns of a terminal a printable text takes."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def fitted(text: str, room: int) -> str:
+    """`text`, made printable, in at most `room` columns of a terminal."""
+    shown = printable(text, max(room, 0))
+    if columns(shown) <= room:
+        return shown
+    used, end = 1, 0  # the last one is for `…`
+    while used + _width(shown[end]) <= room:
+        used += _width(shown[end])
+        end += 1
+    return f"{shown[:end]}…"[: max(room, 0)]
+
+
+def wrapped(text: str, room: int) -> Iterator[str]:
+    """The lines of `text`, made printable, broken at blanks into lines of at most `room` columns of a terminal."""
+    for line in text.split("\n"):
+        shown = printable(line.removesuffix("\r"), 10 * len(line) + 1)  # as long as an escape may be
+        start = blank = used = 0
+        for end, character in enumerate(shown if columns(shown) > room else ""):
+            width = _width(character)
+            if used + width > max(room, 1) and end > start:
+                cut = end if character == " " or blank <= start else blank
+                yield shown[start:cut]
+                start = cut + (shown[cut] == " ")
+                used = columns(shown[start:end])
+            if character == " ":
+                blank = end
+            used += width
+        yield shown[start:]
+
+
+def _width(character: str) -> int:
+    if category(character) in _MARKS:
+        return 0
+    return 2 if east_asian_width(character) in ("W", "F") else 1
+
+
 def plural(number: int, noun: str) -> str:
     """`1 frame`, `2 frames`, `1,000 frames`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -70,10 +111,15 @@ def size_text(size: float) -> str:
 
 def age_text(seconds: float) -> str:
     """How long ago, in the largest unit that fits."""
+    return f"{length_text(seconds)} ago"
+
+
+def length_text(seconds: float) -> str:
+    """How many days, hours, minutes or seconds, in the largest unit that fits."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
-            return f"{seconds // length:.0f} {unit} ago"
-    return f"{max(seconds, 0):.0f} s ago"
+            return f"{seconds // length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
 
 
 def duration_text(nanoseconds: int) -> str:

@@ -18,17 +18,18 @@ from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Header, Open, Record, Release
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
-from mcpspy.conversation.content import content, record_text
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.conversation.negotiation import declares
+from mcpspy.conversation.preview import preview, preview_of_large
+from mcpspy.conversation.record_text import record_text
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
-INTRODUCE = ("initialize", "server/discover")
-"""Requests that name the client."""
+SPOKEN = ("request", "notification", "result", "error")
+"""The kinds of rows that have a method."""
 
 
 @dataclass(slots=True)
@@ -78,9 +79,11 @@ class Row:
     """What the rules found; of a row that came out of a stream, as far as they could tell by then."""
 
     @property
-    def content(self) -> str | None:
-        """What there is to read beside the method: the words of a log message, the name of a server."""
-        return content(self.kind, self.method, self.value)
+    def preview(self) -> str:
+        """What is requested, what came back, what is told: words to read beside the method and name, or none."""
+        if self.value is None and self.raw and self.kind in SPOKEN:
+            return preview_of_large(self.raw)
+        return preview(self.kind, self.method, self.value)
 
 
 Streamed = Row | Finding | GateAct
@@ -203,43 +206,6 @@ def _judged(judge: Judge, records: Iterable[Record], *, live: bool) -> Iterator[
         yield from judge.feed(record)
     if not live:
         yield from judge.end()
-
-
-@dataclass(slots=True)
-class Counts:
-    """What `ls` says of a capture."""
-
-    frames: int = 0
-    exchanges: int = 0
-    """Requests, answered or not."""
-    errors: int = 0
-    """Requests answered by an error or by a tool's error, and frames that are no message."""
-    client: str = ""
-    """Name and version of the client, as it introduces itself first."""
-
-    def add(self, event: Event) -> None:
-        """Count one more event of a conversation."""
-        if isinstance(event, Message):
-            self.frames += event.part == 0
-            if isinstance(event.body, Request):
-                self.exchanges += 1
-                if not self.client and event.method in INTRODUCE:
-                    self.client = content("request", event.method, event.body.value) or ""
-            elif isinstance(event.body, Invalid):
-                self.errors += 1
-            elif event.exchange:
-                self.errors += event.exchange.status in ("error", "tool-error")
-        else:
-            self.frames += isinstance(event, HttpUnit | Frame)
-
-
-def count(records: Iterable[Record]) -> Counts:
-    """Count what is in a capture."""
-    counts, conversation = Counts(), Conversation()
-    for record in records:
-        for event in conversation.feed(record):
-            counts.add(event)
-    return counts
 
 
 def row_of(event: Event) -> Row:

@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import sys
@@ -40,6 +41,17 @@ def _time_to_judge():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcpspy.spec.peer_schemas.SECONDS", 30)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays: the collector of garbage need not look through it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure():

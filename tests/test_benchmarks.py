@@ -4,9 +4,11 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
+from benchmarks.fleet.taken import Taken
 from tests import NIGHTLY
 
 
@@ -31,6 +33,32 @@ def test_the_tui_benchmark_runs_and_sees_every_row(tmp_path):
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}
 
 
+@pytest.mark.field
+def test_the_fleet_benchmark_runs_and_no_span_is_lost_or_comes_twice(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.fleet", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counted = json.loads(figures.read_text())["rows"]["spans of the exchanges"]["text"]
+    assert counted == "0 lost, 0 twice of 405; show --json has 405, otel 405"
+
+
+def test_what_the_receiver_of_a_fleet_noted_is_read_as_far_as_it_is_whole(tmp_path):
+    notes = tmp_path / "notes.jsonl"
+    requests = [(2_000, ["a", "b"]), (8_000, ["b", "c"])]
+    lines = [{"t": 1, "listens": True}, {"t": 3_000, "listens": False}, {"t": 5_000, "listens": True}]
+    lines += [{"t": t, "size": 10, "spans": [[name, t - 4_000] for name in names]} for t, names in requests]
+    notes.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"t":')
+    taken = Taken(str(notes))
+    taken.read()
+    taken.read()
+    assert (taken.times, taken.bytes) == (Counter(a=1, b=2, c=1), 20)
+    assert taken.caught_up() == (8_000, 8_000)
+    assert taken.lags(0, 5_000) == [4_000, 4_000]
+    assert taken.count(0, 5_000) == 2
+
+
+@pytest.mark.field
 def test_the_benchmark_of_tables_runs_and_all_count_the_same():
     command = [sys.executable, "-m", "benchmarks.lake", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
@@ -38,7 +66,7 @@ def test_the_benchmark_of_tables_runs_and_all_count_the_same():
     assert "show        {'frames': 2000, 'messages': 2000, 'exchanges': 1000}" in done.stdout
 
 
-@pytest.mark.parametrize("options", [[], ["--sessions"]])
+@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.field), ["--sessions"]])
 def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
     """A-02, where many HTTP sessions are checked."""
     figures = tmp_path / "figures.json"

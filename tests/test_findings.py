@@ -2,6 +2,7 @@
 
 import difflib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,22 +10,20 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.report.checked import check
 from mcpspy.spec.revisions import Revision
+from tests import findings
 from tests.findings import CAPTURES, MIGRATIONS, texts
 
-TEXTS = texts()
 
-
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
-def test_a_capture_has_its_stored_findings(path):
+def test_each_capture_has_its_stored_findings_and_none_are_left_of_one_that_is_gone():
     """After a change of the rules: `scripts/write-rules`, and a look at the difference."""
-    before, after = path.read_text(encoding="utf-8"), TEXTS[path]
-    difference = difflib.unified_diff(before.splitlines(), after.splitlines(), "stored", "found", n=0, lineterm="")
-    assert before == after, "\n".join(difference)
-
-
-def test_no_findings_are_left_of_a_capture_that_is_gone():
-    folder = next(iter(TEXTS)).parent
-    assert set(folder.glob("*.txt")) == set(TEXTS)
+    found = {path.name: text for path, text in texts().items()}
+    stored = {path.name: path.read_text(encoding="utf-8") for path in Path(findings.__file__).parent.glob("*.txt")}
+    difference = []
+    for name in sorted(found):
+        before, after = stored.get(name, "").splitlines(), found[name].splitlines()
+        difference += difflib.unified_diff(before, after, f"stored {name}", f"found {name}", n=0, lineterm="")
+    assert not difference, "\n".join(difference)
+    assert stored == found
 
 
 DELIBERATE = {  # what the scenarios of tests/peers do on purpose

@@ -2,21 +2,26 @@
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import random
 import sys
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mcpspy import cli
+from mcpspy.agent.captures import AgentCaptures
+from mcpspy.agent.catalogue import BY_NAME, answer
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.exporters import single_message
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock
 from mcpspy.replay.run import writing
 from mcpspy.replay.script.load import load, script_of
+from mcpspy.report.differences.exchange_json import to_json
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around
 from mcpspy.tui.model.timeline import OpenCapture
@@ -130,6 +135,8 @@ def commands(path, other):
     yield ["show", path, "--json"]
     yield ["show", path, "--filter", "(method:tools/* or status:error) latency:<1s not a"]
     yield ["ls", os.path.dirname(path), "--json"]
+    yield ["ls", os.path.dirname(path), "--runs"]
+    yield ["ls", os.path.dirname(path), "--runs", "--json"]
     yield ["diff", path, other]
     yield ["diff", other, path, "--format", "json"]
     yield ["import", path, "--capture-dir", os.path.join(os.path.dirname(path), "imported")]
@@ -139,6 +146,9 @@ def commands(path, other):
     yield ["stats", path]
     for name in ("har", "mermaid", "perfetto", "csv", "otlp"):
         yield ["export", path, "--format", name, "-o", f"{path}.{name}", "--force"]
+    if NIGHTLY:  # tables take a while
+        yield ["export", path, "--format", "parquet", "-o", f"{path}.parquet"]
+        yield ["sql", "FROM messages JOIN exchanges USING (capture, part)", path, other, "--format", "json"]
 
 
 def run(arguments):
@@ -179,6 +189,36 @@ def exported(path):
         session.close()
 
 
+def asked(path):
+    """What every tool of `mcpspy mcp` answers about a capture and some of its frames: bounded, and strict JSON."""
+    captures = AgentCaptures(os.path.dirname(path), 5)
+    try:
+        captures.look()
+        entry = next((it for it in captures.entries if it.path == path), None)
+        if entry is None:
+            return
+        name = captures.name(entry)
+        rows = list(captures.open(entry).index.rows)
+        rows = rows[:: max(len(rows) // _ASKED, 1)]
+        calls = [("list_sessions", {}), ("compare", {"a": name, "b": name})]
+        calls += [
+            (tool, {"session": name}) for tool in ("find_problems", "explain_start", "tool_usage", "read_timeline")
+        ]
+        calls += [("read_timeline", {"session": name, "filter": 'status:error or "a"', "newest_first": True})]
+        calls += [("read_message", {"address": f"{name}#{n}"}) for n in rows]
+        calls += [("read_message", {"address": f"{name}#{n}", "pointer": "/params"}) for n in rows[:5]]
+        calls += [("compare", {"a": f"{name}#{n}", "b": f"{name}#{m}"}) for n, m in itertools.pairwise(rows[:5])]
+        for tool, arguments in calls:
+            with contextlib.suppress(CaptureError, UsageError):
+                found = answer(BY_NAME[tool], captures, arguments)
+                text = to_json(found)
+                assert json.loads(text) == found
+                assert len(text.encode()) <= 8200, (tool, arguments)
+                assert not set(text) & set("\u202e\x00\x1b\x9b\u200b\n")
+    finally:
+        captures.close()
+
+
 def played(path):
     """The capture as a mock server's script, and what a replay of it would do; a client's lines are fed to the mock."""
     script_of(path)
@@ -194,6 +234,7 @@ def played(path):
         mock.end()
 
 
+_ASKED = 12  # frames
 GOLDEN = [path.read_bytes().splitlines() for path in sorted(CAPTURES.glob("*.jsonl"))]
 
 
@@ -208,12 +249,14 @@ def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factor
     for file in (path, other):
         with open(file, "wb") as output:
             output.write(hostile(lines, chance))
-    for arguments in commands(path, other):
-        status, err = run(arguments)
-        assert status in (0, 1, 2)
-        assert "bug of mcpspy" not in err
-        assert status != 2 or err.count("\n") == 1
-    for read in (exported, played):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        for arguments in commands(path, other):
+            status, err = run(arguments)
+            assert status in (0, 1, 2)
+            assert "bug of mcpspy" not in err
+            assert status != 2 or err.count("\n") == 1
+    for read in (exported, played, asked):
         with contextlib.suppress(CaptureError):
             read(path)
 

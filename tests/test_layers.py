@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import mcpspy
+from tests.each import each
 
 ROOT = os.path.dirname(mcpspy.__file__)
 
@@ -42,7 +43,10 @@ ONLY = {
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
+    "anyio": ("agent",),
     "duckdb": ("query",),
+    "mcp": ("agent",),
+    "mcp_types": ("agent",),
     "opentelemetry": ("telemetry",),
     "ruamel": ("clients",),
     "textual": ("tui",),
@@ -141,7 +145,7 @@ def sources():
 SOURCES = sources()
 
 
-@pytest.mark.parametrize("module", sorted(SOURCES))
+@each("module", sorted(SOURCES))
 def test_imports_point_downwards_only(module):
     assert faults(module, SOURCES[module]) == []
 
@@ -181,7 +185,7 @@ def test_a_planted_violation_is_found(module, source, fault):
     assert fault in " ".join(faults(module, source))
 
 
-@pytest.mark.parametrize("module", sorted(SOURCES))
+@each("module", sorted(SOURCES))
 def test_private_names_of_aiohttp_stand_in_one_module(module):
     assert private_of_aiohttp(module, SOURCES[module]) == []
 

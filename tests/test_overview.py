@@ -213,3 +213,31 @@ def test_the_counts_of_a_golden_capture_are_those_of_its_rows(path):
         )
         assert session.announced.client
         assert session.announced.server
+
+
+def test_what_results_and_definitions_take_of_a_context_is_counted(tmp_path):
+    tool = '{"name":"a","description":"Does it.","inputSchema":{},"title":"A"}'
+    text = listed(1, tool) + called(2, "a") + called(3, "a", '{"content":[1,2,3]}') + called(4, "a", '{"isError":true}')
+    found = announced(tmp_path, text).tools["a"]
+    assert (found.size, found.context) == (len(tool), len(tool) - len(',"title":"A"'))
+    assert (found.answers, found.results, found.mean, found.largest) == (3, 14 + 19 + 16, 49 / 3, 19)
+
+
+def test_tools_that_share_a_name_or_a_definition_are_duplicates():
+    def tool(name, mark=b"", size=1):
+        return ToolUse(name, size, fingerprint=mark)
+
+    servers = {
+        "one": [tool("a", b"x"), tool("b", b"y"), tool("c"), tool("alone")],
+        "two": [tool("a", b"x"), tool("b", b"z"), tool("c"), tool("unlisted", size=0)],
+        "three": [tool("other", b"x"), tool("again", b"q"), tool("twice", b"q"), tool("unlisted")],
+    }
+    assert [
+        (" ".join(f"{server}.{name}" for server, name in found.tools), found.identical)
+        for found in module.duplicates(servers.items())
+    ] == [
+        ("one.a two.a", True),
+        ("one.b two.b", False),
+        ("one.c two.c", False),
+        ("one.a two.a three.other", True),
+    ]

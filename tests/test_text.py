@@ -5,7 +5,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.errors import UsageError
-from mcpspy.text import age_text, capture_limit, duration_text, plural, printable, size_text
+from mcpspy.text import (
+    age_text,
+    capture_limit,
+    columns,
+    duration_text,
+    fitted,
+    length_text,
+    plural,
+    printable,
+    size_text,
+    wrapped,
+)
 
 # What changes direction, hides or joins, named one by one: the tests must not learn it from the code.
 HIDDEN = "\u061c\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
@@ -117,6 +128,7 @@ def test_sizes_are_in_powers_of_1000(size, text):
 )
 def test_ages_are_in_the_largest_unit_that_fits(seconds, text):
     assert age_text(seconds) == text
+    assert f"{length_text(seconds)} ago" == text
 
 
 @pytest.mark.parametrize(
@@ -152,3 +164,45 @@ def test_a_limit_of_captures(text, size):
 def test_a_limit_that_is_none_is_refused_with_an_example(text):
     with pytest.raises(UsageError, match="--max-capture"):
         capture_limit(text)
+
+
+@pytest.mark.parametrize(("text", "wide"), [("abc", 3), ("東京", 4), ("e\u0301", 1), ("\uff46", 2), ("", 0), ("🐞", 2)])
+def test_columns_are_those_of_a_terminal(text, wide):
+    assert columns(text) == wide
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("abc", 3, "abc"), ("abcd", 3, "ab…"), ("東京", 4, "東京"), ("東京都", 4, "東…"), ("東京", 3, "東…"),
+        ("東", 1, "…"), ("a", 0, ""), ("東", 0, ""), ("a\x1b", 3, "a\\e"), ("abc", -5, ""),
+    ],
+)  # fmt: skip
+def test_a_text_is_fitted_into_columns(text, room, shown):
+    assert fitted(text, room) == shown
+    assert columns(shown) <= max(room, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("one two three", 13, ["one two three"]),
+        ("abcdefgh ij", 3, ["abc", "def", "gh", "ij"]),
+        ("a\n\n b\r\nc", 9, ["a", "", " b", "c"]),
+        ("\x1b[2J x", 6, ["\\e[2J", "x"]),
+        ("天気予報 天気", 5, ["天気", "予報", "天気"]),
+        ("ab", 0, ["a", "b"]),
+        ("", 4, [""]),
+    ],
+)
+def test_text_is_broken_at_blanks_into_lines_that_fit(text, room, lines):
+    assert list(wrapped(text, room)) == lines
+
+
+@pytest.mark.parametrize("text", ["\x00" * 500 + "\u202e" * 500, "e" + "\u0301" * 999, "日本 " * 300, "\ud800" * 99])
+def test_text_in_lines_is_safe_and_complete(text):
+    lines = list(wrapped(text, 40))
+    assert max(map(columns, lines)) <= 40
+    assert not any(map(unsafe, lines))
+    assert "".join(lines).replace(" ", "") == printable(text, 10**6).replace(" ", "")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Header, Open, Signal
 from mcpspy.report.lines import line
-from mcpspy.timeline import Counts, Timeline, count, final_rows, rows, rows_alone, to_json, wall_time
+from mcpspy.timeline import Timeline, final_rows, rows, rows_alone, to_json, wall_time
 from tests.rules.gate_sessions import TRANSPORTS, request, result
 from tests.transcript import OPENS, records
 
@@ -443,21 +443,6 @@ def test_the_rows_of_one_record_alone_say_what_it_says():
     (row,) = rows_alone(Frame(9, 8, 5, b'{"method":"x"}'), None)
     assert (row.kind, row.sender) == ("notification", "client")
     assert [row.kind for record in (Gap(9, 5, 1, "x"), End(9, 5)) for row in rows_alone(record, None)] == ["gap", "end"]
-
-
-# Counting.
-
-
-def test_a_capture_is_counted():
-    assert count(records(EVERY_OUTCOME)) == Counts(frames=10, exchanges=6, errors=2)
-
-
-def test_a_batch_is_one_frame_and_what_is_no_message_is_an_error():
-    assert count(frames(b'[{"id":1,"method":"a"},{"id":2,"method":"b"}]', b"x", b"")) == Counts(3, 2, 2)
-
-
-def test_nothing_counts_as_nothing():
-    assert count([]) == Counts(0, 0, 0)
 
 
 # Properties.

@@ -1,7 +1,6 @@
 """One variant, running: its processes, what has passed through it, and the proof that the capture has all of that."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from benchmarks.proxy.plan import DIRECT, PROXY, Plan
 from benchmarks.relay.captures import pieces
 from benchmarks.relay.processes import Broken, time_limit
+from benchmarks.relay.usage import computed, resident
 
 _READY = 30  # seconds until a proxy listens
 
@@ -31,17 +31,11 @@ class Subject:
 
     def cpu(self) -> float:
         """Seconds of CPU time so far, user and system."""
-        with open(f"/proc/{self.pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return computed(self.pid)
 
     def resident(self) -> float:
         """Memory in MB."""
-        with open(f"/proc/{self.pid}/status") as file:
-            found = re.search(r"^VmRSS:\s+(\d+) kB$", file.read(), re.MULTILINE)
-        if not found:
-            raise Broken("the process has gone")
-        return int(found[1]) * 1024 / 1e6
+        return resident(self.pid)
 
 
 @contextmanager

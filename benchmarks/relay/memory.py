@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from threading import Thread
 
@@ -11,6 +10,7 @@ from benchmarks.relay.figures import Result, Row, Target
 from benchmarks.relay.plan import WRAP, Plan
 from benchmarks.relay.processes import CHUNK, Broken, Peer, running
 from benchmarks.relay.traffic import HANDSHAKE, exchange, ping, prose
+from benchmarks.relay.usage import resident
 
 
 def memory(plan: Plan) -> Result:
@@ -33,21 +33,12 @@ def _passing(plan: Plan, variant: str, size: int, count: int) -> tuple[float, fl
     first = HANDSHAKE[0][0]
     with running(plan.stages(variant, ["cat"]), plan.environ, plan.scale.seconds) as peer:
         exchange(peer, first, first)
-        idle = _resident(peer.pids[0], "VmRSS")
+        idle = resident(peer.pids[0], "VmRSS")
         passed = [_both_ways(peer, size) for _ in range(count)]
-        peak = _resident(peer.pids[0], "VmHWM")
+        peak = resident(peer.pids[0], "VmHWM")
     _verify(plan, first, passed)
     os.remove(plan.capture)
     return idle, peak
-
-
-def _resident(pid: int, field: str) -> float:
-    """Return VmRSS (now) or VmHWM (the most so far) of a process in MB."""
-    with open(f"/proc/{pid}/status") as file:
-        found = re.search(rf"^{field}:\s+(\d+) kB$", file.read(), re.MULTILINE)
-    if found is None:
-        raise Broken(f"no {field} in the process's status")
-    return int(found[1]) * 1024 / 1e6
 
 
 def _line(size: int) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from time import monotonic_ns
 from typing import Self
 
 from benchmarks.relay.processes import CHUNK, Broken
+from benchmarks.relay.usage import resident
 
 COLUMNS, LINES = 200, 60
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*([@-~])|[\]PX^_].*?(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])", re.DOTALL)
@@ -85,8 +86,4 @@ class Terminal:
 
     def peak(self) -> float:
         """The most memory that the program has had, in MB."""
-        with open(f"/proc/{self._process.pid}/status") as file:
-            found = re.search(r"^VmHWM:\s+(\d+) kB$", file.read(), re.MULTILINE)
-        if found is None:
-            raise Broken("no VmHWM in the process's status")
-        return int(found[1]) * 1024 / 1e6
+        return resident(self._process.pid, "VmHWM")

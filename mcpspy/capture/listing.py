@@ -1,10 +1,10 @@
 """The captures of a directory: which there are, which are live, and deleting the others."""
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
@@ -18,7 +18,6 @@ except ImportError:  # Windows: a file that is open there cannot be deleted anyw
     fcntl = None  # type: ignore[assignment]
 
 
-_APART = 86_400  # seconds
 _NAMED = 3  # files that are named in a sentence
 
 
@@ -32,9 +31,14 @@ class Listed:
     live: bool
     started: float
     """Seconds since the epoch."""
+    ended: float
+    """When it was written last; infinite while it is live."""
 
+    @property
+    def header(self) -> Header:
+        """Its header."""
+        return self.capture.header
 
-Item = TypeVar("Item")
 
 Refused = dict[str, str]
 """Why files cannot be read as captures, by their paths."""
@@ -46,31 +50,6 @@ def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     joined = {path for _, paths in found for path in paths[1:]}
     alone = [listed for listed, _ in found if listed.capture.path not in joined]
     return sorted(alone, key=lambda listed: (not listed.live, -listed.started))
-
-
-def client_process(header: Header) -> int | None:
-    """The process that started the relay of a stdio server: its client, or what that starts its servers by."""
-    known = header.transport == "stdio" and header.imported is None and header.ppid and header.ppid > 1
-    return header.ppid if known else None
-
-
-def by_client(items: Iterable[Item], header: Callable[[Item], Header]) -> list[list[Item]]:
-    """Items, each with the header of a capture: those of one client process are together where the first of them is.
-
-    A process has its number no longer than it lives, so captures that began days apart are not joined by it.
-    """
-    groups: list[list[Item]] = []
-    known: dict[int, tuple[list[Item], float]] = {}
-    for item in items:
-        process, started = client_process(header(item)), datetime.fromisoformat(header(item).started).timestamp()
-        group, before = known.get(process or 0, ([], started))
-        if process is None or abs(started - before) > _APART:
-            group = []
-        if not group:
-            groups.append(group)
-        group.append(item)
-        known[process or 0] = group, started
-    return groups
 
 
 def omitted(refused: Refused) -> str:
@@ -101,7 +80,9 @@ def _captures(folder: str, refused: Refused) -> Iterator[tuple[Listed, list[str]
             started = datetime.fromisoformat(capture.header.started).timestamp()
             paths = capture.paths
             size = sum(map(os.path.getsize, paths))
-            yield Listed(capture, size, capture.live, started), paths
+            live = capture.live
+            ended = math.inf if live else os.path.getmtime(paths[-1])
+            yield Listed(capture, size, live, started, ended), paths
         except CaptureError as error:
             if os.path.lexists(path):  # not deleted meanwhile
                 refused[path] = str(error)

@@ -138,12 +138,14 @@ class Capture:
 class FollowedRecords:
     """Reads a capture while it grows: `poll` again and again until it has `ended`, then `close`.
 
-    It ends when the capture is no longer live, and where it is deleted or replaced.
+    It ends when the capture is no longer live, and where it is deleted or replaced. `chunk` is how many bytes are read
+    at once: less of them, where many captures are read at the same time.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, chunk: int = _CHUNK) -> None:
         """Raises CaptureError where the file cannot be opened."""
         self.ended = False
+        self._chunk = chunk
         self._file = JoinedFiles(path)
         self._decoder, self._window = Records(), Window()
         self._idle = 0
@@ -153,7 +155,7 @@ class FollowedRecords:
         file = self._file
         live = file.live  # before the read: what was written before the end is read
         self._idle += 1
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(self._chunk):
             self._idle = 0
             for record in self._decoder.feed(chunk):
                 yield from self._window.feed(record)
@@ -186,6 +188,8 @@ def parse_header(line: bytes) -> Header:
             raise ValueError
         argv, env = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env"))
         rest: dict[str, Any] = {key: fields.get(key) for key in ("url", "cwd", "pid", "ppid")}
+        began = fields.get("client_start")
+        rest["client_start"] = began if type(began) is int and began > 0 else None
         imported = _imported(fields["imported"]) if "imported" in fields else None
         before = fields.get("continues")
         rest["continues"] = str(before["id"]) if before else None

@@ -50,6 +50,8 @@ class Header:
     """The relay's process."""
     ppid: int | None = None
     """The process that started the relay: the client."""
+    client_start: int | None = None
+    """When that process began, in clock ticks since the system did; with `ppid` it tells processes apart."""
     imported: Imported | None = None
     """None: a relay of ours has recorded it."""
     continues: str | None = None

@@ -18,6 +18,10 @@ def main() -> int:
             from mcpspy.cli.wrap import wrap
 
             return wrap(arguments[1:])
+        if arguments[:1] == ["__complete"]:
+            from mcpspy.cli.complete import complete
+
+            return complete(arguments[1:])
         from mcpspy.cli.commands import run
 
         if sys.stdout is None:

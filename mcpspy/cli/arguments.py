@@ -1,7 +1,7 @@
 """How commands declare what they take: a parser whose mistakes end like every other, and options with named values."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -51,6 +51,18 @@ def choice(
 
     names = ", ".join(known) + ("" if required else f" (default: {known[0]})")
     default = None if required else known[0]
-    parser.add_argument(
+    action = parser.add_argument(
         option, type=chosen, default=default, required=required, metavar=metavar, help=f"{text}: {names}"
     )
+    offer(action, dict.fromkeys(known, ""))
+
+
+def offer(action: argparse.Action, names: Mapping[str, str]) -> None:
+    """Have shells complete the values of an argument, which the command itself judges: names, with what they mean."""
+    vars(action)["offered"] = names
+
+
+def offered(action: argparse.Action) -> Mapping[str, str] | None:
+    """The names that are offered for an argument, if any are."""
+    names: Mapping[str, str] | None = vars(action).get("offered")
+    return names

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.arguments import choice
+from mcpspy.cli.arguments import choice, offer
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, write_report
-from mcpspy.cli.targets import capture_paths, existing_path
+from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
@@ -41,24 +41,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Find what client and server did wrong, by the revision of MCP that they use. Exit status 2: a bug of mcpspy "
         "kept something from being judged, and stderr says where; what else was found is reported all the same."
     )
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
     parser.add_argument(
+        "captures",
+        nargs="*",
+        metavar="CAPTURE|DIR",
+        help="a directory stands for its *.jsonl; default: the newest capture",
+    )
+    revision = parser.add_argument(
         "--as",
         dest="revision",
         metavar="REVISION",
         help="check against another revision, to see what a migration needs",
     )
+    offer(revision, dict.fromkeys([it.value for it in Revision], ""))
     choice(parser, "--fail-on", THRESHOLDS, "exit 1 if a finding has at least this severity", "SEVERITY")
-    parser.add_argument(
+    client = parser.add_argument(
         "--client",
         action="append",
         default=[],
         metavar="NAME",
         help=f"report also what a client refuses, or 'all'; repeatable: {', '.join(CLIENTS)}",
     )
-    parser.add_argument(
+    offer(client, dict.fromkeys((*CLIENTS, "all"), ""))
+    ignore = parser.add_argument(
         "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
     )
+    offer(ignore, {rule.id: rule.explanation for rule in RULES.values()})
     parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
@@ -70,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     revision = _revision(options.revision)
     clients = _clients(options.client)
     ignored = _ignored(options.ignore)
+    options.captures = options.captures or [newest_capture()]
     threshold: Threshold = options.fail_on
     form: str = options.format
     gc.freeze()  # what was imported stays: the collector need not look at it again and again

@@ -5,12 +5,14 @@ A command's module has `arguments(parser)`, which declares them, and `run(option
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcpspy import __version__
+from mcpspy.capture.location import directory
 from mcpspy.errors import McpspyError, UsageError
 
 if TYPE_CHECKING:
@@ -33,11 +35,12 @@ GROUPS = {
         Subcommand("run", "start a client that goes through 'mcpspy mitm'"),
     ),
     "Look": (
-        Subcommand("tui", "browse captures in the terminal (also without a command)"),
+        Subcommand("tui", "browse captures in the terminal; 'mcpspy' alone lists all"),
         Subcommand("show", "print a capture as a timeline"),
         Subcommand("ls", "list captures"),
         Subcommand("stats", "count what servers, tools and clients do"),
         Subcommand("sql", "query captures with SQL"),
+        Subcommand("mcp", "serve captures to agents as an MCP server"),
         Subcommand("prune", "delete old captures"),
         Subcommand("demo", "run a sample session"),
     ),
@@ -63,6 +66,7 @@ GROUPS = {
         Subcommand("uninstall", "undo 'install'"),
         Subcommand("status", "list the servers of all MCP clients"),
         Subcommand("doctor", "diagnose why no session appears"),
+        Subcommand("completion", "print the completion script of bash, zsh or fish"),
         Subcommand("ca", "manage the certificate authority of 'mitm'"),
     ),
 }
@@ -101,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name; returns the exit status."""
     if not arguments:
         on_terminal = sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()
-        arguments = ["tui"] if on_terminal else ["--help"]
+        arguments = ["tui", directory(None, os.environ)] if on_terminal else ["--help"]
     name, *rest = arguments
     if name in ("-h", "--help"):
         print(overview(), end="")

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from mcpspy.cli.arguments import offer
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
 from mcpspy.clients.formats import JSON, TOML
@@ -23,7 +24,8 @@ _CORRECT = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Start each server as its MCP client would, and report problems with their fixes."
-    parser.add_argument("target", nargs="?", metavar="CLIENT|SERVER", help="default: all clients")
+    target = parser.add_argument("target", nargs="?", metavar="CLIENT|SERVER", help="default: all clients")
+    offer(target, {one.id: one.name for one in BY_ID.values()})
 
 
 def run(options: argparse.Namespace) -> int:

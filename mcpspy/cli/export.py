@@ -10,7 +10,7 @@ from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.tables import built
-from mcpspy.cli.targets import capture_paths, parsed_filter
+from mcpspy.cli.targets import capture_paths, is_file_of, parsed_filter
 from mcpspy.errors import UsageError
 from mcpspy.exporters import FORMATS, export, holds
 from mcpspy.exporters.source import ExportSource
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     for path in targets:
         if path is not None and os.path.lexists(path) and not options.force:
             raise UsageError(f"{path} exists; --force replaces it")
-        if path is not None and any(_is_part(path, source.capture) for source in sources):
+        if path is not None and any(is_file_of(path, source.capture) for source in sources):
             raise UsageError(f"{path} is a capture that is exported here; the export needs another name")
     passes = kind.passes if options.filter is None else kind.filtered_passes
     on_terminal = options.output is None and sys.stdout.isatty()  # where a bar would stand in the text
@@ -74,11 +74,6 @@ def run(options: argparse.Namespace) -> int:
         if path is not None:
             print(printable(path, 4096))
     return 0
-
-
-def _is_part(path: str, capture: Capture) -> bool:
-    """Whether a path is a file of a capture."""
-    return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
 
 
 def _run_parquet(options: argparse.Namespace) -> int:

@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from itertools import groupby
 
+from mcpspy.cli.arguments import offer
 from mcpspy.clients import routes
 from mcpspy.clients.checks import in_shell, stale
-from mcpspy.clients.drafts import Draft, installs, write
+from mcpspy.clients.drafts import Draft, agents, installs, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
 from mcpspy.clients.machine import Machine
@@ -30,8 +32,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Put mcpspy in front of the servers in an MCP client's configuration; 'uninstall' undoes it. Without CLIENT,"
         " list the clients on this machine and what would be wrapped."
     )
-    parser.add_argument("client", nargs="?", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
+    named = parser.add_argument(
+        "client", nargs="?", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …"
+    )
+    offer(named, {one.id: one.name for one in CLIENTS})
     declare(parser, "wrap")
+    parser.add_argument("--agent", action="store_true", help="add 'mcpspy mcp', through which agents read captures")
     parser.add_argument("--yes", action="store_true", help="do not ask; needed where there is no terminal to ask on")
 
 
@@ -40,7 +46,8 @@ def declare(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         "servers", nargs="*", default=[], metavar="SERVER", help=f"servers to {verb} (default: all of them)"
     )
-    parser.add_argument("--scope", metavar="SCOPE", help="only servers of this scope: user, project or local")
+    scope = parser.add_argument("--scope", metavar="SCOPE", help="only servers of this scope: user, project or local")
+    offer(scope, dict.fromkeys(SCOPES, ""))
     parser.add_argument("--dry-run", action="store_true", help="only print the changes")
 
 
@@ -51,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
         return _list(machine, words)
     chosen = client(options.client)
     places = existing(chosen, machine, options.scope)
+    if options.agent:
+        return _add_agent(options, chosen, places, machine, words)
     drafts, needed = installs(places, machine, options.servers, words, routes.load())
     check_servers(drafts, options.servers, chosen)
     print_plan(drafts)
@@ -72,6 +81,34 @@ def run(options: argparse.Namespace) -> int:
     write(drafts)
     _print_advice(chosen, drafts, places, machine, needed)
     return left
+
+
+def _add_agent(
+    options: argparse.Namespace, chosen: Client, places: Sequence[Found], machine: Machine, words: Sequence[str]
+) -> int:
+    """Add the server for agents to the client's configuration, and nothing else."""
+    if options.servers:
+        raise UsageError("--agent takes no servers: it adds 'mcpspy mcp' itself")
+    drafts = agents(places, machine, routes.load(), words)
+    print_plan(drafts)
+    if options.dry_run:
+        print_changes(drafts)
+        return 0
+    if not any(draft.changes for draft in drafts):
+        print("nothing to change")
+        return 0
+    if not (options.yes or _agreed(asks=True)):
+        print("nothing was changed")
+        return 0
+    write(drafts)
+    print(f"\nagents in {chosen.name} can read captures with the tools of 'mcpspy'")
+    print(f"  1. {chosen.advice.format(name=chosen.name)}\n  2. ask: why did my last tool call fail?")
+    print(f"undo: mcpspy uninstall {chosen.id} --agent")
+    if os.environ.get("MCPSPY_CAPTURE_DIR"):
+        print("note: $MCPSPY_CAPTURE_DIR is set here; a client that does not have it reads ~/.mcpspy/captures")
+    if find_spec("mcp") is None:
+        print(f"note: the extra is missing here: {printable(sys.executable, 4096)} -m pip install 'mcpspy[agent]'")
+    return 0
 
 
 def _list(machine: Machine, words: Sequence[str]) -> int:
@@ -216,6 +253,6 @@ def _print_advice(
         print("note: $MCPSPY_CAPTURE_DIR is set here; a client that does not have it records to ~/.mcpspy/captures")
 
 
-_WORDS = {action: action for action in (WRAP, ROUTE, "undo")} | {
+_WORDS = {action: action for action in (WRAP, ROUTE, "undo", "add")} | {
     REFUSE: "cannot be wrapped", CANNOT: "cannot be changed",
 }  # fmt: skip

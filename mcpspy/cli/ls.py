@@ -5,23 +5,35 @@ import os
 import sys
 import time
 from textwrap import indent
+from typing import Any
 
 import orjson
 
-from mcpspy.capture.listing import Listed, Refused, by_client, captures, client_process, omitted
-from mcpspy.capture.location import directory
+from mcpspy.capture.listing import Listed, Refused, captures, omitted
+from mcpspy.capture.location import directory, iso_time
+from mcpspy.capture.runs import client_process, runs
+from mcpspy.cli.output import line_width
+from mcpspy.conversation.counts import Counts, count
+from mcpspy.conversation.turns import RunTurn, turns
 from mcpspy.errors import CaptureError
-from mcpspy.text import age_text, plural, printable, size_text
-from mcpspy.timeline import Counts, count
+from mcpspy.report.lines import WIDTH
+from mcpspy.text import age_text, fitted, length_text, plural, printable, size_text
 
+_TOOLS = 3  # that are named
+_MARGIN = 13  # columns before the lines of a capture below its first, in a group
 _COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a list should
+
+
+Counted = list[tuple[Listed, Counts | None]]
+"""The captures of a run, each with what is in it unless it is too large."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "List the captures of a directory, live ones first, those of one client process together."
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each capture")
+    parser.add_argument("--runs", action="store_true", help="sum up the captures of each client process")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each capture, or for each run")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,33 +45,88 @@ def run(options: argparse.Namespace) -> int:
         )
     refused: Refused = {}
     found = captures(folder, refused)
-    for group in by_client(found, lambda listed: listed.capture.header):
+    for group in runs(found):
         counted = [(it, count(it.capture.records()) if it.size <= _COUNTED else None) for it in group]
-        together = len(group) > 1 and not options.json
-        if together:
-            print(_heading(counted))
+        if options.json:
+            objects = [_run_fields(counted)] if options.runs else [_fields(*it) for it in counted]
+            print("\n".join(orjson.dumps(it).decode() for it in objects))
+            continue
+        heading = _run_line(counted) if options.runs else _heading(counted) if len(group) > 1 else ""
+        if heading:
+            print(heading)
         for listed, counts in counted:
-            text = _json(listed, counts) if options.json else _line(listed, counts)
-            print(indent(text, "  ") if together else text)
+            print(indent(_line(listed, counts), "  " if heading else ""))
     if not options.json:
         total = sum(listed.size for listed in found)
-        summary = f"{plural(len(found), 'capture')}, {size_text(total)}, in {folder}"
-        print(summary if found else f"no captures in {folder}; 'mcpspy wrap -- COMMAND' makes one")
+        shown = printable(folder, 4096)
+        summary = f"{plural(len(found), 'capture')}, {size_text(total)}, in {shown}"
+        print(summary if found else f"no captures in {shown}; 'mcpspy wrap -- COMMAND' makes one")
     if refused:
         print(f"mcpspy: {printable(omitted(refused), 1000)}", file=sys.stderr)
     return 0
 
 
-def _heading(counted: list[tuple[Listed, Counts | None]]) -> str:
+def _heading(counted: Counted) -> str:
     """What several captures of one client process have above them."""
-    process = client_process(counted[0][0].capture.header)
-    names = [counts.client for _, counts in counted if counts and counts.client]
-    return f"{printable(names[0], 60) if names else 'client'}, process {process}: {plural(len(counted), 'capture')}"
+    process = client_process(counted[0][0].header)
+    return f"{printable(_client(counted) or 'client', 60)}, process {process}: {plural(len(counted), 'capture')}"
 
 
-def _json(listed: Listed, counts: Counts | None) -> str:
-    header = listed.capture.header
-    fields = {
+def _client(counted: Counted) -> str:
+    """Name and version of the client of a run, as far as it introduced itself."""
+    return next((counts.client for _, counts in counted if counts and counts.client), "")
+
+
+def _run_line(counted: Counted) -> str:
+    """A run on one line: when it began, its client and process, and what all its captures have in them."""
+    fields = _run_fields(counted)
+    began = min(listed.started for listed, _ in counted)
+    when = "live" if fields["live"] else age_text(time.time() - began)
+    process = f" ({fields['client_process']})" if fields["client_process"] else ""
+    parts = [plural(len(fields["servers"]), "server")]
+    if fields["frames"] is None:
+        parts.append("not counted")
+    else:
+        if fields["turns"]:
+            parts += [length_text(fields["duration"]), plural(len(fields["turns"]), "turn")]
+        parts += [plural(fields["frames"], "frame"), plural(fields["exchanges"], "exchange")]
+        parts += [plural(fields["errors"], "error")] if fields["errors"] else []
+    client = printable(fields["client"] or "unknown client", 60) + process
+    return f"{when:>9}  {client:<32}  {', '.join(parts)}"
+
+
+def _run_fields(counted: Counted) -> dict[str, Any]:
+    """A run as programs read it; where a capture is too large to be counted, so is the run."""
+    names = dict.fromkeys(listed.header.name for listed, _ in counted)
+    known = [counts for _, counts in counted if counts]
+    complete = len(known) == len(counted)
+    found = turns((round(listed.started * 1e9), counts.spells) for listed, counts in counted if counts)
+    began = min(counted, key=lambda it: it[0].started)[0]
+    return {
+        "client": _client(counted) or None,
+        "client_process": client_process(began.header),
+        "servers": list(names),
+        "started": began.header.started,
+        "live": any(listed.live for listed, _ in counted),
+        "duration": round(found[-1].end / 1e9 - began.started, 6) if found and complete else None,
+        "frames": sum(counts.frames for counts in known) if complete else None,
+        "exchanges": sum(counts.exchanges for counts in known) if complete else None,
+        "errors": sum(counts.errors for counts in known) if complete else None,
+        "turns": [_turn_fields(turn) for turn in found] if complete else None,
+        "captures": [_fields(*it) for it in counted],
+    }
+
+
+def _turn_fields(turn: RunTurn) -> dict[str, Any]:
+    """A turn as programs read it."""
+    started, ended = (iso_time(t) for t in (turn.start, turn.end))
+    return {"started": started, "ended": ended, "frames": turn.frames, "exchanges": turn.exchanges}
+
+
+def _fields(listed: Listed, counts: Counts | None) -> dict[str, Any]:
+    """A capture as programs read it."""
+    header = listed.header
+    return {
         "path": os.fsencode(listed.capture.path).decode("utf-8", "replace"),
         "name": header.name,
         "transport": header.transport,
@@ -72,15 +139,24 @@ def _json(listed: Listed, counts: Counts | None) -> str:
         "client": (counts.client or None) if counts else None,
         "client_process": client_process(header),
     }
-    return orjson.dumps(fields).decode()
 
 
 def _line(listed: Listed, counts: Counts | None) -> str:
-    header = listed.capture.header
+    header = listed.header
     when = "live" if listed.live else age_text(time.time() - listed.started)
     said = f"{plural(counts.frames, 'frame')}, {plural(counts.exchanges, 'exchange')}" if counts else "not counted"
     wrong = f", {plural(counts.errors, 'error')}" if counts and counts.errors else ""
     path, home = printable(listed.capture.path, 4096), os.path.expanduser("~") + os.sep
     path = f"~{os.sep}{path.removeprefix(home)}" if path.startswith(home) else path
+    room = line_width(WIDTH) - _MARGIN
+    about = "".join(f"\n           {fitted(told, room)}" for told in (_about(counts) if counts else ()) if told)
     what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
-    return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}\n           {path}"
+    return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}{about}\n           {path}"
+
+
+def _about(counts: Counts) -> tuple[str, str]:
+    """What a session was about: who spoke with whom and the tools that were called most; and the last error."""
+    most = sorted(counts.called.items(), key=lambda called: -called[1])
+    tools = ", ".join([*(f"{name} {number:,}" for name, number in most[:_TOOLS]), *["…"] * (len(most) > _TOOLS)])
+    error = f"last error {counts.last_error}" if counts.last_error else ""
+    return " · ".join(filter(None, (" → ".join(filter(None, (counts.client, counts.server))), tools))), error

@@ -5,21 +5,23 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable
 from functools import partial
-from threading import Event
 from typing import TYPE_CHECKING
 
-from mcpspy.capture.listing import captures
-from mcpspy.capture.location import directory
-from mcpspy.cli.targets import capture_paths
-from mcpspy.errors import UsageError
-from mcpspy.secrets.redactor import Redactor
-from mcpspy.secrets.text import redacted_text, redacted_url
+from mcpspy.capture.location import SUFFIX, directory
+from mcpspy.cli.targets import existing_path
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.secrets.patterns import is_secret_name
+from mcpspy.secrets.redactor import Redactor, shown
+from mcpspy.secrets.text import redacted_url
 from mcpspy.telemetry.attributes import content_attributes
-from mcpspy.telemetry.checkpoint import folder
+from mcpspy.telemetry.checkpoint import Claims, folder
 from mcpspy.telemetry.followed import FollowedTelemetry
-from mcpspy.telemetry.service import TelemetryService, followed
+from mcpspy.telemetry.service import TelemetryService
+from mcpspy.telemetry.span import bounded
+from mcpspy.telemetry.watched import WatchedCaptures
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from mcpspy.telemetry.span import Value
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _DEFAULT = "http://localhost:4318"
+_LATENCY = 0.125  # seconds after which a signal is noticed
 _LARGEST = 32768  # characters of an argument or a result
 
 
@@ -49,34 +53,80 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Send until all is sent, or with --follow until a signal comes."""
-    endpoint = options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT)
-    report = partial(_report, endpoint)
+    _check_environment()
+    endpoint = (options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT)).rstrip("/")
+    report = partial(_report, shown(endpoint))
+    named = [existing_path(path) for path in options.captures] or [directory(None, os.environ)]
     sender = _sender(options, report)
-    stop = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    mark = Redactor().mark
-    redact = partial(_redacted, mark)
-    contents = partial(_contents, redact) if options.content else _nothing
     place = folder(endpoint)
-    service = TelemetryService(sender, stop.wait, report)
-    known: set[str] = set()
-    find = partial(_found, options.captures, follow=options.follow)
+    claims = Claims(place)
+    wake = _signals()
+    redact = partial(redacted_url, mark=Redactor().mark)
+    contents = partial(_contents, redact) if options.content else None
+    watched = WatchedCaptures(named, _skipped, follow=options.follow)
+    service = TelemetryService(sender, claims, wake, report)
     try:
         whole = service.run(
-            lambda: followed(find(), lambda path: FollowedTelemetry(path, place, redact, contents), known),
-            follow=options.follow,
+            watched.look, lambda path: FollowedTelemetry(path, place, redact, contents), follow=options.follow
         )
     finally:
         sender.close()
-    if not whole and not options.follow:
-        raise UsageError(f"the collector at {endpoint} took no telemetry; start it, or name another with --endpoint")
+        claims.close()
+    if service.failure and not options.follow:
+        raise UsageError(f"{shown(endpoint)}: {service.failure}; start a collector, or name another with --endpoint")
+    if watched.empty and not options.follow:
+        raise CaptureError(f"there is no capture (*{SUFFIX}) in {', '.join(named)}")
+    if service.live and not options.follow:
+        print(f"mcpspy: {plural(service.live, 'capture')} still live; --follow sends what comes later", file=sys.stderr)
     print(f"sent {plural(service.spans, 'span')} and {plural(service.logs, 'log record')}")
-    return 0
+    return 0 if whole or options.follow else 130
+
+
+def _check_environment() -> None:
+    """Raises UsageError for variables that would make the command pointless."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        raise UsageError("nothing is sent, because OTEL_SDK_DISABLED is true")
+    if os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() not in ("otlp", ""):
+        raise UsageError("'mcpspy otel' sends spans over OTLP only; unset OTEL_TRACES_EXPORTER or set it to otlp")
+    for name in _PROTOCOLS:
+        value = os.environ.get(name, "").strip().lower()
+        if value not in ("", "http/protobuf"):
+            raise UsageError(
+                f"{name} is {printable(value, 40)}, but 'mcpspy otel' sends http/protobuf only (usually port 4318)"
+            )
+
+
+def _signals() -> Callable[[float], bool]:
+    """Makes SIGINT and SIGTERM end the command soon, and a second one at once.
+
+    Returns a function that waits for some seconds, and tells whether a signal has come. A handler must take no lock, as
+    that of an event: the code that it interrupts may hold it.
+    """
+    came: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+    def wait(seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while not came and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LATENCY))
+        return bool(came)
+
+    return wait
+
+
+def _skipped(why: str) -> None:
+    print(f"mcpspy: skipped: {printable(why, 1000)}", file=sys.stderr, flush=True)
 
 
 def _report(endpoint: str, text: str) -> None:
-    print(f"mcpspy: {endpoint}: {text}", file=sys.stderr, flush=True)
+    print(f"mcpspy: {endpoint}: {printable(text, 1000)}", file=sys.stderr, flush=True)
 
 
 def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Sender":
@@ -90,26 +140,11 @@ def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Send
     return Sender(options.endpoint, report, metrics=options.follow)
 
 
-def _found(named: list[str], *, follow: bool) -> Iterable[str]:
-    """The paths of the captures, as far as there are any by now."""
-    folders = [it for it in named if os.path.isdir(it)] if named else [directory(None, os.environ)]
-    if not follow:
-        return list(capture_paths(named or folders))
-    files = [it for it in named if not os.path.isdir(it)]
-    return [*files, *(listed.capture.path for place in folders for listed in captures(place))]
-
-
-def _redacted(mark: Callable[[str], str], text: str) -> str:
-    return redacted_text(redacted_url(text, mark), mark)
-
-
-def _nothing(_: "Exchange") -> "dict[str, Value]":
-    return {}
-
-
 def _contents(redact: Callable[[str], str], exchange: "Exchange") -> "dict[str, Value]":
-    """Arguments and results as JSON in a string, without known secrets."""
-    return {
-        name: redact(json.dumps(value, ensure_ascii=False)[:_LARGEST])
-        for name, value in content_attributes(exchange).items()
-    }
+    """Arguments and results as JSON in a string, strings as they are, without known secrets."""
+    found: dict[str, Value] = {}
+    for name, value in content_attributes(exchange).items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        hidden = is_secret_name(name.rpartition(".")[2])
+        found[name] = "«withheld»" if hidden else bounded(text, redact, _LARGEST)
+    return found

@@ -1,6 +1,7 @@
 """What commands say beside their results, and whether their results have colours."""
 
 import os
+import shutil
 import sys
 
 from mcpspy.text import printable
@@ -14,3 +15,8 @@ def say(sentence: str) -> None:
 def has_colours() -> bool:
     """Whether stdout is a terminal whose user wants colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def line_width(elsewhere: int) -> int:
+    """The columns of the terminal that stdout is; where it is none, as many as `elsewhere`."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere

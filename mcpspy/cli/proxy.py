@@ -5,6 +5,7 @@ import asyncio
 import socket
 
 from mcpspy.capture.location import printable_name
+from mcpspy.cli.arguments import offer
 from mcpspy.cli.gates import add_control, add_gate, compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.clients import routes
@@ -12,7 +13,7 @@ from mcpspy.clients.drafts import moves, write
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import find
 from mcpspy.clients.routes import refused
-from mcpspy.clients.table import Client, client
+from mcpspy.clients.table import CLIENTS, Client, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.process.signals import on_ending_signal
@@ -43,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--route", action="append", default=[], metavar="NAME=URL", help="forward /NAME/ to a server; repeatable"
     )
-    parser.add_argument(
+    served = parser.add_argument(
         "--from",
         dest="clients",
         action="append",
@@ -51,6 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CLIENT",
         help="serve the routes that 'install CLIENT' made, and lead its file to the port of --listen; repeatable",
     )
+    offer(served, {one.id: one.name for one in CLIENTS})
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="HOST", help="accept HOST in Host and Origin; repeatable"
     )

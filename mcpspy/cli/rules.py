@@ -1,9 +1,9 @@
 """`mcpspy rules`: what is checked, and one rule explained."""
 
 import argparse
-import shutil
-import sys
 
+from mcpspy.cli.arguments import offer
+from mcpspy.cli.output import line_width
 from mcpspy.errors import UsageError
 from mcpspy.report.catalogue import explanation, overview
 from mcpspy.report.waivers import no_rule
@@ -15,12 +15,13 @@ _WIDEST = 100  # columns of prose on a terminal
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "List the rules, or explain one of them: what it finds, how to fix it, and examples."
-    parser.add_argument("rule", nargs="?", metavar="RULE")
+    rule = parser.add_argument("rule", nargs="?", metavar="RULE")
+    offer(rule, {it.id: it.explanation for it in RULES.values()})
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, or the rule that was asked for."""
-    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
+    width = min(line_width(0), _WIDEST)
     if options.rule is None:
         print(overview(width), end="")
         return 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from mcpspy.cli.arguments import offer
 from mcpspy.errors import UsageError
 from mcpspy.json_values import walk
 from mcpspy.spec.definitions import DIALECT, definitions, schema
@@ -32,13 +33,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="print a revision as JSON Schema",
         description="Print a revision, what an extension adds to it, or one definition of either, as JSON Schema.",
     )
-    shape.add_argument("revision", metavar="REVISION")
+    revisions = dict.fromkeys([it.value for it in Revision], "")
+    offer(shape.add_argument("revision", metavar="REVISION"), revisions)
     shape.add_argument("definition", nargs="?", metavar="DEFINITION|EXTENSION")
     diff = what.add_parser(
         "diff", help="compare two revisions", description="Print what changed from one revision to another."
     )
-    diff.add_argument("old", metavar="OLD")
-    diff.add_argument("new", metavar="NEW")
+    offer(diff.add_argument("old", metavar="OLD"), revisions)
+    offer(diff.add_argument("new", metavar="NEW"), revisions)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,14 +9,14 @@ import orjson
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.marks import GateMarks
-from mcpspy.cli.output import has_colours
-from mcpspy.cli.targets import parsed_filter
+from mcpspy.cli.output import has_colours, line_width
+from mcpspy.cli.targets import newest_capture, parsed_filter
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import Declarations
 from mcpspy.filters import Filter
 from mcpspy.report import words
-from mcpspy.report.lines import act_line, finding_line, line
+from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
 from mcpspy.text import printable
@@ -26,7 +26,7 @@ from mcpspy.timeline import Row, Streamed, Timeline, act_fields, final_rows, fin
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Print a capture as a timeline."
-    parser.add_argument("capture", metavar="CAPTURE")
+    parser.add_argument("capture", nargs="?", metavar="CAPTURE", help="default: the newest capture")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each message")
     parser.add_argument("--follow", action="store_true", help="go on while the capture is live")
     parser.add_argument(
@@ -42,6 +42,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
+    if options.capture is None:
+        options.capture = newest_capture()
     capture = Capture(options.capture)
     wanted = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
     choice = _Choice(wanted)
@@ -157,6 +159,7 @@ def _print_lines(
     flush: bool,
 ) -> None:
     """Print the rows and what is found of them."""
+    width = line_width(WIDTH)
 
     def put(text: str, code: str | None) -> None:
         print(coloured(text, code if colour else None), flush=flush)
@@ -169,9 +172,7 @@ def _print_lines(
             put(act_line(row), words.GREY)
             continue
         names = printable(", ".join(marks.of(row)), 200) if marks else ""
-        put(
-            line(row) + (f"  gate {names}" if names else ""),
-            words.STATUSES.get(row.status or "") or words.KINDS.get(row.kind),
-        )
+        code, extra = colour_of(row), f"  gate {names}" if names else ""
+        put(line(row, width, extra=extra, colours=colour and code is None), code)
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])

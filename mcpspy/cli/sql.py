@@ -3,20 +3,21 @@
 import argparse
 import csv
 import os
+import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from mcpspy.capture.location import directory, make_directory
+from mcpspy.capture.location import directory
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.tables import built
+from mcpspy.cli.targets import is_file_of
 from mcpspy.errors import UsageError
 from mcpspy.exporters.table import plain
 from mcpspy.output_file import output_file
-from mcpspy.query import cache
+from mcpspy.query.scratch import scratch
 from mcpspy.query.tables import TABLES
 from mcpspy.text import plural, printable
 
@@ -57,34 +58,22 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None and os.path.lexists(options.output) and not options.force:
         raise UsageError(f"{options.output} exists; --force replaces it")
     captures = built(options.captures or [directory(None, os.environ)])
+    if options.output is not None and any(is_file_of(options.output, captured.capture) for captured in captures):
+        raise UsageError(f"{options.output} is a capture that is queried here; the result needs another name")
     from mcpspy.query.database import CaptureDatabase
 
-    with (
-        _result_file(wanted=options.format == "parquet") as result,
-        closing(CaptureDatabase(captures, result)) as database,
-    ):
+    with scratch() as folder, closing(CaptureDatabase(captures, folder)) as database:
         if options.output is None:
-            _FORMATS[options.format](database, options.query, sys.stdout.buffer, result)
+            _FORMATS[options.format](database, options.query, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return 0
         with output_file(options.output, replace=options.force) as file:
-            _FORMATS[options.format](database, options.query, file, result)
+            _FORMATS[options.format](database, options.query, file)
     print(printable(options.output, 4096))
     return 0
 
 
-@contextmanager
-def _result_file(*, wanted: bool) -> Iterator[str | None]:
-    """The path of a file to which DuckDB may write a result; it is deleted in the end."""
-    if not wanted:
-        yield None
-        return
-    make_directory(cache.root())
-    with tempfile.NamedTemporaryFile(dir=cache.root(), suffix=".parquet") as file:
-        yield file.name
-
-
-def _table(database: "CaptureDatabase", query: str, file: BinaryIO, _: str | None) -> None:
+def _table(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
     """Columns of text: the first rows tell how wide they are, and what is longer is cut."""
     names, rows = database.texts(query)
     first = [_printed(row) for row in islice(rows, _MEASURED)]
@@ -107,11 +96,11 @@ def _line(cells: Iterable[str], widths: list[int]) -> bytes:
     return f"{'  '.join(fitted).rstrip()}\n".encode(errors="replace")
 
 
-def _json(database: "CaptureDatabase", query: str, file: BinaryIO, _: str | None) -> None:
+def _json(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
     file.writelines(line + b"\n" for line in database.objects(query))
 
 
-def _csv(database: "CaptureDatabase", query: str, file: BinaryIO, _: str | None) -> None:
+def _csv(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
     """RFC 4180, with the same guard against formulas as `export --format csv`."""
     names, rows = database.texts(query)
     table = csv.writer(_Encoded(file), lineterminator="\r\n")
@@ -129,15 +118,12 @@ class _Encoded:
         return self._file.write(text.encode("utf-8", "replace"))
 
 
-def _parquet(database: "CaptureDatabase", query: str, file: BinaryIO, result: str | None) -> None:
-    assert result is not None
-    database.write(query, result)
-    with open(result, "rb") as written:
-        while portion := written.read(1 << 20):
-            file.write(portion)
+def _parquet(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
+    with open(database.write(query), "rb") as written:
+        shutil.copyfileobj(written, file)
 
 
-_FORMATS: "dict[str, Callable[[CaptureDatabase, str, BinaryIO, str | None], None]]" = {
+_FORMATS: "dict[str, Callable[[CaptureDatabase, str, BinaryIO], None]]" = {
     "table": _table,
     "json": _json,
     "csv": _csv,

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,26 +11,40 @@ from typing import Any
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.targets import capture_paths
-from mcpspy.overview import Latencies, ToolUse
+from mcpspy.cli.targets import readable_paths
+from mcpspy.conversation.times import WAITED
+from mcpspy.cost import TOKEN, tokens, tokens_text
+from mcpspy.overview import Duplicate, Latencies, ToolUse, duplicates
 from mcpspy.query.stats import ClientUse, ServerUse, Stats
 from mcpspy.text import duration_text, plural, printable, size_text
 
-TOKEN = 4
-"""Bytes for which one token is estimated."""
 _PARTS = (0.5, 0.95)
-_NAME, _BAR = 30, 6  # columns
-_HEADINGS = ("calls", "errors", "found", "p50", "p95", "max", "definition", "arguments", "results", "tokens")
-_WIDTHS = (7, 7, 6, 9, 9, 9, 11, 10, 9, 9)
+_NAME, _BAR = 30, 6  # columns of the screen
+_NEVER = 20  # tools without a call that are named
+_BARS = ""  # the heading of the bars
+_SHARED = 50  # groups of tools that share a name or a definition that are printed
+_TOKENS = f"""\
+context, result, largest: tokens that the definition, a result on average and the largest result take of a
+model's context. Estimated: one for {TOKEN} bytes, of a definition for name, description and inputSchema"""
+_COLUMNS = {
+    "calls": 7, _BARS: _BAR + 1, "errors": 7, "found": 6, "p50": 9, "p95": 9, "max": 9, "definition": 11,
+    "arguments": 10, "results": 9, "context": 8, "result": 7, "largest": 8,
+}  # fmt: skip
+"""How wide each column is."""
+_LESS = ("definition", "arguments", "results", "max", _BARS, "largest", "found")
+"""What a narrow terminal goes without, in this order."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
         "Count what servers, tools and clients do: calls, errors, latencies, bytes, findings, and the requests that "
-        "clients gave up."
+        "clients gave up; who was waited for, and what tools take of a model's context."
     )
-    parser.epilog = f"Tokens are estimated: one for {TOKEN} bytes of definitions, arguments and results."
+    parser.epilog = (
+        "p50 and p95 are latencies that half and 95 percent of the calls did not exceed. "
+        f"Tokens are estimated: one for {TOKEN} bytes of JSON, of a definition for name, description and inputSchema."
+    )
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each server and each client")
 
@@ -37,48 +52,105 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the captures, and print the counts."""
     stats = Stats()
-    captures = [Capture(path) for path in capture_paths(options.captures or [directory(None, os.environ)])]
+    paths = {os.path.realpath(path): path for path in readable_paths(options.captures or [directory(None, os.environ)])}
+    captures = list(map(Capture, paths.values()))  # one that is named twice is counted once
     with ProgressBar("counting", sum(size_of(capture.path) for capture in captures)) as bar:
         for capture in captures:
             stats.add(capture, bar.advance)
     servers = sorted(stats.servers.values(), key=lambda server: (-server.requests, server.name))
     clients = sorted(stats.clients.values(), key=lambda client: (-client.requests, client.name, client.version))
+    shared = list(duplicates((server.name, server.tools.values()) for server in servers))
     if options.json:
-        for fields in (*map(_server_fields, servers), *map(_client_fields, clients)):
+        for fields in (*map(_server_fields, servers), *map(_client_fields, clients), *map(_duplicate_fields, shared)):
             print(json.dumps(fields, separators=(",", ":")))
         return 0
-    bars = sys.stdout.isatty()
+    columns = _columns()
     for server in servers:
-        print("\n".join(_server_lines(server, bars=bars)), end="\n\n")
+        print("\n".join(_server_lines(server, columns)), end="\n\n")
     for client in clients:
         print("\n".join(_client_lines(client)))
-    print(f"\ntokens are estimated: one for {TOKEN} bytes of definition, arguments and results")
+    print("\n".join(_duplicate_lines(shared)), end="\n" * bool(shared))
+    print(f"\n{_TOKENS}")
+    if "definition" not in columns:
+        print("a wider terminal shows more columns, and --json all of them")
     return 0
+
+
+def _columns() -> dict[str, int]:
+    """The columns that fit, each with its width; a file or another program gets all, without the bars."""
+    columns = dict(_COLUMNS)
+    if not sys.stdout.isatty():
+        del columns[_BARS]
+        return columns
+    for name in _LESS:
+        if 2 + _NAME + sum(columns.values()) > shutil.get_terminal_size().columns:
+            del columns[name]
+    return columns
 
 
 def _ordered(tools: Mapping[str, ToolUse]) -> list[ToolUse]:
     return sorted(tools.values(), key=lambda tool: (-tool.calls, tool.name))
 
 
-def _server_lines(server: ServerUse, *, bars: bool) -> Iterator[str]:
+def _server_lines(server: ServerUse, columns: Mapping[str, int]) -> Iterator[str]:
     counts = (plural(server.captures, "capture"), plural(server.requests, "request"), plural(server.errors, "error"))
     yield f"server {printable(server.name, 60)}: {', '.join((*counts, plural(server.found, 'finding')))}"
+    yield from _more_lines(server)
     if server.tools:
-        blank = " " * (_BAR + 1) * bars
-        yield _line("tool", _HEADINGS[0], blank, *_HEADINGS[1:])
+        yield _line("tool", {name: name for name in columns}, columns)
     most = max((tool.calls for tool in server.tools.values()), default=0)
     for tool in _ordered(server.tools):
-        bar = f" {'█' * -(-tool.calls * _BAR // max(most, 1)):<{_BAR}}" if bars else ""
-        latencies = [duration_text(latency) for latency in tool.latencies.quantiles(*_PARTS, 1)] or ["-"] * 3
-        sizes = [size_text(size) for size in (tool.size, tool.arguments, tool.results)]
-        counted = (f"{number:,}" for number in (tool.errors, tool.found))
-        name = printable(tool.name, _NAME) or "(no name)"
-        yield _line(name, f"{tool.calls:,}", bar, *counted, *latencies, *sizes, f"{_tokens(tool):,}")
+        yield _line(printable(tool.name, _NAME) or "(no name)", _cells(tool, most), columns)
 
 
-def _line(name: str, calls: str, bar: str, *rest: str) -> str:
-    cells = (f"{cell:>{width}}" for cell, width in zip(rest, _WIDTHS[1:], strict=True))
-    return f"  {name:<{_NAME}}{calls:>{_WIDTHS[0]}}{bar}{''.join(cells)}"
+def _more_lines(server: ServerUse) -> Iterator[str]:
+    """Who was waited for, what the definitions cost, and the tools that were not called."""
+    whole = sum(server.times.values())
+    if whole:
+        shares = (
+            f"{whom} {duration_text(spent)} ({spent / whole:.0%})" for whom, spent in server.times.items() if spent
+        )
+        yield f"  waited for: {', '.join(shares)}"
+    listed = [tool for tool in _ordered(server.tools) if tool.size]
+    if listed:
+        context = sum(tool.context for tool in listed)
+        yield f"  definitions: {plural(len(listed), 'tool')}, {tokens_text(context)} tokens of a model's context"
+    never = [printable(tool.name, _NAME) or "(no name)" for tool in listed if not tool.calls]
+    if never:
+        more = f" and {len(never) - _NEVER:,} more" if len(never) > _NEVER else ""
+        yield f"  never called: {', '.join(never[:_NEVER])}{more}"
+
+
+def _duplicate_lines(shared: list[Duplicate]) -> Iterator[str]:
+    if shared:
+        yield "\ntools that a model can mistake for one another:"
+    for duplicate in shared[:_SHARED]:
+        tools = ", ".join(f"{printable(name, _NAME)} of {printable(server, _NAME)}" for server, name in duplicate.tools)
+        yield f"  {tools}: {'identical definitions' if duplicate.identical else 'different definitions'}"
+    if len(shared) > _SHARED:
+        yield f"  and {len(shared) - _SHARED:,} more, which --json has"
+
+
+def _cells(tool: ToolUse, most: int) -> dict[str, str]:
+    """What stands in each column, where the tool with the most calls has that many."""
+    latencies = [duration_text(latency) for latency in tool.latencies.quantiles(*_PARTS, 1)] or ["-"] * 3
+    return {
+        "calls": f"{tool.calls:,}",
+        _BARS: f" {'█' * -(-tool.calls * _BAR // max(most, 1)):<{_BAR}}",
+        "errors": f"{tool.errors:,}",
+        "found": f"{tool.found:,}",
+        **dict(zip(("p50", "p95", "max"), latencies, strict=True)),
+        "definition": size_text(tool.size),
+        "arguments": size_text(tool.arguments),
+        "results": size_text(tool.results),
+        "context": f"{tokens(tool.context):,}" if tool.size else "-",
+        "result": f"{tokens(tool.mean):,}" if tool.answers else "-",
+        "largest": f"{tokens(tool.largest):,}" if tool.answers else "-",
+    }
+
+
+def _line(name: str, cells: Mapping[str, str], columns: Mapping[str, int]) -> str:
+    return f"  {name:<{_NAME}}{''.join(f'{cells[column]:>{width}}' for column, width in columns.items())}"
 
 
 def _client_lines(client: ClientUse) -> Iterator[str]:
@@ -93,10 +165,6 @@ def _client_lines(client: ClientUse) -> Iterator[str]:
         waits = client.waits.quantiles(0.5, 1)
         after = f" after {duration_text(waits[0])} (median), at most {duration_text(waits[1])}" if waits else ""
         yield f"  gave up{after}: {', '.join(shown)}"
-
-
-def _tokens(tool: ToolUse) -> int:
-    return (tool.size + tool.arguments + tool.results) // TOKEN
 
 
 def _times(latencies: Latencies) -> dict[str, float | None]:
@@ -115,6 +183,8 @@ def _server_fields(server: ServerUse) -> dict[str, Any]:
         "errors": server.errors,
         "findings": server.found,
         **_times(server.latencies),
+        "waited_for": {whom: server.times[whom] / 1e9 for whom in WAITED},
+        "definition_tokens": tokens(sum(tool.context for tool in server.tools.values())),
         "tools": [
             {
                 "name": tool.name,
@@ -125,11 +195,20 @@ def _server_fields(server: ServerUse) -> dict[str, Any]:
                 "definition": tool.size,
                 "arguments": tool.arguments,
                 "results": tool.results,
-                "tokens": _tokens(tool),
+                "tokens": tokens(tool.size + tool.arguments + tool.results),
+                "listed": tool.size > 0,
+                "definition_tokens": tokens(tool.context),
+                "result_tokens_mean": tokens(tool.mean),
+                "result_tokens_max": tokens(tool.largest),
             }
             for tool in _ordered(server.tools)
         ],
     }
+
+
+def _duplicate_fields(duplicate: Duplicate) -> dict[str, Any]:
+    tools = [{"server": server, "name": name} for server, name in duplicate.tools]
+    return {"kind": "duplicate", "tools": tools, "identical": duplicate.identical}
 
 
 def _client_fields(client: ClientUse) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar
-from mcpspy.cli.targets import capture_paths
+from mcpspy.cli.targets import readable_paths
 from mcpspy.errors import UsageError
 from mcpspy.query import cache
 from mcpspy.query.cache import CapturedTables, tables_of
@@ -28,7 +28,7 @@ def built(named: Sequence[str]) -> list[CapturedTables]:
     """
     build = _imported().build
     found: dict[str, CapturedTables] = {}
-    for path in capture_paths(list(chain.from_iterable(map(_matching, named)))):
+    for path in readable_paths(list(chain.from_iterable(map(_matching, named)))):
         captured = tables_of(path)
         other = found.get(captured.id)
         if other is None or other.size < captured.size:

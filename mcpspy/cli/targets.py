@@ -5,15 +5,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.listing import Refused, captures, omitted
+from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.capture.reader import Capture
-from mcpspy.errors import CaptureError, FilterError, NotACapture
+from mcpspy.cli.output import say
+from mcpspy.errors import CaptureError, FilterError, NewerFormat, NotACapture
 from mcpspy.filters import Filter, parse
 from mcpspy.text import printable
 
+Skipped = tuple[type[CaptureError], ...]
 
-def capture_paths(named: Sequence[str]) -> Iterator[str]:
-    """The captures that were named; of a directory those in it, by name. What is none there is skipped, and named."""
+
+def readable_paths(named: Sequence[str]) -> Iterator[str]:
+    """The same for counts over many captures: in a directory, those that a later mcpspy has written are skipped too."""
+    return capture_paths(named, (NotACapture, NewerFormat))
+
+
+def capture_paths(named: Sequence[str], skipped: Skipped = (NotACapture,)) -> Iterator[str]:
+    """The captures that were named; of a directory those in it, by name. What fails there so is skipped, and named."""
     for name in named:
         if not os.path.isdir(name):
             yield existing_path(name)
@@ -22,13 +31,13 @@ def capture_paths(named: Sequence[str]) -> Iterator[str]:
             found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
         except OSError as error:
             raise CaptureError(f"cannot list {name}: {error.strerror}") from error
-        captures = _captures([os.path.join(name, entry) for entry in found])
-        if not captures:
+        paths = _captures([os.path.join(name, entry) for entry in found], skipped)
+        if not paths:
             raise CaptureError(f"there is no capture (*{SUFFIX}) in {name}")
-        yield from captures
+        yield from paths
 
 
-def _captures(paths: Sequence[str]) -> list[str]:
+def _captures(paths: Sequence[str], skipped: Skipped) -> list[str]:
     """The captures among some files, each by its first file. Raises CaptureError where one cannot be read."""
     found, continued = [], set()
     for path in paths:
@@ -36,11 +45,33 @@ def _captures(paths: Sequence[str]) -> list[str]:
             if os.path.isdir(path):
                 raise NotACapture(f"{path} is a directory")
             continued.update(Capture(path).paths[1:])
-        except NotACapture as error:
+        except skipped as error:
             print(f"mcpspy: skipped: {printable(str(error), 1000)}", file=sys.stderr)
         else:
             found.append(path)
     return [path for path in found if path not in continued]
+
+
+def newest_capture() -> str:
+    """The capture of the capture directory that started last; stderr names it, and files after it that are none."""
+    folder = directory(None, os.environ)
+    refused: Refused = {}
+    found = captures(folder, refused)
+    if not found:
+        advice = "'mcpspy wrap -- COMMAND' records one, 'mcpspy demo' a sample"
+        raise CaptureError("; ".join(filter(None, [f"no captures in {folder}", omitted(refused), advice])))
+    newest = max(found, key=lambda listed: listed.started)
+    if passed := omitted({path: why for path, why in refused.items() if _modified(path) >= newest.started}):
+        say(passed)
+    say(f"newest capture: {newest.capture.path}")
+    return newest.capture.path
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.path.getmtime(path)
+    except OSError:  # deleted meanwhile
+        return 0.0
 
 
 def existing_path(path: str) -> str:
@@ -54,6 +85,11 @@ def existing_path(path: str) -> str:
         near = []
     hint = f"; the nearest: {os.path.join(folder, near[0])}" if near else ""
     raise CaptureError(f"cannot read {path}: no such file{hint}")
+
+
+def is_file_of(path: str, capture: Capture) -> bool:
+    """Whether a path is a file of a capture, which no result may replace."""
+    return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
 
 
 def parsed_filter(text: str, started: str) -> Filter:

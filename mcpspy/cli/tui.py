@@ -7,6 +7,7 @@ from types import ModuleType
 
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.ports import listening_place
 from mcpspy.tui.app import run as run_app
@@ -17,7 +18,12 @@ _PORT = 6280
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Browse captures in the terminal: all sessions of a directory, or one. Live ones are followed."
-    parser.add_argument("targets", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="CAPTURE|DIR",
+        help="default: the newest capture of the capture directory; with --web that directory",
+    )
     parser.add_argument(
         "--web",
         nargs="?",
@@ -28,15 +34,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the given captures and directories, or the capture directory."""
+    """Show the given captures and directories, or the newest capture and those behind it."""
+    folder = directory(None, os.environ)
     for target in options.targets:
+        if target == folder:  # it may not be there yet
+            continue
         if not os.path.exists(target):
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures there are")
         if not os.path.isdir(target):
             Capture(target)  # says what is wrong with it
-    targets = options.targets or [directory(None, os.environ)]
+    targets = options.targets or [folder]
     if options.web is None:
-        return run_app(targets)
+        return run_app(targets, None if options.targets else newest_capture())
     host, port = listening_place(options.web, _PORT, "--web")
     status: int = _web().serve(targets, host, port)
     return status

@@ -2,25 +2,35 @@
 
 import argparse
 
+from mcpspy.cli.arguments import offer
 from mcpspy.cli.install import changed_servers, check_servers, declare, existing, print_changes, print_plan
 from mcpspy.clients import routes
-from mcpspy.clients.drafts import uninstalls, write
+from mcpspy.clients.drafts import agents, uninstalls, write
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.plan import CANNOT
-from mcpspy.clients.table import client
+from mcpspy.clients.table import CLIENTS, client
+from mcpspy.errors import UsageError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Remove mcpspy from the servers in an MCP client's configuration."
-    parser.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
+    named = parser.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
+    offer(named, {one.id: one.name for one in CLIENTS})
     declare(parser, "unwrap")
+    parser.add_argument("--agent", action="store_true", help="remove 'mcpspy mcp', which 'install --agent' added")
 
 
 def run(options: argparse.Namespace) -> int:
     """Undo what `install` did, byte for byte where nobody else has changed the file since."""
     chosen, machine = client(options.client), Machine.here()
-    drafts = uninstalls(existing(chosen, machine, options.scope), machine, options.servers, routes.load())
+    places = existing(chosen, machine, options.scope)
+    if options.agent:
+        if options.servers:
+            raise UsageError("--agent takes no servers: it removes 'mcpspy mcp' itself")
+        drafts = agents(places, machine, routes.load(), None)
+    else:
+        drafts = uninstalls(places, machine, options.servers, routes.load())
     check_servers(drafts, options.servers, chosen)
     print_plan(drafts)
     if options.dry_run:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mcpspy.capture.location import directory, make_directory
+from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
 from mcpspy.clients.formats import JSON
 from mcpspy.clients.jsonc import improper
@@ -149,6 +150,8 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
         yield Check(NOTE, f"it is disabled in {client.name}")
     if server.launcher:
         yield from _of_launcher(server, environ)
+    elif is_agent(server.words):
+        yield Check(NOTE, "it is mcpspy itself, for agents")
     else:
         yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {in_shell(server.name)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]

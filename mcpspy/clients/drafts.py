@@ -8,13 +8,15 @@ edits lead to the same values and nobody else has written to it in between; othe
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mcpspy.clients import plan
+from mcpspy.clients import own_entry, plan
+from mcpspy.clients.agent import COMMAND
 from mcpspy.clients.apply import Config, Memory, check_writable, forget, load, recall, remember, replace
 from mcpspy.clients.formats import read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.move import move
 from mcpspy.clients.places import Found
 from mcpspy.clients.routes import Route, ours
+from mcpspy.clients.table import USER
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 
@@ -96,6 +98,30 @@ def uninstalls(
             text = before
         drafts.append(Draft(config, form, memory, text.encode(), steps, servers, routes))
     return drafts
+
+
+def agents(
+    places: Sequence[Found], machine: Machine, routes: Mapping[str, Route], launcher: Sequence[str] | None
+) -> list[Draft]:
+    """The server for agents in the first of the places, or without a `launcher` in none of them. Raises ConfigError."""
+    drafts = []
+    for config, own in _files([_first(places)] if launcher else places):
+        memory, found, form = _memory(config, routes), own[0], own[0].place.form
+        if launcher:
+            planned = _located(config, own_entry.add, config.text, found, machine, [*launcher, COMMAND])
+        else:
+            planned = _located(config, own_entry.remove, config.text, found, machine)
+        text, before = planned.text, memory.original.decode() if memory else None
+        if before is not None and memory and memory.unchanged(config) and not launcher:
+            text = before if plain(read(text, form)) == plain(read(before, form)) else text
+        drafts.append(Draft(config, form, memory, text.encode(), planned.steps, planned.servers, routes))
+    return drafts
+
+
+def _first(places: Sequence[Found]) -> Found:
+    """Where a new server goes: a file of the client's own, the user's rather than a project's."""
+    own = [found for found in places if not found.place.foreign] or list(places)
+    return next((found for found in own if found.place.scope == USER), own[0])
 
 
 def moves(places: Sequence[Found], machine: Machine, routes: Mapping[str, Route], port: int) -> list[Draft]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mcpspy.clients.agent import is_agent
 from mcpspy.clients.entries import (
     Entry,
     Launch,
@@ -127,6 +128,8 @@ def _chosen(listed: list[Entry], names: Sequence[str]) -> list[Entry]:
 
 def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequence[str]) -> Step:
     words = launched.words
+    if is_agent(words):
+        return Step(entry.name, LEAVE, "mcpspy itself, for agents", words, notes=_notes(entry))
     if wrapped(words) or in_a_shell(words):
         return Step(entry.name, LEAVE, "wrapped already", words, notes=_notes(entry))
     own = ("wrap", "--name", entry.label, "--")
@@ -150,7 +153,8 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
     if not behind and in_a_shell(launched.words):
         raise Refusal(_BY_HAND)
     if not behind:
-        return Step(entry.name, LEAVE, "not wrapped")
+        itself = is_agent(launched.words)
+        return Step(entry.name, LEAVE, "mcpspy itself; --agent removes it" if itself else "not wrapped")
     if behind.by_hand and not named:
         return Step(entry.name, LEAVE, "it was wrapped by hand; name it, and that is undone too")
     if not (behind.ours and behind.words):

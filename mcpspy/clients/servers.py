@@ -6,6 +6,7 @@ Reads configurations and changes none.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
 from mcpspy.clients.entries import Entry, Refusal, entries, launch, only_switched, remote, unknown, wrapped
 from mcpspy.clients.formats import read
@@ -48,9 +49,11 @@ class Server:
 
     @property
     def state(self) -> str:
-        """wrapped, routed, not wrapped, not routed or broken."""
+        """wrapped, routed, not wrapped, not routed, for agents (`mcpspy mcp` itself) or broken."""
         if self.problem:
             return "broken"
+        if is_agent(self.words):
+            return "for agents"
         if self.words:
             return "wrapped" if self.launcher else "not wrapped"
         return "routed" if self.route else "not routed"

@@ -65,6 +65,10 @@ class Client:
     """It takes a command without arguments apart at its blanks, as a shell does."""
     nested: str = ""
     """The key of an object in which command or URL may stand, instead of in the entry itself."""
+    named: bool = False
+    """Its servers are a list of entries with a name, not an object by their names."""
+    entry: str = ""
+    """Members of a new entry that it needs beside the command, as JSON."""
     env: str = "env"
     """The key of what is added to a server's environment."""
     refuses: tuple[str, ...] = ()
@@ -194,6 +198,7 @@ CLIENTS = (
         ),
         "https://zed.dev/docs/ai/mcp",
         _READ,
+        entry='"source": "custom", ',
     ),
     Client(
         "continue",
@@ -215,6 +220,7 @@ CLIENTS = (
         "https://docs.continue.dev/customize/deep-dives/mcp",
         _RUN,
         "1.5.47 (cn)",
+        named=True,
         advice="start cn again, or reload the window of the IDE",
     ),
     Client(
@@ -287,6 +293,7 @@ CLIENTS = (
         "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
         _RUN,
         "1.0.102",
+        entry='"type": "local", "tools": ["*"], ',
         desktop=False,
         advice="start Copilot CLI again",
     ),
@@ -307,6 +314,7 @@ CLIENTS = (
         _RUN,
         "1.18.34",
         commands=(LIST,),
+        entry='"type": "local", "enabled": true, ',
         env="environment",
         desktop=False,
         expands="{",

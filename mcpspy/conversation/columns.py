@@ -9,14 +9,15 @@ name that (`Columns`). A message of a batch other than the first has no place of
 
 from array import array
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import ASKED
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.json_values import member
 from mcpspy.spec.revisions import Revision
-from mcpspy.wire.jsonrpc import Id, Invalid, Request
+from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request
 
 KINDS = (
     "",
@@ -35,6 +36,7 @@ _PENDING, _UNANSWERED = bytes([_STATUS["pending"]]), bytes([_STATUS["unanswered"
 _NAME = 500  # characters of a method or name that are kept
 _ANY_INPUT = 1  # the response is `input_required`
 _INPUT = {method: 2 << number for number, method in enumerate(ASKED)}
+_FLOAT = 1e300  # numbers below are progress, others nonsense
 _LARGEST = 2**32 - 1  # bytes of a frame: what is larger counts as that
 
 
@@ -49,11 +51,14 @@ class Exchanges:
         self.statuses, self.inputs = bytearray(), bytearray()
         self.acts: dict[int, GateAct] = {}
         """By ordinal: what a gate did to the request."""
+        self.progress: dict[int, tuple[float, float | None]] = {}
+        """By ordinal: how far a request without a response has come, and of how much, where that is known."""
 
     def add(self, message: Message) -> tuple[int, ...]:
         """Take the next message; returns the line numbers of earlier requests that it has changed."""
         exchange = message.exchange
         if exchange is None:
+            self._note_progress(message)
             return self.set(message.session.with_id_of(message.cancels)) if message.cancels else ()
         if isinstance(message.body, Request):
             self.requests.append(message.n)
@@ -65,10 +70,20 @@ class Exchanges:
                 self.acts[exchange.ordinal] = message.act
             return ()
         self.responses[exchange.ordinal] = message.n
+        self.progress.pop(exchange.ordinal, None)
         if exchange.inputs is not None:
             self.inputs[exchange.ordinal] = _ANY_INPUT | sum(_INPUT[it] for it in exchange.inputs if it in _INPUT)
         self.statuses[exchange.ordinal] = _STATUS[exchange.status]
         return (exchange.request.n,)
+
+    def _note_progress(self, message: Message) -> None:
+        if message.link is None or message.method != "notifications/progress" or self.responses[message.link]:
+            return
+        assert isinstance(message.body, Notification)
+        params = message.body.params
+        done, total = member(params, "progress"), member(params, "total")
+        if _is_number(done):
+            self.progress[message.link] = float(done), float(total) if _is_number(total) else None
 
     def set(self, exchanges: Iterable[Exchange]) -> tuple[int, ...]:
         """Enter the statuses that exchanges have by now; returns the line numbers of the requests."""
@@ -266,6 +281,11 @@ class Columns:
             return Id("string", text[1:-1])
         kind = "null" if text == "null" else "other" if text.startswith(("t", "f", "[", "{")) else "number"
         return Id(kind, text)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that a float can hold."""
+    return type(value) in (int, float) and abs(value) < _FLOAT
 
 
 def kind_of(event: Event) -> str:

@@ -37,6 +37,7 @@ from mcpspy.wire.sse import Event, parse_event
 
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _DELETED = (200, 204)  # the statuses that end a session in answer to a DELETE
+_NAMED = 100  # characters of the id of an event
 _UPGRADED = 101  # the status of a response after which a WebSocket begins
 _NAMES = 16  # by which a session is found
 UNANSWERED = 4096
@@ -88,7 +89,8 @@ class HttpSessions:
         self._use(channel.session)
         if opened.head and stands_alone(opened.head, request.opened.head if request else None):
             channel.first = opened.n
-            yield _unit(opened, channel, channel.sender, "http", title(opened.head))
+            text = title(opened.head) + (_resumption(channel) if request is None else "")
+            yield _unit(opened, channel, channel.sender, "http", text)
 
     def close(self, closed: Close) -> Iterator[HttpUnit]:
         """Take the end of a channel; yield why what came over it could not be decoded, where that is so.
@@ -309,6 +311,14 @@ class HttpSessions:
 def is_resumed(channel: HttpChannel) -> bool:
     """Whether a response is a stream that its client has asked to go on after an event (2025-03-26)."""
     return channel.request is not None and header(channel.request.opened.head, "last-event-id") is not None
+
+
+def _resumption(channel: HttpChannel) -> str:
+    """After which event a request wants a stream to go on: the frame that brought it, or its id."""
+    if channel.resumes:
+        return f" resumes after #{channel.resumes.n}"
+    last_event = header(channel.opened.head, "last-event-id")
+    return f" resumes after event {last_event[:_NAMED]}" if last_event else ""
 
 
 def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> None:

@@ -6,7 +6,7 @@ comes in pages: a request without a cursor begins a new one, and the last page n
 anything: what has another shape than the specification gives it is told as it came, or not at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpspy.conversation.model import Message
@@ -66,6 +66,8 @@ class PagedListing:
     count: int = 0
     size: int = 0
     """Bytes of the definitions, as compact JSON."""
+    names: list[str] = field(default_factory=list, compare=False)
+    """The first of their names, or of their URIs where they have none."""
 
 
 def statement(message: Message) -> Statement | None:

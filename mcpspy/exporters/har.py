@@ -19,13 +19,14 @@ import orjson
 
 from mcpspy import __version__
 from mcpspy.capture.records import Close, Frame, Gap, Open, Record
-from mcpspy.conversation.content import content
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import HttpUnit, Message, Session
+from mcpspy.conversation.preview import INTRODUCE, introduction
 from mcpspy.exporters.har_entry import ArchivedExchange
 from mcpspy.exporters.source import ExportSource
 from mcpspy.text import printable
 from mcpspy.timeline import wall_time
+from mcpspy.wire.jsonrpc import Request
 
 _LARGEST = 64 << 20  # bytes of a frame that is joined, as for `replay`
 _PORTION = 1 << 20  # bytes that are copied at once
@@ -95,8 +96,8 @@ class _Archive:
             self._lost += record.lost
 
     def _learn(self, message: Message) -> None:
-        if message.side == "client" and message.method in ("initialize", "server/discover") and not self._client:
-            self._client = content("request", message.method, message.body.value) or ""
+        if message.side == "client" and message.method in INTRODUCE and not self._client:
+            self._client = introduction(message.body.value) if isinstance(message.body, Request) else ""
 
     def _begin(self, opened: Open) -> None:
         """A channel begins: an exchange, or the answer to one. In a damaged capture a number may be taken twice."""

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mcpspy.exporters.source import ExportSource
+from mcpspy.conversation.preview import INTRODUCE, introduction
+from mcpspy.exporters.source import ExportSource, words_of
 from mcpspy.json_values import member
 from mcpspy.report.words import MARKS
 from mcpspy.text import duration_text, plural, printable
@@ -52,8 +53,8 @@ class _Diagram:
 
     def introduce(self, row: Row) -> None:
         """Take the name of a client or a server where a row tells it."""
-        if row.method in ("initialize", "server/discover") and row.content:
-            self._names.setdefault(row.sender, row.content)
+        if row.method in INTRODUCE and (name := introduction(row.value)):
+            self._names.setdefault(row.sender, name)
 
     def add(self, row: Row) -> None:
         """Draw one more row, or count it."""
@@ -127,14 +128,14 @@ def _label(row: Row) -> str:
 def _message(row: Row) -> Iterator[str]:
     if row.kind in ("request", "notification"):
         yield row.method or ""
-        yield row.name or row.content or ""
+        yield words_of(row)
         return
     if row.kind == "error":
         code, words = (member(row.value, "error", name) for name in ("code", "message"))
         yield f"{MARKS['error']} error {_short(code)} {_short(words)}"
     else:
         yield f"{MARKS['error']} tool error" if row.status == "tool-error" else row.status or "result"
-        yield row.content or ""
+        yield "" if row.name else words_of(row)
     yield f"answers #{row.request}" if row.request else ""
     yield f"after {duration_text(row.latency)}" if row.latency is not None else ""
 

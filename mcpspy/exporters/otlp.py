@@ -6,6 +6,7 @@ strings (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). A fi
 left out; arguments and results are too.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ import orjson
 
 from mcpspy import __version__
 from mcpspy.exporters.source import ExportSource
+from mcpspy.secrets.redactor import Withheld
 from mcpspy.telemetry.captured import CapturedTelemetry
 from mcpspy.telemetry.resource import resource_attributes, start_of
-from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, valid_text, valid_values
+from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, nanoseconds, valid_text, valid_values
 
 _CLIENT, _ERROR = 3, 2  # SpanKind and StatusCode
 _SAMPLED = 1
@@ -33,7 +35,7 @@ def _lines(source: ExportSource) -> Iterator[bytes]:
     header = source.capture.header
     started = start_of(header)
     wanted = None if source.wants is None else {row.n for row in source.rows() if source.wanted(row)}
-    telemetry = CapturedTelemetry(header, str, lambda _: {})
+    telemetry = CapturedTelemetry(header, Withheld().url)
     batch: list[dict[str, Any]] = []
     for item in _items(telemetry, source):
         if isinstance(item, ExchangeSpan) and (wanted is None or item.n in wanted):
@@ -63,8 +65,8 @@ def _span(span: ExchangeSpan, started: int) -> dict[str, Any]:
     fields: dict[str, Any] = _context(span.context) | {
         "name": valid_text(span.name),
         "kind": _CLIENT,
-        "startTimeUnixNano": str(started + span.start),
-        "endTimeUnixNano": str(started + span.end),
+        "startTimeUnixNano": str(nanoseconds(started, span.start)),
+        "endTimeUnixNano": str(nanoseconds(started, span.end)),
         "attributes": _attributes(span.attributes),
     }
     if span.parent:
@@ -79,12 +81,13 @@ def _span(span: ExchangeSpan, started: int) -> dict[str, Any]:
 
 
 def _context(context: TraceContext) -> dict[str, Any]:
-    return {"traceId": context.trace.hex(), "spanId": context.span.hex(), "flags": _SAMPLED}
+    state = {"traceState": context.state} if context.state else {}
+    return {"traceId": context.trace.hex(), "spanId": context.span.hex(), "flags": _SAMPLED} | state
 
 
 def _event(event: SpanEvent, started: int) -> dict[str, Any]:
     return {
-        "timeUnixNano": str(started + event.t),
+        "timeUnixNano": str(nanoseconds(started, event.t)),
         "name": event.name,
         "attributes": _attributes(event.attributes),
     }
@@ -99,4 +102,6 @@ def _value(value: Value) -> dict[str, Any]:
         return {"boolValue": value}
     if isinstance(value, int):
         return {"intValue": str(value)}
-    return {"doubleValue": value} if isinstance(value, float) else {"stringValue": value}
+    if isinstance(value, float):  # JSON has no infinity; the mapping of protocol buffers has a word for it
+        return {"doubleValue": value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"}
+    return {"stringValue": value}

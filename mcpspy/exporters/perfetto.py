@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from mcpspy.conversation.model import Exchange, Session
-from mcpspy.exporters.source import ExportSource
+from mcpspy.conversation.preview import INTRODUCE, introduction
+from mcpspy.exporters.source import ExportSource, words_of
 from mcpspy.text import printable
 from mcpspy.timeline import Row, act_fields
 
@@ -103,8 +104,8 @@ class _Tracing:
     def events(self) -> Iterator[TraceEvent]:
         """All events, in about the order of their times."""
         for row in self.source.rows():
-            if row.method in ("initialize", "server/discover") and row.content:
-                self._names.setdefault(row.sender, row.content)
+            if row.method in INTRODUCE and (name := introduction(row.value)):
+                self._names.setdefault(row.sender, name)
             wanted = self.source.wanted(row)
             if row.kind == "request" and row.exchange:
                 yield from self._request(row, row.exchange, drawn=wanted)
@@ -233,7 +234,7 @@ class _Tracing:
 
 def _title(row: Row) -> str:
     """What a slice or an instant is called."""
-    about = row.name or row.content or row.text or ""
+    about = words_of(row) or row.text or ""
     words = [row.method or (row.kind if row.kind != "stderr" else ""), about]
     state = f"({row.status})" if row.status in _UNANSWERED else ""
     return printable(" ".join(filter(None, [*words, state])), _NAME)

@@ -12,7 +12,10 @@ from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Record
 from mcpspy.capture.scan import LARGEST
+from mcpspy.conversation.preview import INTRODUCE, introduction
 from mcpspy.timeline import Row, final_rows
+
+_TOLD = ("notifications/message", "notifications/progress", "notifications/cancelled")
 
 
 @dataclass(slots=True)
@@ -45,3 +48,10 @@ class ExportSource:
     def wanted(self, row: Row) -> bool:
         """Whether a row is exported."""
         return self.wants is None or self.wants(row)
+
+
+def words_of(row: Row) -> str:
+    """What stands in a diagram beside a method: names, log messages, progress; no arguments and no results."""
+    if row.name:
+        return row.name
+    return row.preview if row.method in _TOLD else introduction(row.value) if row.method in INTRODUCE else ""

@@ -1,78 +1,92 @@
 """A database with views of the tables of captures, which answers one SELECT and can do nothing else.
 
-DuckDB opens the files of the tables and, where a result becomes a file, that one; everything else is closed before the
-query is looked at: other files, the network, extensions, Python's variables, and the settings themselves. The text of
-a query may come from anywhere, so there are two locks: only a SELECT is run, and DuckDB denies what a SELECT could
-reach.
+DuckDB opens the files of the tables and those in a folder for this query; everything else is closed before the query is
+looked at: other files, the network, extensions, Python's variables, and the settings themselves. The text of a query
+may come from anywhere, so there are two locks: only a SELECT is run, and DuckDB denies what a SELECT could reach.
+
+DuckDB does not notice Ctrl-C while it works, so it works in a thread of its own, and is interrupted from this one.
 """
 
-import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 import duckdb
-import orjson
 
 from mcpspy.errors import UsageError
 from mcpspy.query.build import literal
-from mcpspy.query.cache import CapturedTables, root
+from mcpspy.query.cache import CapturedTables
 from mcpspy.query.tables import TABLES
 
 _MEMORY = "1GB"
+_SPILLED = "10GB"  # on disk, of what does not fit into memory
 _AT_ONCE = 1000  # rows
 _EXCERPT = re.compile(r"\n\s*LINE \d+: ")
+_ROW = '"one row of the result"'  # an alias that no column has: a column would come before it
+_NO_NUMBER = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:NaN|Infinity)')
 
 Values = tuple[Any, ...]
+Found = TypeVar("Found")
 
 
 class CaptureDatabase:
-    """The captures as a database; `result` is a file that a result may be written to. `close` it."""
+    """The captures as a database; `scratch` is a folder for this query. `close` it. Raises UsageError."""
 
-    def __init__(self, captures: Sequence[CapturedTables], result: str | None = None) -> None:
+    def __init__(self, captures: Sequence[CapturedTables], scratch: str) -> None:
         files = {name: [captured.file(name) for captured in captures] for name in TABLES}
-        allowed = [*(path for paths in files.values() for path in paths), *([result] if result else [])]
+        self._result = os.path.join(scratch, "result.parquet")
+        allowed = [*(path for paths in files.values() for path in paths), self._result]
+        self._thread = ThreadPoolExecutor(1)
         self.database = database = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
+                "max_temp_directory_size": _SPILLED,
                 "allow_community_extensions": False,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
                 "python_enable_replacements": False,
             }
         )
-        database.execute(f"SET temp_directory = {literal(os.path.join(root(), 'spilled'))}")
+        database.execute(f"SET temp_directory = {literal(os.path.join(scratch, 'spilled'))}")
         database.execute("SET allowed_paths = ?", [allowed])
         for name, paths in files.items():
             columns = ", ".join(f'"{column.name}"' for column in TABLES[name].columns)
             given = ", ".join(map(literal, paths))
-            database.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{given}])")  # noqa: S608
+            with _Told():
+                database.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{given}])")  # noqa: S608
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
 
     def close(self) -> None:
         """Close the database."""
+        self._thread.shutdown()
         self.database.close()
 
     def texts(self, query: str) -> tuple[list[str], Iterator[Values]]:
         """The names of the columns of a result, and its rows, each value as text or None. Raises UsageError."""
         found = self._execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {self._selected(query)}")  # noqa: S608
-        return [name for name, *_ in found.description or ()], _rows(found)
+        return [name for name, *_ in found.description or ()], self._rows(found)
 
     def objects(self, query: str) -> Iterator[bytes]:
         """Each row of a result as a JSON object. Raises UsageError."""
         selected = self._selected(query)
-        found = self._execute(f"SELECT CAST(to_json(result) AS VARCHAR) FROM {selected} AS result")  # noqa: S608
-        return (_strict(text) for (text,) in _rows(found))
+        found = self._execute(f"SELECT CAST(to_json({_ROW}) AS VARCHAR) FROM {selected} AS {_ROW}")  # noqa: S608
+        return (_strict(text).encode() for (text,) in self._rows(found))
 
-    def write(self, query: str, path: str) -> None:
-        """Write a result as a Parquet file to `path`, which must be the one that is allowed. Raises UsageError."""
+    def write(self, query: str) -> str:
+        """Write a result as a Parquet file in the folder of the query, and tell its path. Raises UsageError."""
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
-        self._execute(f"COPY {self._selected(query)} TO {literal(path)} ({options})")
+        self._execute(f"COPY {self._selected(query)} TO {literal(self._result)} ({options})")
+        return self._result
 
     def _selected(self, query: str) -> str:
         """A query in brackets, if it is one SELECT: then it can be part of a statement, and cannot end it."""
+        try:
+            query.encode()
+        except UnicodeEncodeError:
+            raise UsageError("the query is not valid UTF-8") from None
         with _Told():
             statements = self.database.extract_statements(query)
         if [it.type for it in statements] != [duckdb.StatementType.SELECT]:
@@ -81,17 +95,22 @@ class CaptureDatabase:
         return f"(\n{statements[0].query.strip().rstrip(';')}\n)"
 
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
-        with _Told():
-            return self.database.execute(statement)
+        return self._done(lambda: self.database.execute(statement))
 
+    def _rows(self, found: duckdb.DuckDBPyConnection) -> Iterator[Values]:
+        while rows := self._done(lambda: found.fetchmany(_AT_ONCE)):
+            yield from rows
 
-def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[Values]:
-    while True:
-        with _Told():
-            rows = found.fetchmany(_AT_ONCE)
-        yield from rows
-        if not rows:
-            return
+    def _done(self, work: Callable[[], Found]) -> Found:
+        """Let DuckDB work; an exception in this thread, such as Ctrl-C, ends that."""
+        future = self._thread.submit(work)
+        try:
+            with _Told():
+                return future.result()
+        finally:
+            while not future.done():
+                self.database.interrupt()  # which is forgotten where the work has not begun
+                wait([future], 0.1)
 
 
 class _Told:
@@ -106,10 +125,8 @@ class _Told:
             raise UsageError(" ".join(told.split())) from error
 
 
-def _strict(text: str) -> bytes:
+def _strict(text: str) -> str:
     """JSON without the NaN and Infinity that DuckDB writes for some numbers: null in their place."""
-    try:
-        orjson.loads(text)
-        return text.encode()
-    except orjson.JSONDecodeError:
-        return json.dumps(json.loads(text, parse_constant=lambda _: None), separators=(",", ":")).encode()
+    if "NaN" not in text and "Infinity" not in text:
+        return text
+    return _NO_NUMBER.sub(lambda found: found[0] if found[0].startswith('"') else "null", text)

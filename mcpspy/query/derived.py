@@ -46,7 +46,7 @@ class DerivedTables:
         """How many rows each table has."""
         self.longest = 0
         """Bytes of the longest line of any."""
-        self._announced = Announced(measured=True)
+        self._announced = Announced()
         self._waiting: dict[int, Fields] = {}  # exchanges whose response comes later, by their ordinals
         self._frame: Fields = {}
         self._last = 0

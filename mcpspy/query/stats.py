@@ -17,6 +17,7 @@ from mcpspy.capture.records import Record
 from mcpspy.conversation.model import ENDLESS, Exchange, Judged, Message, Session
 from mcpspy.conversation.offers import statement
 from mcpspy.conversation.recent import MOST
+from mcpspy.conversation.times import WAITED, Times
 from mcpspy.overview import Announced, Latencies, Peer, ToolUse, peer
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
@@ -42,6 +43,8 @@ class ServerUse:
     """How often something was found in its sessions, whoever is to blame."""
     latencies: Latencies = field(default_factory=Latencies)
     """Those of all these requests."""
+    times: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WAITED, 0))
+    """For how many nanoseconds each side was waited for, as of `conversation.times`."""
     tools: dict[str, ToolUse] = field(default_factory=dict)
     """By name."""
 
@@ -93,7 +96,7 @@ class _CaptureFold:
 
     def __init__(self, server: ServerUse, stats: Stats) -> None:
         self._server, self._stats = server, stats
-        self._announced = Announced(measured=True)
+        self._announced, self._times = Announced(), Times()
         self._found: list[tuple[Finding, str | None, str | None]] = []  # whose message has not come out yet
         self._judge = Judge(noted=self._note)
         self._clients: OrderedDict[Session, ClientUse] = OrderedDict()
@@ -102,6 +105,8 @@ class _CaptureFold:
     def feed(self, record: Record) -> None:
         """Take the next record."""
         for event in self._judge.feed(record):
+            if not isinstance(event, Finding):
+                self._times.add(event)
             if isinstance(event, Message):
                 self._announced.add(event)
                 self._count(event)
@@ -118,6 +123,8 @@ class _CaptureFold:
                 self._give_up(exchange, exchange.left)
         server = self._server
         server.captures += 1
+        for whom, spent in self._times.spent.items():
+            server.times[whom] += spent
         for tool in self._announced.tools.values():
             server.tools.setdefault(tool.name, ToolUse(tool.name)).join(tool)
 

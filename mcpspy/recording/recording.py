@@ -216,8 +216,20 @@ class Recording:
         if url is not None:
             header["url"] = self.redactor.url(url)
         if imported is None:
-            return header | {"pid": os.getpid(), "ppid": os.getppid()}
+            client = os.getppid()
+            header |= {"pid": os.getpid(), "ppid": client}
+            began = _start_of(client) if transport == "stdio" else None
+            return header | {"client_start": began} if began else header
         return header | {"imported": dict(imported)}
+
+
+def _start_of(process: int) -> int | None:
+    """When a process began, in clock ticks since the system did; None where the system does not tell (not Linux)."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _directory() -> str | None:

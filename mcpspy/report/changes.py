@@ -100,27 +100,32 @@ def as_text(report: Changes) -> str:
         if it.outcome not in FINE:
             lines.append(f"{DIFFERENT} {headline(it)}")
             lines += [line for difference in it.differences for line in value_lines(difference)]
-    lines += [_latency_line(latency) for latency in report.latencies if latency.notable]
+    lines += [f"· {latency_text(latency)}" for latency in report.latencies if latency.notable]
     breaking = sum(bool(change.breaking) for change in report.changes)
     told = [f"{number:,} {outcome}" for outcome, number in totals(report.compared).items() if number]
     offered = f"{plural(len(report.changes), 'change')} in what is offered, {breaking} breaking"
     return "\n".join([*lines, f"{offered}; answers: {', '.join(told) or 'none'}"]) + "\n"
 
 
-def _change_lines(change: Change) -> Iterator[str]:
+def change_title(change: Change) -> str:
+    """What became of a tool, resource, template or prompt, on one line."""
     what = f"{change.kind.removesuffix('s')} {printable(change.name, 100)}"
-    verdict = ", breaking" if change.breaking else ", compatible"
-    yield f"{CHANGES[change.change]} {what}: {change.change}{verdict}"
+    return f"{what}: {change.change}{', breaking' if change.breaking else ', compatible'}"
+
+
+def _change_lines(change: Change) -> Iterator[str]:
+    yield f"{CHANGES[change.change]} {change_title(change)}"
     for difference in change.differences:
         yield from value_lines(difference)
     for where in filter(None, change.breaking):
         yield f"    breaking: {printable(where, 200)}"
 
 
-def _latency_line(latency: Latency) -> str:
+def latency_text(latency: Latency) -> str:
+    """What a latency was, and what it has become."""
     what = printable(latency.method, 60) + (f" {printable(latency.name, 60)}" if latency.name else "")
     recorded, observed = (duration_text(round(it)) for it in (latency.recorded, latency.observed))
-    return f"· {what}: {recorded} became {observed}"
+    return f"{what}: {recorded} became {observed}"
 
 
 def as_json(report: Changes) -> str:

@@ -3,30 +3,81 @@
 Captured text goes through `printable`, so that no line holds a control character.
 """
 
-from typing import Any
-
+from mcpspy.conversation.brief import parts
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.report.words import ARROWS, MARKS
+from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, STATUSES, coloured
 from mcpspy.rules import Finding
-from mcpspy.text import printable, size_text
+from mcpspy.text import columns, duration_text, fitted, printable, size_text
 from mcpspy.timeline import Row
 
+WIDTH = 160
+"""Columns of a line that no terminal shows: always the same, so that programs find the same text."""
+_WIDE = 100  # columns from which a line has ids and sizes
+_NARROW = 72  # columns below which what a row is about needs the room that aligns the outcomes
+_LEAST = 12  # columns of what a row is about, at least
+_SHORTEST = 6  # columns of a preview, at least
 
-def line(row: Row) -> str:
-    """A row as one line: number, seconds, direction, what it is, how it went."""
-    start, act = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row)
+
+def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False) -> str:
+    """A row as one line of at most `width` columns: number, seconds, direction, what it is about, how it went.
+
+    What it is about takes the columns that the rest leaves; `extra` stands at the end. With `colours` the names and
+    strings of a preview are coloured, where the row has no colour of its own.
+    """
+    start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
+    room = max(width - len(start) - columns(end), _LEAST)
     if row.kind in ("stderr", "http", "event", "gap", "signal", "gates", "end"):
-        return f"{start}{row.kind}: {printable(row.text or '', 160)} {large}".rstrip() + act
+        text = fitted(f"{row.kind}: {row.text or ''}", room - len(large) - 1)
+        return f"{start}{text} {large}".rstrip() + end
     if row.kind == "undecoded":
-        return f"{start}{large}: {_excerpt(row.raw)} … {_excerpt(row.tail[-100:])}{act}"
+        half = (room - len(large) - 5) // 2
+        return f"{start}{large}: {_excerpt(row.raw, half)} … {_excerpt(row.tail[-half:], half)}{end}"
     if row.kind == "invalid":
-        return f"{start}invalid: {printable(row.text or '', 60)}: {_excerpt(row.raw)}{act}"
-    about = printable(row.name, 60) if row.name else printable(row.content or "", 120)
-    subject = printable(row.method or "(no request seen)", 60) + (f" {about}" if about else "")
+        reason = fitted(row.text or "", min(60, room - 11))
+        return f"{start}invalid: {reason}: {_excerpt(row.raw, room - columns(reason) - 11)}{end}"
+    outcome = _outcome(row, width, large)
+    room = max(room - columns(outcome), _LEAST)
+    subject, told = _subject(row, room)
+    gap = " " * (room - columns(subject) - columns(told)) if outcome or end else ""
+    return f"{start}{subject}{_coloured(told) if colours else told}{gap}{outcome}".rstrip() + end
+
+
+def colour_of(row: Row) -> str | None:
+    """The colour of a whole row: how it ended, or what it is."""
+    return STATUSES.get(row.status or "") or KINDS.get(row.kind)
+
+
+def _subject(row: Row, room: int) -> tuple[str, str]:
+    """Method and name, and the preview in what they leave of `room` columns."""
+    method = row.method or "(no request seen)"
+    subject = fitted(f"{method} {printable(row.name, 60)}" if row.name else method, room)
+    left = room - columns(subject) - 2
+    told = fitted(row.preview, left) if left >= _SHORTEST else ""
+    return (f"{subject}  ", told) if told else (subject, "")
+
+
+def _coloured(told: str) -> str:
+    return "".join(coloured(text, PREVIEWS.get(look)) for text, look in parts(told) if text)
+
+
+def _outcome(row: Row, width: int, large: str) -> str:
+    """Of a response how it went, of other messages the revision; the id and sizes where there is room.
+
+    What few rows have stands first, so that the rest of all rows is aligned.
+    """
+    answers, wide = row.kind in ("result", "error"), width >= _WIDE
     number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
-    outcome = large or (_outcome(row) if row.kind in ("result", "error") else row.revision or "")
-    return f"{start}{subject:<36} {number:<6} {outcome}".rstrip() + act
+    if not answers and not wide:
+        return f" {large}" if large else ""
+    latency = "" if row.latency is None else duration_text(row.latency)
+    size = large or (size_text(row.size) if answers else "")
+    status = row.http["status"] if row.http and answers else None
+    found = f" HTTP {status}" if status not in (None, 200) else ""
+    found += f" {number:<6}" if wide else ""
+    how, latency = ((row.status or row.kind), latency) if answers else (row.revision or "", "")
+    found += f" {how} {latency}" if width < _NARROW else f" {how:<10} {latency:>9}"
+    return found + (f" {size:>9}" if wide or large else "")
 
 
 def _act(row: Row) -> str:
@@ -57,21 +108,5 @@ def times(finding: Finding) -> str:
     return f" ({finding.count:,} times)" if finding.count > 1 else ""
 
 
-def _excerpt(raw: bytes) -> str:
-    return printable(raw[:400].decode(errors="replace"), 100)
-
-
-def _scalar(value: Any) -> str:
-    """A value that should be text or a number; an object or array in its place may be nested without end."""
-    return "…" if isinstance(value, dict | list) else str(value)
-
-
-def _outcome(row: Row) -> str:
-    text = row.status or row.kind
-    if row.kind == "error" and isinstance(row.value["error"], dict):
-        error = row.value["error"]
-        text = f"error {printable(_scalar(error.get('code')), 12)} {printable(_scalar(error.get('message')), 80)}"
-    if row.latency is not None:
-        text += f"  {row.latency / 1e6:.1f} ms"
-    status = row.http["status"] if row.http else None
-    return f"{text}  {row.size} B" + (f"  HTTP {status}" if status not in (None, 200) else "")
+def _excerpt(raw: bytes, room: int) -> str:
+    return fitted(raw[: 4 * max(room, 0)].decode(errors="replace"), room)

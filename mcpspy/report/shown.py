@@ -19,6 +19,7 @@ from mcpspy.timeline import Row, row_of
 from mcpspy.wire.jsonrpc import Error, Request, Result
 from mcpspy.wire.subject import subject
 
+_LINE = 100  # columns
 _VALUE = 160  # characters
 
 
@@ -38,7 +39,7 @@ def shown(finding: Finding, message: Judged) -> ShownFrame:
     else:
         row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
     row.revision = finding.revision
-    return ShownFrame(line(row), _value(row, finding.pointer))
+    return ShownFrame(line(row, _LINE), _value(row, finding.pointer))
 
 
 def _with_exchange(message: Message) -> Message:

@@ -22,6 +22,8 @@ KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(
     ("stderr", "http", "event", "signal", "gates", "end", "undecoded"), GREY
 )
 """Colours of rows by their kind."""
+PREVIEWS = {"name": GREY, "string": "32"}
+"""Colours in a preview: names of members, and strings."""
 
 
 def coloured(text: str, code: str | None) -> str:

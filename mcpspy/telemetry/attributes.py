@@ -3,6 +3,7 @@
 Names without a convention begin with `mcpspy.`. Arguments and results are not among them, unless they are asked for.
 """
 
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,22 @@ _PROMPT = "prompts/get"
 _OF_RESOURCES = ("resources/read", "resources/subscribe", "resources/unsubscribe")
 _FAILURES = {"tool-error": "tool_error", "cancelled": "cancelled", "unanswered": "unanswered", "dropped": "dropped"}
 """`error.type` by the status of an exchange, where no code tells it."""
+PEERS = frozenset(
+    (
+        "error.type",
+        "gen_ai.prompt.name",
+        "gen_ai.tool.name",
+        "jsonrpc.protocol.version",
+        "jsonrpc.request.id",
+        "mcp.method.name",
+        "mcp.resource.uri",
+        "mcp.session.id",
+        "network.protocol.version",
+        "rpc.response.status_code",
+    )
+)
+"""Attributes whose values a peer chooses, so they may have any length and quote secrets."""
+_VARIABLES, _NAME = 64, 128  # arguments of a prompt that are sent, characters of their names
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
@@ -40,7 +57,7 @@ def span_attributes(exchange: Exchange, status: str, server: dict[str, Value]) -
         found["mcp.protocol.version"] = exchange.revision.value
     if request.session.name and exchange.revision not in STATELESS:
         found["mcp.session.id"] = request.session.name
-    found |= _subject(exchange) | server | _network(request.http) | _failure(exchange, status)
+    found |= _subject(exchange) | server | network_attributes(request.http) | _failure(exchange, status)
     act = request.act
     if act and act.held:
         found["mcpspy.held"] = act.held / 1e9
@@ -68,7 +85,8 @@ def content_attributes(exchange: Exchange) -> dict[str, Any]:
     params = member(exchange.request.body.value, "params")
     arguments = member(params, "arguments")
     if exchange.method == _PROMPT and isinstance(arguments, dict):
-        return {f"gen_ai.prompt.variable.{name}": value for name, value in arguments.items()}
+        few = islice(arguments.items(), _VARIABLES)
+        return {f"gen_ai.prompt.variable.{name[:_NAME]}": value for name, value in few}
     if exchange.method != _CALL:
         return found
     if arguments is not None:
@@ -93,7 +111,8 @@ def _subject(exchange: Exchange) -> dict[str, Value]:
     return {"mcp.resource.uri": name} if exchange.method in _OF_RESOURCES else {}
 
 
-def _network(channel: HttpChannel | None) -> dict[str, Value]:
+def network_attributes(channel: HttpChannel | None) -> dict[str, Value]:
+    """What a message came over; `channel` is None for stdio."""
     if channel is None:
         return {"network.transport": "pipe"}
     found: dict[str, Value] = {"network.transport": "tcp"}

@@ -6,16 +6,17 @@ What comes out depends on the records alone, so whoever starts again from the be
 from collections.abc import Callable, Iterable, Iterator
 
 from mcpspy.capture.records import Header, Record
-from mcpspy.conversation.content import content
 from mcpspy.conversation.model import Exchange, Message
+from mcpspy.conversation.preview import INTRODUCE, introduction
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.telemetry.logs import LogEntry, Logs
 from mcpspy.telemetry.measures import Measure, Measures, of_span
-from mcpspy.telemetry.span import ExchangeSpan, Value
+from mcpspy.telemetry.span import ExchangeSpan, Value, bounded
 from mcpspy.telemetry.spans import Spans
-from mcpspy.timeline import INTRODUCE
 from mcpspy.wire.jsonrpc import Request
+
+_LONGEST = 256  # characters of the name and version of a client
 
 Telemetry = ExchangeSpan | LogEntry | Measure
 
@@ -23,14 +24,20 @@ Telemetry = ExchangeSpan | LogEntry | Measure
 class CapturedTelemetry:
     """Folds the records of one capture; `feed` some, then more, then `end`.
 
-    `redact` replaces secrets in a text. `contents` gives attributes of an exchange beyond those without content.
+    `redact` replaces secrets in a text. `contents` gives the attributes of an exchange that are its content; without
+    it no content comes out at all.
     """
 
     def __init__(
-        self, header: Header, redact: Callable[[str], str], contents: Callable[[Exchange], dict[str, Value]]
+        self,
+        header: Header,
+        redact: Callable[[str], str],
+        contents: Callable[[Exchange], dict[str, Value]] | None = None,
     ) -> None:
         self._judge = Judge()
-        self._spans, self._logs, self._measures = Spans(header, contents), Logs(redact), Measures()
+        self._redact = redact
+        self._spans = Spans(header, contents or (lambda _: {}), redact)
+        self._logs, self._measures = Logs(redact, content=contents is not None), Measures()
         self._t = 0
         self.client = ""
         """Name and version of the client, as it introduces itself first."""
@@ -45,14 +52,13 @@ class CapturedTelemetry:
                 if isinstance(event, Message) and event.exchange:
                     self._logs.know(event, event.exchange, self._spans.context(event.exchange))
                     if not self.client and event.method in INTRODUCE and isinstance(event.body, Request):
-                        self.client = content("request", event.method, event.body.value) or ""
+                        self.client = bounded(introduction(event.body.value), self._redact, _LONGEST)
                 yield from self._logs.feed(event, self._t)
                 yield from self._measures.feed(event)
 
-    @property
-    def oldest(self) -> int | None:
-        """The lowest line of the requests whose span has not come out yet; None if there is none."""
-        return self._spans.oldest
+    def waiting(self, since: int) -> Iterator[tuple[int, int]]:
+        """Lines and parts of the requests whose span has not come out yet, back to the first before line `since`."""
+        return self._spans.waiting(since)
 
     def end(self) -> Iterator[Telemetry]:
         """The capture has ended."""

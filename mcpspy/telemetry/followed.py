@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 from mcpspy.capture.reader import Capture, FollowedRecords
 from mcpspy.conversation.model import Exchange
+from mcpspy.errors import CaptureError
 from mcpspy.telemetry.captured import CapturedTelemetry, Telemetry
-from mcpspy.telemetry.checkpoint import Checkpoint, load, save
+from mcpspy.telemetry.checkpoint import Checkpoint, file_of, load, save
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import Measure
 from mcpspy.telemetry.resource import resource_attributes, start_of
 from mcpspy.telemetry.span import ExchangeSpan, Value
 
-_OUT_OF_ORDER = 4096
+_CHUNK = 1 << 16  # bytes; of each capture so many wait in memory while others have their turn
+OUT_OF_ORDER = 4096
 """Lines by which a record may come too late: as many spans are remembered one by one."""
 
 
@@ -29,9 +31,14 @@ class Batch(NamedTuple):
     logs: list[LogEntry]
     measures: list[Measure]
 
+    @property
+    def size(self) -> int:
+        """How many there are in all."""
+        return len(self.spans) + len(self.logs) + len(self.measures)
+
 
 class FollowedTelemetry:
-    """What is to be sent of one capture: `take` a batch, send it, then `acknowledge` it; until it has `ended`.
+    """What is to be sent of one capture: `begin`, `take` a batch, send it, then `acknowledge` it; until it has `ended`.
 
     `folder` is the directory of the checkpoints. Raises CaptureError where the capture cannot be read.
     """
@@ -41,24 +48,28 @@ class FollowedTelemetry:
         path: str,
         folder: str,
         redact: Callable[[str], str],
-        contents: Callable[[Exchange], dict[str, Value]],
+        contents: Callable[[Exchange], dict[str, Value]] | None,
     ) -> None:
         self.path = path
         self.header = Capture(path).header
         self.started = start_of(self.header)
         """Nanoseconds since the epoch."""
         self.ended = False
-        self._place = os.path.join(folder, f"{self.header.id}.json")
-        self._checkpoint: Checkpoint = load(self._place)
+        self.place = file_of(folder, self.header.id)
+        """The file of its checkpoint."""
+        self._checkpoint = Checkpoint()
         self._telemetry = CapturedTelemetry(self.header, redact, contents)
-        self._records = FollowedRecords(path)
+        self._records: FollowedRecords | None = None
         self._stream: Iterator[Telemetry] = iter(())
         self._highest = self._logs = 0
 
-    @property
-    def complete(self) -> bool:
-        """Whether all of the capture was taken before, and it has not grown since."""
-        return self._checkpoint.size == os.path.getsize(self.path)
+    def begin(self) -> bool:
+        """Open the capture and its checkpoint; False if all of it was taken before, and it has not grown since."""
+        self._checkpoint = load(self.place)
+        if self._checkpoint.size is not None and self._checkpoint.size == _size(self.path):
+            return False
+        self._records = FollowedRecords(self.path, _CHUNK)
+        return True
 
     def resource(self) -> dict[str, Value]:
         """The attributes of whoever the telemetry is about."""
@@ -79,43 +90,52 @@ class FollowedTelemetry:
     def acknowledge(self, batch: Batch) -> None:
         """The collector has taken a batch. Raises UsageError where that cannot be noted."""
         places = [(span.n, span.part) for span in batch.spans]
-        oldest = self._telemetry.oldest
-        below = self._highest - _OUT_OF_ORDER
-        self._checkpoint.take(places, below if oldest is None else min(oldest, below))
+        waiting = self._telemetry.waiting(self._checkpoint.below - OUT_OF_ORDER)
+        self._checkpoint.take(places, waiting, self._highest - OUT_OF_ORDER)
         self._checkpoint.logs += len(batch.logs)
         if self.ended:
-            self._checkpoint.size = os.path.getsize(self.path)
-        save(self._place, self._checkpoint)
+            self._checkpoint.size = _size(self.path)
+        save(self.place, self._checkpoint)
 
     def close(self) -> None:
         """Read no more."""
-        self._records.close()
+        if self._records:
+            self._records.close()
 
     def _new(self) -> Iterator[Telemetry]:
         """What the capture has by now and the collector has not."""
-        while not self.ended:
+        records = self._records
+        while records and not self.ended:
             item = next(self._stream, None)
             if item is None:
-                if self._records.ended:
+                if records.ended:
                     self.ended = True
                     return
-                self._stream = self._read()
+                self._stream = self._read(records)
                 item = next(self._stream, None)
-                if item is None and not self._records.ended:
+                if item is None and not records.ended:
                     return
             if item is not None and self._is_new(item):
                 yield item
 
-    def _read(self) -> Iterator[Telemetry]:
-        yield from self._telemetry.feed(self._records.poll())
-        if self._records.ended:
+    def _read(self, records: FollowedRecords) -> Iterator[Telemetry]:
+        yield from self._telemetry.feed(records.poll())
+        if records.ended:
             yield from self._telemetry.end()
 
     def _is_new(self, item: Telemetry) -> bool:
         if isinstance(item, ExchangeSpan):
             self._highest = max(self._highest, item.n)
-            return not self._checkpoint.has(item.n, item.part)
+            return not self._checkpoint.has((item.n, item.part))
         if isinstance(item, LogEntry):
             self._logs += 1
             return self._logs > self._checkpoint.logs
         return True
+
+
+def _size(path: str) -> int | None:
+    """The bytes of all files of a capture; None if it was deleted."""
+    try:
+        return sum(map(os.path.getsize, Capture(path).paths))
+    except (OSError, CaptureError):
+        return None

@@ -5,14 +5,15 @@ stream that answers a request. Severities are those of the OpenTelemetry logs da
 syslog (RFC 5424, 6.2.1).
 """
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Event, Exchange, Message
-from mcpspy.json_values import excerpt, member
-from mcpspy.rules import Finding
-from mcpspy.telemetry.span import TraceContext, Value
+from mcpspy.json_values import member
+from mcpspy.rules import RULES, Finding
+from mcpspy.telemetry.span import TraceContext, Value, bounded
 
 _LOG = "notifications/message"
 _LEVELS = {
@@ -27,7 +28,8 @@ _LEVELS = {
 }
 """Severity numbers by level; the severities of findings are among them."""
 _BODY = 8192  # characters of a text
-_SPANS = 8192  # messages whose span is remembered for findings that come later
+_NAME = 1024  # characters of the name of a logger, or of a place in a message
+_SPANS = 1024  # messages whose span is remembered for findings that come later
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,13 @@ class LogEntry:
 class Logs:
     """Folds the events of one capture, with its findings, into log entries; `feed` each.
 
-    `redact` replaces secrets in a text: stderr, log messages and the sentences of findings may quote anything.
+    `redact` replaces secrets in a text: stderr, log messages and the sentences of findings may quote anything. The
+    sentence of a finding may quote arguments and results: without `content` what its rule says in general stands there.
     """
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
+    def __init__(self, redact: Callable[[str], str], *, content: bool) -> None:
         self._redact = redact
+        self._content = content
         self._times: dict[int, int] = {}  # by line number, like the contexts
         self._contexts: dict[int, TraceContext] = {}
 
@@ -70,7 +74,7 @@ class Logs:
     def feed(self, event: Event | Finding, t: int) -> Iterator[LogEntry]:
         """Take the next event; `t` is the newest time so far, for findings about what is forgotten."""
         if isinstance(event, Frame):
-            body = self._redact(event.raw[:_BODY].decode(errors="replace"))
+            body = self._bounded(event.raw[: 8 * _BODY].decode(errors="replace"))
             yield LogEntry(event.t, body, "mcpspy.stderr", attributes={"mcpspy.frame": event.n})
         elif isinstance(event, Finding):
             yield self._finding(event, t)
@@ -80,27 +84,31 @@ class Logs:
     def _message(self, message: Message) -> LogEntry:
         params = member(message.body.value, "params")
         level, logger, told = (member(params, name) for name in ("level", "logger", "data"))
-        text = told if isinstance(told, str) else excerpt(told, _BODY)
+        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
         attributes: dict[str, Value] = {"mcpspy.frame": message.n, "mcp.method.name": _LOG}
         if isinstance(logger, str):
-            attributes["mcp.logger"] = logger
+            attributes["mcp.logger"] = bounded(logger, self._redact, _NAME)
         known = level if isinstance(level, str) and level in _LEVELS else None
-        body = self._redact(text[:_BODY])
-        return LogEntry(message.t, body, "mcp.log", _LEVELS.get(known or "", 0), known, None, attributes)
+        return LogEntry(message.t, self._bounded(text), "mcp.log", _LEVELS.get(known or "", 0), known, None, attributes)
 
     def _finding(self, finding: Finding, t: int) -> LogEntry:
         attributes: dict[str, Value] = {
             "mcpspy.frame": finding.frame,
             "mcpspy.rule": finding.rule,
             "mcpspy.blame": finding.blame,
-            "mcpspy.pointer": finding.pointer,
+            "mcpspy.pointer": bounded(finding.pointer, self._redact, _NAME),
         }
+        rule = RULES.get(finding.rule)
+        text = finding.message if self._content or rule is None else rule.explanation
         return LogEntry(
             self._times.get(finding.frame, t),
-            self._redact(finding.message),
+            self._bounded(text),
             "mcpspy.finding",
             _LEVELS[finding.severity],
             finding.severity,
             self._contexts.get(finding.frame),
             {name: value for name, value in attributes.items() if value},
         )
+
+    def _bounded(self, text: str) -> str:
+        return bounded(text, self._redact, _BODY)

@@ -12,6 +12,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Event, Message, Session
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import STATELESS, Revision
+from mcpspy.telemetry.attributes import network_attributes
 from mcpspy.telemetry.span import ExchangeSpan, Value
 
 BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
@@ -39,6 +40,8 @@ _OF_OPERATIONS = frozenset(
     )
 )
 """The attributes of a span that a histogram has too."""
+_OF_SERVERS = ("server.address", "server.port")
+"""Those of them that a server does not tell about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,10 @@ class Measure:
 def of_span(span: ExchangeSpan) -> Iterator[Measure]:
     """The duration of an exchange, as both sides count it."""
     kept = {name: value for name, value in span.attributes.items() if name in _OF_OPERATIONS}
-    for metric in OPERATIONS:
-        yield Measure(metric, (span.end - span.start) / 1e9, kept)
+    client, server = OPERATIONS
+    seconds = (span.end - span.start) / 1e9
+    yield Measure(client, seconds, kept)
+    yield Measure(server, seconds, {name: value for name, value in kept.items() if name not in _OF_SERVERS})
 
 
 class Measures:
@@ -89,7 +94,7 @@ class Measures:
         """The newest message of a session."""
         known = self._sessions.get(message.session)
         if known is None:
-            known = self._sessions[message.session] = _Duration(message.t)
+            known = self._sessions[message.session] = _Duration(message.t, network_attributes(message.http))
             if len(self._sessions) > AT_ONCE:
                 yield from self._sessions.pop(next(iter(self._sessions))).measures()
         known.last = message.t
@@ -101,11 +106,13 @@ class _Duration:
     """How long a session has lasted, from its first message to its last."""
 
     first: int
+    network: dict[str, Value]
     last: int = 0
     revision: Revision | None = None
 
     def measures(self) -> Iterator[Measure]:
         """The same for both sides."""
-        attributes: dict[str, Value] = {"mcp.protocol.version": self.revision.value} if self.revision else {}
+        revision: dict[str, Value] = {"mcp.protocol.version": self.revision.value} if self.revision else {}
+        attributes = revision | self.network
         for metric in SESSIONS:
             yield Measure(metric, (self.last - self.first) / 1e9, attributes)

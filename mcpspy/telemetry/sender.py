@@ -7,7 +7,9 @@ choose at random. A batch is acknowledged as a whole or not at all; whoever call
 import logging
 import os
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from socket import gethostname
+from typing import Any, Generic, TypeVar
 
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.context import Context
@@ -15,13 +17,11 @@ from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs import ReadableLogRecord
-from opentelemetry.sdk._logs.export import LogRecordExportResult
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import (
     Link,
@@ -31,19 +31,24 @@ from opentelemetry.trace import (
     Status,
     StatusCode,
     TraceFlags,
+    TraceState,
     set_span_in_context,
 )
-from requests import Response, Session
 
 from mcpspy import __version__
 from mcpspy.telemetry.followed import Batch
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESSIONS, Measure
-from mcpspy.telemetry.span import ExchangeSpan, TraceContext, Value, valid_text, valid_values
+from mcpspy.telemetry.session import TOO_LARGE, CollectorSession
+from mcpspy.telemetry.span import ExchangeSpan, TraceContext, Value, nanoseconds, valid_text, valid_values
 
+_Given = TypeVar("_Given")
+_Sent = TypeVar("_Sent")
 _SCOPE = InstrumentationScope("mcpspy", __version__)
 _NO_PLACE = (404, 405, 501)
 """Statuses of a collector that has no such endpoint."""
+_RESOURCES = 1024
+"""Resources that are kept: the SDK takes longer to make one than to send a small batch."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
@@ -51,54 +56,41 @@ class Sender:
     """Sends to one endpoint: the base URL of a collector, or None for what the environment says.
 
     `metrics` says whether measures are sent too, from time to time; `close` sends the last of them. `report` gets a
-    sentence if the collector has no place for logs: some take spans alone.
+    sentence if the collector has no place for logs, since some take spans alone, or rejects a part.
     """
 
     def __init__(self, endpoint: str | None, report: Callable[[str], None], *, metrics: bool) -> None:
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what fails is said once, by the caller
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what fails is reported once, by the caller
         base = endpoint.rstrip("/") if endpoint else None
         self._report = report
-        self._taken: list[ExchangeSpan] | None = None  # the spans that were taken last
-        self._refusal: int | None = None  # the status of the last answer about logs
-        session = Session()
-        session.hooks["response"].append(self._note)
-        self._spans = OTLPSpanExporter(endpoint=base and f"{base}/v1/traces")
-        self._logs: OTLPLogExporter | None = None
-        if os.environ.get("OTEL_LOGS_EXPORTER") != "none":
-            self._logs = OTLPLogExporter(endpoint=base and f"{base}/v1/logs", session=session)
-        wanted = metrics and os.environ.get("OTEL_METRICS_EXPORTER") != "none"
-        self._metrics = _Metrics(base) if wanted else None
+        self._resource = lru_cache(_RESOURCES)(lambda attributes: sdk_resource(dict(attributes)))
+        session = CollectorSession(report)
+        spans = OTLPSpanExporter(endpoint=base and f"{base}/v1/traces", session=session)
+        self._spans: _Exports[ReadableSpan] = _Exports(spans, session, report)
+        self._logs: _Exports[ReadableLogRecord] | None = None
+        if _wanted("OTEL_LOGS_EXPORTER"):
+            session = CollectorSession(report)
+            logs = OTLPLogExporter(endpoint=base and f"{base}/v1/logs", session=session)
+            self._logs = _Exports(logs, session, report)
+        wanted = metrics and _wanted("OTEL_METRICS_EXPORTER")
+        self._metrics = _Metrics(base, CollectorSession(report)) if wanted else None
 
-    def send(self, batch: Batch, resource: dict[str, Value], started: int) -> bool:
-        """Send the spans and logs of a batch; returns whether the collector took all of them.
+    def send(self, batch: Batch, resource: dict[str, Value], started: int) -> str | None:
+        """Send the spans and logs of a batch; returns why the collector did not take all of them, None if it did.
 
-        Spans that were taken are not sent again with the same batch.
+        What was taken is not sent again with the same batch.
         """
-        about = sdk_resource(resource)
-        if batch.spans and self._taken is not batch.spans:
-            spans = [sdk_span(span, about, started) for span in batch.spans]
-            if self._spans.export(spans) is not SpanExportResult.SUCCESS:
-                return False
-            self._taken = batch.spans
-        return not batch.logs or self._send_logs([sdk_log(entry, about, started) for entry in batch.logs])
-
-    def _send_logs(self, logs: list[ReadableLogRecord]) -> bool:
-        self._refusal = None
-        if self._logs is None or self._logs.export(logs) is LogRecordExportResult.SUCCESS:
-            return True
-        if self._refusal not in _NO_PLACE:
-            return False
-        self._report(f"the collector takes no logs (status {self._refusal}); only spans are sent")
-        self._close_logs()
-        return True
-
-    def _note(self, response: Response, **_: object) -> None:
-        self._refusal = response.status_code
-
-    def _close_logs(self) -> None:
-        if self._logs:
-            self._logs.shutdown()  # type: ignore[no-untyped-call]
-            self._logs = None
+        about = self._resource(tuple(resource.items()))
+        failure = self._spans.send(batch.spans, lambda span: sdk_span(span, about, started))
+        if failure or not self._logs:
+            return failure
+        failure = self._logs.send(batch.logs, lambda entry: sdk_log(entry, about, started))
+        if not failure or self._logs.status not in _NO_PLACE:
+            return failure
+        self._report(f"the collector takes no logs (status {self._logs.status}); only spans are sent")
+        self._logs.close()
+        self._logs = None
+        return None
 
     def measure(self, batch: Batch, resource: dict[str, Value]) -> None:
         """Add the measures of a batch to what is sent next, with the server that they are about."""
@@ -110,18 +102,63 @@ class Sender:
         """Send what is left, and close the connections."""
         if self._metrics:
             self._metrics.close()
-        self._spans.shutdown()  # type: ignore[no-untyped-call]
-        self._close_logs()
+        self._spans.close()
+        if self._logs:
+            self._logs.close()
+
+
+class _Exports(Generic[_Sent]):
+    """One exporter, and how much of the newest list it has sent.
+
+    A collector may refuse a request for its size: then the list goes in smaller portions, and what is too large even
+    alone is left out.
+    """
+
+    def __init__(self, exporter: Any, session: CollectorSession, report: Callable[[str], None]) -> None:
+        self._exporter = exporter
+        self._session = session
+        self._report = report
+        self._given: list[Any] = []
+        self._taken = 0
+
+    @property
+    def status(self) -> int | None:
+        """The status of the last answer."""
+        return self._session.status
+
+    def send(self, given: list[_Given], made: Callable[[_Given], _Sent]) -> str | None:
+        """Send what is `made` of each of a list; returns why it was not taken, None if it was."""
+        if given is not self._given:
+            self._given, self._taken = given, 0
+        portion = len(given)
+        while self._taken < len(given):
+            self._session.failure = ""
+            result = self._exporter.export([made(it) for it in given[self._taken : self._taken + portion]])
+            if result.name == "SUCCESS":
+                self._taken += portion
+            elif self.status != TOO_LARGE:
+                return self._session.failure or "the SDK cannot send it"
+            elif portion > 1:
+                portion = (portion + 1) // 2
+            else:
+                self._report("one span or log record was left out: the collector finds it too large")
+                self._taken += 1
+        return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._exporter.shutdown()
 
 
 class _Metrics:
     """The instruments, and what sends them from time to time (`OTEL_METRIC_EXPORT_INTERVAL`)."""
 
-    def __init__(self, base: str | None) -> None:
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=base and f"{base}/v1/metrics"))
+    def __init__(self, base: str | None, session: CollectorSession) -> None:
+        exporter = OTLPMetricExporter(endpoint=base and f"{base}/v1/metrics", session=session)
+        reader = PeriodicExportingMetricReader(exporter)
         buckets = ExplicitBucketHistogramAggregation(BUCKETS)
         views = [View(instrument_name=name, aggregation=buckets) for name in (*OPERATIONS, *SESSIONS)]
-        self._provider = MeterProvider([reader], Resource.create({"service.name": "mcpspy"}), views=views)
+        self._provider = MeterProvider([reader], sdk_resource({"service.version": __version__}), views=views)
         meter = self._provider.get_meter("mcpspy", __version__)
         self._histograms = {name: meter.create_histogram(name, unit="s") for name in (*OPERATIONS, *SESSIONS)}
         units = {FINDINGS: "{finding}", BYTES: "By"}
@@ -150,12 +187,12 @@ def sdk_span(span: ExchangeSpan, resource: Resource, started: int) -> ReadableSp
         _context(span.parent) if span.parent else None,
         resource,
         valid_values(span.attributes),
-        [Event(event.name, valid_values(event.attributes), started + event.t) for event in span.events],
+        [Event(event.name, valid_values(event.attributes), nanoseconds(started, event.t)) for event in span.events],
         link,
         SpanKind.CLIENT,
         status=Status() if span.error is None else Status(StatusCode.ERROR, valid_text(span.error) or None),
-        start_time=started + span.start,
-        end_time=started + span.end,
+        start_time=nanoseconds(started, span.start),
+        end_time=nanoseconds(started, span.end),
         instrumentation_scope=_SCOPE,
     )
 
@@ -164,8 +201,8 @@ def sdk_log(entry: LogEntry, resource: Resource, started: int) -> ReadableLogRec
     """A log entry as the SDK has it."""
     span = NonRecordingSpan(_context(entry.context)) if entry.context else None
     record = LogRecord(
-        timestamp=started + entry.t,
-        observed_timestamp=started + entry.t,
+        timestamp=nanoseconds(started, entry.t),
+        observed_timestamp=nanoseconds(started, entry.t),
         context=set_span_in_context(span, Context()) if span else Context(),
         severity_text=entry.level,
         severity_number=SeverityNumber(entry.severity),
@@ -178,10 +215,16 @@ def sdk_log(entry: LogEntry, resource: Resource, started: int) -> ReadableLogRec
 
 def sdk_resource(attributes: dict[str, Value]) -> Resource:
     """A resource with the attributes of a capture, and those of `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`."""
-    given: dict[str, Any] = dict(valid_values(attributes))
-    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    return Resource.create(given if named else given | {"service.name": "mcpspy"})
+    given: dict[str, Any] = {"service.name": "mcpspy", "host.name": gethostname()}
+    named = OTELResourceDetector().detect()
+    return Resource.create(given | dict(valid_values(attributes)) | dict(named.attributes))
 
 
 def _context(context: TraceContext, *, remote: bool = True) -> SpanContext:
-    return SpanContext(int.from_bytes(context.trace), int.from_bytes(context.span), remote, _SAMPLED)
+    state = TraceState.from_header([context.state]) if context.state else None
+    return SpanContext(int.from_bytes(context.trace), int.from_bytes(context.span), remote, _SAMPLED, state)
+
+
+def _wanted(variable: str) -> bool:
+    """Whether a signal is to be sent: `none` turns it off."""
+    return os.environ.get(variable, "").strip().lower() != "none"

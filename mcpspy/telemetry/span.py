@@ -5,14 +5,18 @@ https://www.w3.org/TR/trace-context/. Ids are hashes of the capture's id and of 
 same span whenever and wherever the capture is read (T-03).
 """
 
+import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 _TRACEPARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?P<trace>(?!0{32})[0-9a-f]{32})-(?P<span>(?!0{16})[0-9a-f]{16})-[0-9a-f]{2}"
+    r"(?:(?<!^00.{53})-[ -~]{0,200})?"
 )
+_TRACESTATE = re.compile(r"[ -~]{1,512}")
 
 Value = str | int | float | bool
 
@@ -25,6 +29,8 @@ class TraceContext:
     """16 bytes."""
     span: bytes
     """8 bytes."""
+    state: str = ""
+    """The `tracestate`, as it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,37 @@ def valid_values(values: dict[str, Value]) -> dict[str, Value]:
 def _valid(value: Value) -> Value:
     if isinstance(value, str):
         return valid_text(value)
-    return float(value) if type(value) is int and not -(1 << 63) <= value < 1 << 63 else value
+    if type(value) is not int or -(1 << 63) <= value < 1 << 63:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
-def parse_traceparent(value: Any) -> TraceContext | None:
-    """The context in a `traceparent` (W3C Trace Context, 3.2); None where that is not valid."""
+def nanoseconds(started: int, t: int) -> int:
+    """Nanoseconds since the epoch, from those of the start of a capture and those since then, as 63 bits hold them."""
+    return min(max(started + t, 0), (1 << 63) - 1)
+
+
+def bounded(text: str, redact: Callable[[str], str], limit: int) -> str:
+    """At most `limit` characters of a text without its secrets.
+
+    Secrets are replaced in more than is kept, so that none is cut in two and not recognized.
+    """
+    return redact(text[: 8 * limit])[:limit]
+
+
+def parse_traceparent(value: Any, state: Any = None) -> TraceContext | None:
+    """The context in a `traceparent` and a `tracestate` (W3C Trace Context, 3.2 and 3.3); None where it is not valid.
+
+    A version after 00 may have more fields than are known today.
+    """
     found = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None
-    return TraceContext(bytes.fromhex(found["trace"]), bytes.fromhex(found["span"])) if found else None
+    if found is None:
+        return None
+    kept = state if isinstance(state, str) and _TRACESTATE.fullmatch(state) else ""
+    return TraceContext(bytes.fromhex(found["trace"]), bytes.fromhex(found["span"]), kept)
 
 
 def span_id(capture: str, n: int, part: int) -> bytes:

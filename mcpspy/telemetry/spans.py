@@ -12,13 +12,23 @@ from collections.abc import Callable, Iterable, Iterator
 from mcpspy.capture.records import Header
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.json_values import member
-from mcpspy.telemetry.attributes import server_attributes, span_attributes, span_name
-from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, parse_traceparent, span_id, trace_id
+from mcpspy.telemetry.attributes import PEERS, server_attributes, span_attributes, span_name
+from mcpspy.telemetry.span import (
+    ExchangeSpan,
+    SpanEvent,
+    TraceContext,
+    Value,
+    bounded,
+    parse_traceparent,
+    span_id,
+    trace_id,
+)
 from mcpspy.wire.http_head import header as field_of
 from mcpspy.wire.jsonrpc import Error, Request
 
 _EVENTS = 128
 """Events of one span; the conventions of most consumers allow no more."""
+_LONGEST = 1024  # characters of a name, a URI or a message
 _ANSWERS = 4096  # answers `input_required` that a later request may go on from
 _PROGRESS = "notifications/progress"
 _OF_PROGRESS = {
@@ -32,11 +42,18 @@ _OF_PROGRESS = {
 class Spans:
     """Folds the events of one capture's conversation into spans; `feed` each event, then `end`.
 
-    `content` adds attributes to a span from its exchange, for callers that want arguments and results.
+    `content` adds attributes to a span from its exchange, for callers that want arguments and results. `redact`
+    replaces secrets in what a peer chooses: names, URIs, codes and messages, which are also cut.
     """
 
-    def __init__(self, header: Header, content: Callable[[Exchange], dict[str, Value]] = lambda _: {}) -> None:
+    def __init__(
+        self,
+        header: Header,
+        content: Callable[[Exchange], dict[str, Value]] = lambda _: {},
+        redact: Callable[[str], str] = str,
+    ) -> None:
         self._capture = header.id
+        self._redact = redact
         self._server = server_attributes(header)
         self._content = content
         self._open: dict[int, ExchangeSpan] = {}  # by the ordinal of the exchange
@@ -68,10 +85,15 @@ class Spans:
         span = self._open.get(exchange.ordinal)
         return span.context if span else None
 
-    @property
-    def oldest(self) -> int | None:
-        """The lowest line of the requests whose span has not come out yet; None if there is none."""
-        return min((span.n for span in self._open.values()), default=None)
+    def waiting(self, since: int) -> Iterator[tuple[int, int]]:
+        """Lines and parts of the requests read last whose span has not come out yet, back to the first before `since`.
+
+        So the cost is that of what is new, however many requests are never answered.
+        """
+        for span in reversed(self._open.values()):
+            if span.n < since:
+                return
+            yield span.n, span.part
 
     def end(self, pending: Iterable[Exchange]) -> Iterator[ExchangeSpan]:
         """The capture has ended: yields the spans of the exchanges that have no response."""
@@ -92,14 +114,17 @@ class Spans:
     def _begin(self, request: Message, exchange: Exchange) -> ExchangeSpan:
         parent = self._parent(request, exchange)
         trace = parent.trace if parent else trace_id(self._capture, request.n, request.part)
-        context = TraceContext(trace, span_id(self._capture, request.n, request.part))
+        own, state = span_id(self._capture, request.n, request.part), parent.state if parent else ""
+        context = TraceContext(trace, own, state)
         link = parse_traceparent(field_of(request.http.opened.head, "traceparent")) if request.http else None
         return ExchangeSpan(
-            request.n, request.part, context, span_name(exchange), request.t, request.t, {}, parent, link
-        )
+            request.n, request.part, context, self._bounded(span_name(exchange)), request.t, request.t,
+            {"mcp.method.name": self._bounded(exchange.method), "mcpspy.frame": request.n}, parent, link
+        )  # fmt: skip
 
     def _parent(self, request: Message, exchange: Exchange) -> TraceContext | None:
-        given = parse_traceparent(member(request.body.value, "params", "_meta", "traceparent"))
+        meta = member(request.body.value, "params", "_meta")
+        given = parse_traceparent(member(meta, "traceparent"), member(meta, "tracestate"))
         if given:
             return given
         if exchange.continues is not None:
@@ -121,7 +146,8 @@ class Spans:
             return
         params = member(message.body.value, "params")
         told = {attribute: member(params, name) for name, attribute in _OF_PROGRESS.items()}
-        known: dict[str, Value] = {name: it for name, it in told.items() if isinstance(it, str | int | float)}
+        known: dict[str, Value] = {name: it for name, it in told.items() if isinstance(it, int | float)}
+        known |= {name: self._bounded(it) for name, it in told.items() if isinstance(it, str)}
         span.events.append(SpanEvent("progress", message.t, known))
 
     def _remember(self, n: int, context: TraceContext) -> None:
@@ -135,9 +161,15 @@ class Spans:
         if span is None:
             return
         span.end = max(t, span.start)
-        span.attributes = span_attributes(exchange, status, self._server) | self._content(exchange)
+        found = span_attributes(exchange, status, self._server)
+        for name in PEERS & found.keys():
+            found[name] = self._bounded(str(found[name]))
+        span.attributes = found | self._content(exchange)
         if "error.type" in span.attributes:
             body = exchange.response.body if exchange.response else None
             told = member(body.value, "error", "message") if isinstance(body, Error) else None
-            span.error = told if isinstance(told, str) else ""
+            span.error = self._bounded(told) if isinstance(told, str) else ""
         yield span
+
+    def _bounded(self, text: str) -> str:
+        return bounded(text, self._redact, _LONGEST)

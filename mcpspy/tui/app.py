@@ -1,5 +1,6 @@
 """The application: the sessions, or at once the timeline of one."""
 
+import asyncio
 import gc
 import os
 import sys
@@ -7,15 +8,17 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
+from textual import on, work
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.filter import NoColor
 from textual.screen import Screen
 
-from mcpspy.errors import McpspyError, UsageError
+from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.text import printable
+from mcpspy.tui.compare.sessions import FrameWanted
 from mcpspy.tui.model.actions import SCOPES
 from mcpspy.tui.model.exports import SHARE
 from mcpspy.tui.model.timeline import OpenCapture
@@ -25,7 +28,7 @@ from mcpspy.tui.sessions import SessionsScreen
 from mcpspy.tui.textual_internals import filter_lines
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.help import HelpScreen
-from mcpspy.tui.widgets.rows import Keyed
+from mcpspy.tui.widgets.rows import BREATH, Jump, Keyed
 
 
 class Spy(Keyed):
@@ -35,21 +38,46 @@ class Spy(Keyed):
     TITLE = "mcpspy"
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
-    def __init__(self, targets: list[str]) -> None:
-        """Show the captures at `targets`: directories and files. Raises CaptureError if the only one is no capture."""
+    def __init__(self, targets: list[str], first: str | None = None) -> None:
+        """Show the captures at `targets`: directories and files; at once the capture at `first`, or the only one.
+
+        Raises CaptureError if that is no capture.
+        """
         super().__init__()
         if self.no_color:
             filter_lines(self, NoColor())
         self.targets = targets
         """What it was asked to show."""
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
-        self._opened = SessionScreen(OpenCapture(targets[0])) if alone else None
+        opened = targets[0] if alone else first
+        self._opened = None if opened is None else SessionScreen(OpenCapture(opened))
 
     def on_mount(self) -> None:
-        """Show the sessions, and above them the only one that was asked for."""
+        """Show the sessions, and above them the one that is opened at once."""
         self.push_screen(SessionsScreen(self.targets))
         if self._opened:
             self.push_screen(self._opened)
+
+    @on(FrameWanted)
+    async def _open_frame(self, event: FrameWanted) -> None:
+        """Open a capture, and show a frame of it as soon as that is read."""
+        try:
+            screen = SessionScreen(OpenCapture(event.path))
+        except CaptureError as error:  # it was deleted meanwhile
+            self.notify(printable(str(error), 300), severity="error", markup=False)
+            return
+        await self.push_screen(screen)
+        self._show_frame(screen, event.n)
+
+    @work
+    async def _show_frame(self, screen: SessionScreen, n: int) -> None:
+        session = screen.session
+        while session.index.row_of(n) is None and not session.complete:
+            if not screen.is_attached:
+                return
+            await asyncio.sleep(BREATH)
+        if screen.is_attached:
+            screen.post_message(Jump(n))
 
     def action_help(self) -> None:
         """Show all keys and commands."""
@@ -99,7 +127,7 @@ def colourless(terminal: str) -> bool:
     return terminal == "dumb" or terminal.startswith("vt") or terminal.endswith(("-mono", "-m"))
 
 
-def run(targets: list[str], driver: type[Driver] | None = None) -> int:
+def run(targets: list[str], first: str | None = None, driver: type[Driver] | None = None) -> int:
     """Show the captures until the user quits, in the terminal if there is no driver; returns the exit status."""
     if driver is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
@@ -107,7 +135,7 @@ def run(targets: list[str], driver: type[Driver] | None = None) -> int:
         os.environ.setdefault("NO_COLOR", "1")
     gc.freeze()  # what is there by now stays: looking through it again and again stops the screen for 100 ms
     gc.set_threshold(5_000, 10, 500)
-    app = Spy(targets)
+    app = Spy(targets, first)
     app.driver_class = driver or _terminal() or app.driver_class
     app.run()
     return app.return_code or 0

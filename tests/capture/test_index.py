@@ -19,6 +19,7 @@ from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows
 from tests.capture.test_reader import CLOSE, END, FRAME, GAP, GATES, OPEN, SIGNAL, decode, file, line, piece
+from tests.each import each
 from tests.timelines import CAPTURES
 from tests.transcript import abandon, begin, capture, finish, record
 
@@ -158,21 +159,21 @@ CASES = {
     ],
     "not a record": [b"[]\n", b"5\n", b'{"kind":[]}\n', b"\xff\n", b'{"kind":"frame","ch":1}\n', FRAME],
 }  # fmt: skip
-EACH = pytest.mark.parametrize("records", CASES.values(), ids=CASES)
+EACH = each("name", CASES)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 1 << 16])
 @EACH
-def test_the_rows_are_those_of_the_reader(opened, kept, records, limit):
-    path = kept(*records)
+def test_the_rows_are_those_of_the_reader(opened, kept, name, limit):
+    path = kept(*CASES[name])
     agree(opened(path), path, limit)
 
 
 @pytest.mark.parametrize("tail", [TORN[:-1], b"x", line(FRAME)[:-1], line(piece(9, "yz"))[:-1], line(END)[:-1]])
 @EACH
-def test_the_rows_are_those_of_the_reader_where_the_last_line_has_no_end(opened, kept, records, tail):
+def test_the_rows_are_those_of_the_reader_where_the_last_line_has_no_end(opened, kept, name, tail):
     """A SIGKILL in the middle of a write."""
-    path = kept(*records, tail=tail)
+    path = kept(*CASES[name], tail=tail)
     agree(opened(path), path)
 
 

@@ -1,9 +1,10 @@
+import math
 import os
 
 import pytest
 
 from mcpspy.capture import listing as library
-from mcpspy.capture.listing import by_client, captures, client_process, delete, omitted
+from mcpspy.capture.listing import captures, delete, omitted
 from mcpspy.errors import CaptureError
 from tests.transcript import WALL, begin, capture, finish
 
@@ -33,34 +34,14 @@ def test_each_is_listed_with_size_start_and_whether_it_is_live(tmp_path):
     assert listed.capture.header.name == "weather"
     assert (listed.size, listed.live) == (os.path.getsize(path), False)
     assert listed.started == pytest.approx(WALL / SECOND, abs=1e-5)
+    assert listed.ended == os.path.getmtime(path)
+    assert listed.header is listed.capture.header
 
 
-def test_captures_of_one_client_process_are_together_where_the_first_of_them_is(tmp_path):
-    starts = [
-        ("a", 7, "stdio"),
-        ("b", None, "stdio"),
-        ("c", 8, "stdio"),
-        ("d", 7, "http"),
-        ("e", 7, "stdio"),
-        ("f", 1, "stdio"),
-    ]
-    for n, (name, ppid, transport) in enumerate(starts):
-        capture(tmp_path / f"{name}.jsonl", "", wall=WALL - n * 10**9, ppid=ppid, transport=transport, name=name)
-    groups = by_client(captures(str(tmp_path)), lambda listed: listed.capture.header)
-    assert [[it.capture.header.name for it in group] for group in groups] == [["a", "e"], ["b"], ["c"], ["d"], ["f"]]
-    assert [client_process(group[0].capture.header) for group in groups] == [7, None, 8, None, None]
-
-
-def test_captures_that_began_days_apart_are_not_of_one_process_for_its_number(tmp_path):
-    for name, hours in (("a", 0), ("b", 20), ("c", 40), ("d", 65)):
-        capture(tmp_path / f"{name}.jsonl", "", wall=WALL - hours * 3600 * 10**9, ppid=7, name=name)
-    path = capture(tmp_path / "e.jsonl", "", wall=WALL - 66 * 3600 * 10**9, ppid=7, name="e")
-    with open(path, "r+b") as file:  # a foreign one, which does not say in what time zone
-        header, rest = file.read().split(b"Z", 1)
-        file.seek(0)
-        file.write(header + b'"' + rest[1:] + b"\n")
-    groups = by_client(captures(str(tmp_path)), lambda listed: listed.capture.header)
-    assert [[it.capture.header.name for it in group] for group in groups] == [["a", "b", "c"], ["d", "e"]]
+def test_what_is_live_has_no_end(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    assert [listed.ended for listed in captures(str(tmp_path))] == [math.inf]
+    finish(writer, 1)
 
 
 def test_what_is_no_capture_is_passed_over(tmp_path):

@@ -651,3 +651,9 @@ def test_gates_that_do_not_parse_are_damage(fields):
 def test_the_header_tells_whether_a_viewer_can_set_gates(control, expected):
     assert parse_header(line(HEADER | {"control": control})).control is expected
     assert parse_header(line(HEADER)).control is False
+
+
+@pytest.mark.parametrize(("value", "expected"), [(812, 812), (0, None), (-1, None), (True, None), ("812", None)])
+def test_the_start_of_the_client_process_is_a_number_or_not_known(value, expected):
+    assert parse_header(line(HEADER | {"client_start": value})).client_start == expected
+    assert parse_header(line(HEADER)).client_start is None

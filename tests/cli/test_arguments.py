@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from mcpspy.cli.arguments import Parser, choice
+from mcpspy.cli.arguments import Parser, choice, offer, offered
 from mcpspy.errors import UsageError
 
 
@@ -38,3 +38,12 @@ def test_a_mistake_is_one_sentence(parser, given, sentence):
         parser.parse_args(given)
     assert sentence in str(raised.value)
     assert "secret" not in str(raised.value)
+
+
+def test_names_are_offered_to_shells_and_judged_by_the_command():
+    parser = Parser(prog="mcpspy x")
+    action = parser.add_argument("--rule")
+    assert offered(action) is None
+    offer(action, {"a": "the first"})
+    assert offered(action) == {"a": "the first"}
+    assert parser.parse(["--rule", "b"], argparse.Namespace()).rule == "b"

@@ -104,6 +104,14 @@ def test_a_rule_that_failed_in_another_process_counts_too(tmp_path, check, broke
     assert check(tmp_path, "--fail-on", "never")[0] == 2
 
 
+def test_without_a_capture_it_is_the_newest_which_stderr_names(tmp_path, check, monkeypatch):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    path = faulty(tmp_path / "a.jsonl")
+    for options in ([], ["--format", "json"], ["--follow"]):
+        status, expected, _ = check(path, *options)
+        assert check(*options) == (status, expected, f"mcpspy: newest capture: {path}\n")
+
+
 def test_a_capture_without_a_fault_is_fine(tmp_path, check):
     assert check(fine(tmp_path / "a"), "--fail-on", "info")[0] == 0
 
@@ -244,7 +252,7 @@ def test_a_waiver_of_a_rule_that_is_ignored_is_not_stale(tmp_path, check):
         (["no/such"], "cannot read no/such: no such file"),
         (["empty"], "there is no capture (*.jsonl) in empty"),
         (["text.jsonl"], "text.jsonl does not begin with a capture's header"),
-        ([], "the following arguments are required: CAPTURE|DIR"),
+        ([], "no captures in "),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, check, monkeypatch, arguments, words):

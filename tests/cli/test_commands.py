@@ -76,7 +76,6 @@ def test_the_version_is_shown(mcpspy):
         (["/etc/passwd"], "there is no command"),
         (["--verbose"], "there is no option '--verbose'; did you mean '--version'?"),
         (["--quick"], "there is no option '--quick'; see 'mcpspy --help'"),
-        (["show"], "CAPTURE"),
         (["show", "a", "b"], "unrecognized arguments: b"),
         (["show", "--jsno", "a"], "--jsno"),
         (["show", "--js", "a"], "--js"),

@@ -84,25 +84,25 @@ def test_in_a_pipe_the_whole_session_is_printed(folder, demo):
     lines = [" ".join(line.split()) for line in out.splitlines()]
     for part in (
         "weather · stdio · ",
-        "→ initialize mcpspy-demo 1.0.0 id 1 2025-11-25",
-        "← initialize weather 1.0.0 id 1 ok ",
+        "→ initialize mcpspy-demo 1.0.0, 2025-11-25 id 1 2025-11-25",
+        "← initialize weather 1.0.0, 2025-11-25 id 1 ok ",
         "→ notifications/initialized",
-        "← tools/list id 2 ok ",
-        "← resources/list id 3 ok ",
-        "← prompts/list id 4 ok ",
-        "← tools/call get_forecast id 5 ok ",
-        "← invalid: not JSON at character 0: Fetching forecast for Oslo…",
+        "← tools/list 3 tools: get_forecast, watch_wind, what_to_wear id 2 ok ",
+        "← resources/list 1 resource: cities id 3 ok ",
+        "← prompts/list 1 prompt: packing_list id 4 ok ",
+        '← tools/call get_forecast city="Oslo" … id 5 ok ',
+        "← invalid: not JSON at character 0: Fetching forecast for Oslo",
         "← notifications/progress",
         "← notifications/message",
-        "← tools/call get_forecast id 7 tool-error ",
-        "← tools/call get_forecast id 8 error -32602 Invalid arguments",
-        "← sampling/createMessage id 1",
-        "→ sampling/createMessage id 1 ok ",
+        "← tools/call get_forecast Unknown city: Atlantis. … id 7 tool-error ",
+        "← tools/call get_forecast -32602 Invalid arguments for get_forecast: … id 8 error ",
+        "← sampling/createMessage user: What shall I wear in Oslo? … id 1",
+        "→ sampling/createMessage scripted: A warm coat, boots and a hat. id 1 ok ",
         "← stderr: weather: no such city: Atlantis",
         "· end: the server exited with code 0",
     ):
-        assert any(part in line for line in lines), part
-    [latency] = re.findall(r"← tools/call watch_wind +id 6 +ok +([0-9.]+) ms", out)
+        assert any(all(piece in line for piece in part.split("…")) for line in lines), part
+    [latency] = re.findall(r"← tools/call watch_wind +Bergen: .* id 6 +ok +([0-9.]+) ms", out)
     assert float(latency) >= 400
     [path] = paths(folder)
     assert out.endswith(f"\n\n'mcpspy show {path}' prints this capture again; 'mcpspy' shows all captures\n")

@@ -378,3 +378,41 @@ def test_an_installed_server_run_as_cursor_runs_it_is_captured_where_ls_looks(cu
     assert [frame.raw for frame in frames if frame.ch == 2] == [run.stdout.rstrip(b"\n")]
     status, out, _ = mcpspy("ls")
     assert (status, "my weather" in out, "1 exchange" in out) == (0, True, True)
+
+
+def test_the_server_for_agents_comes_and_goes_byte_for_byte(cursor, mcpspy, home):
+    status, out, err = mcpspy("install", "cursor", "--agent", "--yes")
+    assert (status, err) == (0, "")
+    assert f"mcpspy                    add: {sys.executable} -m mcpspy mcp" in out
+    assert out.endswith("undo: mcpspy uninstall cursor --agent\n")
+    text = cursor.read_text()
+    assert f'"mcpspy": {{"command": "{sys.executable}", "args": ["-m", "mcpspy", "mcp"]}}' in text
+    assert mcpspy("install", "cursor", "--agent", "--yes")[1].endswith("nothing to change\n")
+    assert '"state":"for agents"' in mcpspy("status", "--json")[1]
+    assert mcpspy("uninstall", "cursor", "--agent")[0] == 0
+    assert cursor.read_text() == TEXT
+    assert os.listdir(home / ".mcpspy" / "install") == []
+
+
+def test_the_server_for_agents_is_not_wrapped_and_stays_with_the_others(cursor, mcpspy):
+    mcpspy("install", "cursor", "--agent", "--yes")
+    alone = cursor.read_text()
+    out = mcpspy("install", "cursor", "--yes")[1]
+    assert "mcpspy                    mcpspy itself, for agents" in out
+    out = mcpspy("uninstall", "cursor")[1]
+    assert "mcpspy itself; --agent removes it" in out
+    assert cursor.read_text() == alone
+    mcpspy("install", "cursor", "--yes")
+    mcpspy("uninstall", "cursor", "--agent")
+    assert '"wrap"' in cursor.read_text()
+    assert "for agents" not in mcpspy("status")[1]
+    mcpspy("uninstall", "cursor")
+    assert cursor.read_text() == TEXT
+
+
+def test_the_server_for_agents_takes_no_servers(cursor, mcpspy):
+    assert "--agent takes no servers" in one_line(mcpspy("install", "cursor", "weather", "--agent"))
+    assert "--agent takes no servers" in one_line(mcpspy("uninstall", "cursor", "weather", "--agent"))
+    out = mcpspy("install", "cursor", "--agent", "--dry-run")[1]
+    assert any(line.startswith("+") and '"mcpspy"' in line for line in out.splitlines())
+    assert cursor.read_text() == TEXT

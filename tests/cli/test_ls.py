@@ -48,6 +48,7 @@ def test_captures_are_listed_live_ones_first(tmp_path, ls):
         ["live", "weather", "stdio", *live_size.split(), "1", "frame,", "1", "exchange"],
         [str(folder / "live.jsonl")],
         ["3", "d", "ago", "weather", "stdio", *size.split(), "6", "frames,", "2", "exchanges,", "2", "errors"],
+        "last error #9 not JSON at character 0".split(),
         [done],
         f"2 captures, {size_text(os.path.getsize(done) + os.path.getsize(folder / 'live.jsonl'))}, in {folder}".split(),
     ]
@@ -91,13 +92,97 @@ def test_the_captures_of_one_client_process_are_together_under_its_name(tmp_path
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "claude-code 2.1, process 4200: 2 captures"
-    assert [line.strip() for line in lines[2::2][:2]] == [main, probe]
-    assert lines[6].strip() == other
+    assert [line.strip() for line in lines if line.endswith(".jsonl")] == [main, probe, other]
     assert all("process" not in line for line in lines[1:])
     objects = [json.loads(line) for line in ls(tmp_path, "--json")[1].splitlines()]
     assert [(it["client"], it["client_process"]) for it in objects] == [
         ("claude-code 2.1", 4200), (None, 4200), ("claude-code 2.1", 77),
     ]  # fmt: skip
+
+
+def test_what_a_session_was_about_stands_below_its_counts(tmp_path, ls):
+    call = '> {"id":%d,"method":"tools/call","params":{"name":"%s"}}'
+    calls = [call % (n, name) for n, name in enumerate(["add", "find", "find", "\\u001b[2J", "echo"], 2)]
+    capture(
+        tmp_path / "a.jsonl",
+        "\n".join([INITIALIZE, *calls, '< {"id":2,"error":{"code":-1,"message":"%s"}}' % ("no " * 99)]),
+    )
+    about, error = ls(tmp_path)[1].splitlines()[1:3]
+    assert about == "           claude-code 2.1 · find 2, add 1, \\e[2J 1, …"
+    assert error.startswith("           last error #11 tools/call add -1 no no")
+    assert error.endswith("…")
+    assert len(error) < 160
+
+
+CALLS = """
+    @0 > 2 tools/list
+    @1 < 2 = {}
+    @600 > 3 tools/list
+    @601 < 3 = {}
+"""
+
+
+def test_runs_are_summed_up_above_their_captures(tmp_path, ls):
+    main = capture(tmp_path / "main.jsonl", INITIALIZE + CALLS, wall=WALL, ppid=42, client_start=5, name="main")
+    other = capture(tmp_path / "other.jsonl", SESSION, wall=WALL + 10**9, ppid=42, client_start=5, name="other")
+    alone = capture(tmp_path / "alone.jsonl", CALLS, wall=WALL - 10**9, ppid=42, client_start=6, name="alone")
+    status, out, err = ls(tmp_path, "--runs")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert [lines[at].split() for at in (0, 7)] == [
+        "3 d ago claude-code 2.1 (42) 2 servers, 10 min, 2 turns, 11 frames, 5 exchanges, 2 errors".split(),
+        "3 d ago unknown client (42) 1 server, 10 min, 2 turns, 4 frames, 2 exchanges".split(),
+    ]
+    assert [lines[at] for at in (3, 6, 9)] == [f"{'':13}{path}" for path in (other, main, alone)]
+    assert lines[10].startswith("3 captures, ")
+
+
+def test_runs_as_json_have_turns_and_captures(tmp_path, ls):
+    """docs/json.md."""
+    capture(tmp_path / "main.jsonl", INITIALIZE + CALLS, wall=WALL, ppid=42, client_start=5, name="main")
+    writer = begin(tmp_path / "live.jsonl", wall=WALL + 10**9, ppid=42, client_start=5, name="live")
+    capture(tmp_path / "web.jsonl", "", wall=WALL - 10**9, transport="http", name="web")
+    each = [json.loads(line) for line in ls(tmp_path, "--json")[1].splitlines()]
+    run, web = [json.loads(line) for line in ls(tmp_path, "--runs", "--json")[1].splitlines()]
+    assert run == {
+        "client": "claude-code 2.1",
+        "client_process": 42,
+        "servers": ["live", "main"],
+        "started": "2025-11-24T16:00:00.123456Z",
+        "live": True,
+        "duration": 601.0,
+        "frames": 5,
+        "exchanges": 3,
+        "errors": 0,
+        "turns": [
+            {
+                "started": "2025-11-24T16:00:00.124456Z",
+                "ended": "2025-11-24T16:00:01.123456Z",
+                "frames": 3,
+                "exchanges": 2,
+            },
+            {
+                "started": "2025-11-24T16:10:00.123456Z",
+                "ended": "2025-11-24T16:10:01.123456Z",
+                "frames": 2,
+                "exchanges": 1,
+            },
+        ],
+        "captures": each[:2],
+    }
+    assert (web["client"], web["client_process"], web["duration"], web["turns"]) == (None, None, None, [])
+    assert web["captures"] == each[2:]
+    assert "     live  claude-code 2.1 (42) " in ls(tmp_path, "--runs")[1]
+    finish(writer, 1)
+
+
+def test_a_run_with_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls):
+    path = capture(tmp_path / "a.jsonl", SESSION, ppid=42, client_start=5)
+    capture(tmp_path / "b.jsonl", SESSION, ppid=42, client_start=5)
+    os.truncate(path, (16 << 20) + 1)
+    run = json.loads(ls(tmp_path, "--runs", "--json")[1])
+    assert [run[key] for key in ("duration", "frames", "exchanges", "errors", "turns")] == [None] * 5
+    assert "1 server, not counted\n" in ls(tmp_path, "--runs")[1]
 
 
 def test_files_that_cannot_be_read_are_named_on_stderr(tmp_path, ls):
@@ -177,6 +262,12 @@ def test_a_hostile_file_name_cannot_put_anything_on_the_terminal(tmp_path, ls, n
     assert len(out.splitlines()) == 3
     assert all(line.isprintable() for line in out.splitlines())
     assert json.loads(ls(tmp_path, "--json")[1])["path"] == str(tmp_path / name)
+
+
+def test_a_hostile_name_of_the_directory_is_only_text(tmp_path, ls):
+    folder = tmp_path / "a\n\x1b[2J"
+    folder.mkdir()
+    assert ls(folder)[1].startswith(f"no captures in {tmp_path}/a\\n\\e[2J; ")
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

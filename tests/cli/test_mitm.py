@@ -150,7 +150,7 @@ def test_a_mode_that_this_platform_lacks_is_one_line(tmp_path):
 )
 def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, url, next_step):
     allow = () if mode.startswith("reverse") else ("--allow", "127.0.0.1")
-    with intercepting(tmp_path, *allow, "--mode", mode, cold=how == signal.SIGTERM) as mitm:
+    with intercepting(tmp_path, *allow, "--mode", mode, cold=(mode, how) == ("regular", signal.SIGTERM)) as mitm:
         assert mitm.url.startswith(url)
         line = mitm.says("recording what is MCP of 127.0.0.1")
         assert line.endswith(next_step.format(place=mitm.place))

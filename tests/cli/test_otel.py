@@ -102,7 +102,9 @@ def test_a_collector_that_comes_later_gets_all(start, collector, tmp_path):
     """T-05."""
     collector.status = 400
     process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), "--follow")
-    assert process.stderr.readline().endswith("the collector takes no telemetry; trying again until it does\n")
+    assert process.stderr.readline().endswith(
+        "the collector answers with status 400 (Bad Request); trying again until the collector takes telemetry\n"
+    )
     collector.status = 200
     collector.until(lambda: len(collector.spans) == 1)
     process.send_signal(signal.SIGINT)
@@ -119,13 +121,88 @@ def test_arguments_are_sent_only_with_content_and_without_secrets(start, collect
     assert "hunter2xyz" not in str(collector.spans)
 
 
+def test_nothing_that_a_peer_sends_as_content_leaves_without_content(start, collector, tmp_path):
+    """Neither in attributes, nor in what rules find about arguments; secrets nowhere."""
+    text = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}]}
+        > {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","arguments":{"n":"c0ntent"}}}
+        < {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"c0ntent"}]}}
+        > {"jsonrpc":"2.0","id":4,"method":"prompts/get","params":{"name":"p","arguments":{"password":"hunter2xyz"}}}
+        < {"jsonrpc":"2.0","id":4,"error":{"code":1,"message":"password=hunter2xyz is wrong"}}
+        > {"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"http://h/?token=hunter2xyz"}}
+        < {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"password":"hunter2xyz"}}}
+        ! password=hunter2xyz
+    """
+    path = capture(tmp_path / "a.jsonl", text)
+    assert start(path).wait() == 0
+    sent = f"{collector.spans} {collector.logs} {collector.resources}"
+    assert len(collector.spans) == 5
+    assert "tools/arguments" in sent
+    assert "c0ntent" not in sent
+    assert "hunter2xyz" not in sent
+    with Collector() as other:
+        assert start(path, "--content", endpoint=other.url).wait() == 0
+    sent = f"{other.spans} {other.logs}"
+    assert "c0ntent" in sent
+    assert "hunter2xyz" not in sent
+
+
 def test_an_absent_collector_is_one_line(start, tmp_path):
     path = capture(tmp_path / "a.jsonl", CALL.format(1))
     nobody = f"http://127.0.0.1:{free()}"
     process = start(path, endpoint=nobody, OTEL_EXPORTER_OTLP_TIMEOUT="1")
     out, err = process.communicate()
     assert (process.returncode, out, err.count("\n")) == (2, "", 1)
-    assert f"mcpspy: the collector at {nobody} took no telemetry" in err
+    assert f"mcpspy: {nobody}: the collector cannot be reached: Connection refused" in err
+
+
+def test_an_endpoint_is_shown_without_its_password(start, tmp_path):
+    path = capture(tmp_path / "a.jsonl", CALL.format(1))
+    process = start(path, endpoint=f"http://user:hunter2xyz@127.0.0.1:{free()}")
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert "hunter2xyz" not in err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("OTEL_SDK_DISABLED", "true", "OTEL_SDK_DISABLED is true"),
+        ("OTEL_TRACES_EXPORTER", "none", "unset OTEL_TRACES_EXPORTER"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "sends http/protobuf only"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "sends http/protobuf only"),
+    ],
+)
+def test_a_variable_that_makes_it_pointless_is_one_line(start, collector, tmp_path, name, value, told):
+    process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), **{name: value})
+    out, err = process.communicate()
+    assert (process.returncode, out, err.count("\n"), told in err) == (2, "", 1, True)
+    assert not collector.spans
+
+
+def test_what_cannot_be_read_is_one_line_each_and_the_others_go_on(start, collector, tmp_path):
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    capture(folder / "a.jsonl", CALL.format(1))
+    (folder / "b.jsonl").write_text('{"mcpspy":99}\n')
+    (folder / "c.jsonl").write_text("hello\n")
+    live = begin(folder / "d.jsonl")
+    record(live, CALL.format(1))
+    process = start(folder)
+    _, err = process.communicate()
+    assert (process.returncode, err.count("\n"), len(collector.spans)) == (0, 3, 1)
+    assert "1 capture still live; --follow sends what comes later" in err
+    finish(live)
+
+
+def test_no_capture_and_a_wrong_name_are_one_line(start, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name, told in (("empty", "there is no capture"), ("missing.jsonl", "no such file")):
+        process = start(tmp_path / name)
+        out, err = process.communicate()
+        assert (process.returncode, out, err.count("\n"), told in err) == (2, "", 1, True)
 
 
 def test_a_missing_extra_is_one_line_with_the_command(start, tmp_path):

@@ -50,24 +50,37 @@ def show(monkeypatch, capsysbinary):
     return run
 
 
+def test_without_a_capture_it_is_the_newest_which_stderr_names(tmp_path, show, monkeypatch):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    path = capture(tmp_path / "a.jsonl", SESSION)
+    for options in ([], ["--json"]):
+        expected = show(path, *options)[1]
+        assert show(*options) == (0, expected, f"mcpspy: newest capture: {path}\n")
+
+
+def test_an_empty_name_is_a_mistake(show):
+    status, out, err = show("")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
 def test_a_capture_is_shown_as_a_timeline(tmp_path, show):
     status, out, err = show(capture(tmp_path / "a", SESSION))
     assert (status, err) == (0, "")
     assert [" ".join(text.split()) for text in out.splitlines() if text.startswith(("#", "w", "s"))] == [
         "weather · stdio · node weather.js",
         "started 2025-11-24T16:00:00.123456Z",
-        "#5 0.001 → initialize id 0 2025-06-18",
-        "#6 0.003 ← initialize id 0 ok 2.0 ms 66 B",
+        "#5 0.001 → initialize 2025-06-18 id 0 2025-06-18",
+        "#6 0.003 ← initialize 2025-06-18 id 0 ok 2.0 ms 66 B",
         "#7 0.004 → notifications/initialized 2025-06-18",
         "#8 0.005 ← stderr: ready",
         "#9 1.000 → tools/call get_forecast id 1 2025-06-18",
-        "#10 1.012 ← tools/call get_forecast id 1 tool-error 12.5 ms 50 B",
+        "#10 1.012 ← tools/call get_forecast isError=true id 1 tool-error 12.5 ms 50 B",
         '#11 2.000 → nope id "x" 2025-06-18',
-        '#12 2.001 ← nope id "x" error -32601 Method not found 1.0 ms 79 B',
+        '#12 2.001 ← nope -32601 Method not found id "x" error 1.0 ms 79 B',
         "#13 3.000 ← invalid: not JSON at character 0: Listening on port 5",
         "#14 4.000 → tools/list id 3 2025-06-18",
         "#15 5.000 → tools/list id 4 2025-06-18",
-        "#16 6.000 → notifications/cancelled 2025-06-18",
+        "#16 6.000 → notifications/cancelled id 4 2025-06-18",
         "#17 10.000 · end: the server exited with code 0",
         "#14 tools/list: no answer",
         "#15 tools/list: cancelled",
@@ -238,7 +251,7 @@ def test_rows_show_what_is_logged_the_progress_and_who_is_who(tmp_path, show):
     rows = [" ".join(text.split()[2:]) for text in out.splitlines() if text.startswith("#")]
     assert rows[0].startswith("→ initialize cursor 1.0 ")
     assert rows[1].startswith("← initialize weather 2.1 ")
-    assert rows[2].startswith("← notifications/message log info: \\e[31mred")
+    assert rows[2].startswith("← notifications/message info: \\e[31mred")
     assert rows[3].startswith("← notifications/progress 2/3")
 
 

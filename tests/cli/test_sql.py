@@ -73,7 +73,7 @@ def test_a_result_is_a_parquet_file(sql, made, tmp_path, cache):
     assert sql(QUERY, made, "--format", "parquet", "-o", str(path)) == (0, f"{path}\n", "")
     assert duckdb.sql(f"FROM '{path}'").fetchall() == [("ping", "ok"), ("tools/list", "unanswered")]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert not [name for name in os.listdir(cache) if name.endswith(".parquet")]
+    assert not os.listdir(cache / "running")
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
@@ -86,6 +86,16 @@ def test_a_file_is_replaced_only_by_force_and_stays_where_a_query_fails(sql, mad
     assert path.read_text() == "mine"
     assert sql(QUERY, *arguments, "--force")[0] == 0
     assert path.read_bytes() != b"mine"
+
+
+def test_a_capture_is_not_replaced_by_a_result_even_with_force(sql, made):
+    with open(made, "rb") as file:
+        before = file.read()
+    assert sql(QUERY, made, "-o", made, "--force") == (
+        2, "", f"mcpspy: {made} is a capture that is queried here; the result needs another name\n",
+    )  # fmt: skip
+    with open(made, "rb") as file:
+        assert file.read() == before
 
 
 def test_parquet_needs_a_file(sql, made):

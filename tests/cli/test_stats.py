@@ -22,12 +22,15 @@ def made(tmp_path):
 def test_servers_tools_and_clients_are_counted(made, mcpspy):
     status, out, err = mcpspy("stats", made)
     assert (status, err) == (0, "")
-    server, heading, a, b, _, client, *rest = out.splitlines()
+    server, waited, definitions, heading, a, b, _, client, *rest = out.splitlines()
     assert server.startswith("server weather: 1 capture, 5 requests, 0 errors, ")
+    assert waited == "  waited for: server 10.75 s (22%), client 39.25 s (78%)"
+    assert definitions == "  definitions: 1 tool, ~3 tokens of a model's context"
     assert heading.split()[:3] == ["tool", "calls", "errors"]
     assert (a.split()[:3], b.split()[:3]) == (["a", "2", "0"], ["b", "1", "0"])
     assert "500.0 ms" in a
-    assert len(a) < 120
+    assert a.split()[-3:] == ["3", "3", "3"]
+    assert len(a) < 140
     assert client == "client cursor 2.1: 1 session, 5 requests"
     assert rest[:3] == [
         "  revisions: 2025-06-18 (1)",
@@ -38,10 +41,13 @@ def test_servers_tools_and_clients_are_counted(made, mcpspy):
 
 def test_programs_get_one_object_for_each_server_and_client(made, mcpspy):
     server, client = map(json.loads, mcpspy("stats", made, "--json")[1].splitlines())
-    assert list(server) == ["kind", "name", "captures", "requests", "errors", "findings", "p50", "p95", "max", "tools"]
+    assert list(server) == ["kind", "name", "captures", "requests", "errors", "findings", "p50", "p95", "max",
+                            "waited_for", "definition_tokens", "tools"]  # fmt: skip
+    assert (round(sum(server["waited_for"].values())), server["definition_tokens"]) == (50, 3)
     assert server["tools"][0] | {"findings": 0} == {
         "name": "a", "calls": 2, "errors": 0, "findings": 0, "p50": 0.5, "p95": 0.5, "max": 0.5, "definition": 12,
-        "arguments": 0, "results": 14, "tokens": 6,
+        "arguments": 0, "results": 14, "tokens": 6, "listed": True, "definition_tokens": 3,
+        "result_tokens_mean": 3, "result_tokens_max": 3,
     }  # fmt: skip
     assert client | {"requests": 0} == {
         "kind": "client", "name": "cursor", "version": "2.1", "sessions": 1, "requests": 0,
@@ -57,8 +63,42 @@ def test_without_an_argument_the_capture_directory_is_read(made, tmp_path, mcpsp
 
 def test_bars_are_for_terminals(made, mcpspy, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    _, _, a, b, *_ = mcpspy("stats", made)[1].splitlines()
+    monkeypatch.setenv("COLUMNS", "200")
+    _, _, _, _, a, b, *_ = mcpspy("stats", made)[1].splitlines()
     assert ("█" * 6 in a, b.count("█")) == (True, 3)
+
+
+def test_a_narrow_terminal_goes_without_some_columns(made, mcpspy, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    _, _, _, heading, a, *_, last = mcpspy("stats", made)[1].splitlines()
+    assert heading.split() == ["tool", "calls", "errors", "p50", "p95", "context", "result"]
+    assert a.split()[-2:] == ["3", "3"]
+    assert len(heading) == len(a) < 80
+    assert last == "a wider terminal shows more columns, and --json all of them"
+
+
+def test_a_capture_that_is_named_twice_is_counted_once(made, tmp_path, mcpspy):
+    assert mcpspy("stats", made, made, str(tmp_path))[1] == mcpspy("stats", made)[1]
+
+
+def test_tools_that_were_not_called_and_tools_that_servers_share_are_named(tmp_path, mcpspy):
+    same = '{"name":"a","description":"Does it.","inputSchema":{}}'
+    texts = {"one": listed(1, same, '{"name":"b"}'), "two": listed(1, same, '{"name":"b"}') + called(2, "b")}
+    texts["three"] = listed(1, same.replace('"a"', '"c"'))
+    paths = [capture(str(tmp_path / f"{name}.jsonl"), text, name=name) for name, text in texts.items()]
+    out = mcpspy("stats", *paths)[1]
+    assert "  never called: a, b\n" in out
+    assert "  never called: a\n" in out
+    shared = out.split("tools that a model can mistake for one another:\n")[1].split("\n\n")[0].splitlines()
+    assert shared == [
+        "  a of two, a of one: identical definitions",
+        "  b of two, b of one: different definitions",
+        "  a of two, a of one, c of three: identical definitions",
+    ]
+    objects = [json.loads(line) for line in mcpspy("stats", "--json", *paths)[1].splitlines()]
+    assert [it["identical"] for it in objects if it["kind"] == "duplicate"] == [True, False, True]
+    assert objects[-2]["tools"] == [{"server": "two", "name": "b"}, {"server": "one", "name": "b"}]
 
 
 def test_names_that_peers_make_up_are_printed_on_one_line(tmp_path, mcpspy):

@@ -33,3 +33,11 @@ def test_a_capture_that_is_named_twice_is_one(tmp_path, capsys):
 def test_a_name_with_the_marks_of_a_pattern_is_a_name_where_it_exists(tmp_path):
     path = capture(str(tmp_path / "a[1].jsonl"), "> 1 ping")
     assert [captured.capture.path for captured in built([path])] == [path]
+
+
+def test_of_a_directory_what_a_later_mcpspy_has_written_is_skipped(tmp_path, capsys):
+    path = capture(str(tmp_path / "a.jsonl"), "> 1 ping")
+    (tmp_path / "b.jsonl").write_text('{"mcpspy":9}\n')
+    assert [captured.capture.path for captured in built([str(tmp_path)])] == [path]
+    err = capsys.readouterr().err
+    assert (err.count("\n"), f"skipped: {tmp_path}/b.jsonl has format 9" in err) == (1, True)

@@ -32,11 +32,26 @@ def test_captures_and_directories_are_watched(tmp_path, tui):
     assert tui("tui", path, tmp_path) == (0, "", "", [[path, str(tmp_path)]])
 
 
-@pytest.mark.parametrize("arguments", [["tui"], []])
-def test_without_a_target_it_is_where_wrap_writes(tmp_path, tui, monkeypatch, arguments):
-    assert tui(*arguments)[3] == [[str(tmp_path / "home" / ".mcpspy" / "captures")]]
+def test_without_a_command_it_lists_where_wrap_writes_even_if_nothing_is_there_yet(tmp_path, tui, monkeypatch):
+    assert tui() == (0, "", "", [[str(tmp_path / "home" / ".mcpspy" / "captures")]])
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path / "mine"))
-    assert tui(*arguments)[3] == [[str(tmp_path / "mine")]]
+    assert tui() == (0, "", "", [[str(tmp_path / "mine")]])
+
+
+def test_without_a_target_it_opens_the_newest_capture_over_the_list(tmp_path, tui, monkeypatch):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    path, opened = capture(tmp_path / "a.jsonl", "> 1 ping"), []
+    monkeypatch.setattr(app, "OpenCapture", opened.append)
+    monkeypatch.setattr(app, "SessionScreen", lambda _: None)
+    assert tui("tui") == (0, "", f"mcpspy: newest capture: {path}\n", [[str(tmp_path)]])
+    assert opened == [path]
+
+
+def test_without_a_target_and_without_captures_it_says_how_to_record_one(tmp_path, tui, monkeypatch):
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    status, _, err, watched = tui("tui")
+    assert (status, watched) == (2, [])
+    assert "'mcpspy wrap -- COMMAND' records one" in err
 
 
 @pytest.mark.parametrize("others", [False, True])

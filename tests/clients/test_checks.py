@@ -47,6 +47,11 @@ def test_a_good_server_is_found_started_and_answers(here):
     assert "weather" in answered.text
 
 
+def test_the_server_for_agents_needs_no_wrap(here):
+    first = next(of_server(server(["mcpspy", "mcp"]), here))
+    assert (first.level, first.text, first.fix) == (NOTE, "it is mcpspy itself, for agents", "")
+
+
 def test_the_launcher_of_a_wrapped_server_is_tried(here):
     one = server(DEMO, launcher=[sys.executable, "-m", "mcpspy"])
     assert "wrapped by mcpspy" in next(of_server(one, here)).text

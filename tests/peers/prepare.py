@@ -50,6 +50,12 @@ def lister(sdk, count):
     return ["node" if sdk == "node" else python(sdk), os.path.join(HERE, program), str(count)]
 
 
+def answers(sdk, calls):
+    """The argv of an SDK's client that makes some calls, a JSON array of [tool, arguments]; append a server's argv."""
+    program = "answers.py" if sdk.startswith("python") else os.path.join("node", "answers.mjs")
+    return ["node" if sdk == "node" else python(sdk), os.path.join(HERE, program), calls]
+
+
 def caller(count, *where):
     """The argv of a client that calls a tool so many times with one progress token; `where` is `--` and a server's
     argv, or a URL.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpspy.query import cache as module
 from mcpspy.query.build import build
 from mcpspy.query.cache import file_name, forget_gone, root, tables_of
 from tests.transcript import capture
@@ -90,10 +91,45 @@ def test_the_tables_of_a_capture_that_is_gone_are_deleted(path, tmp_path):
 def test_a_process_that_was_slower_takes_the_tables_of_the_other(path):
     slow, quick = tables_of(path), tables_of(path)
     with slow.made():
-        os.mkdir(quick.folder)
-        (Path(quick.folder) / "x").touch()
+        build([quick], lambda _: None)
+        before = os.stat(quick.folder)
     assert slow.fresh
-    assert os.listdir(slow.folder) == ["x"]
+    assert os.stat(slow.folder).st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1", b"PAR1 and then nothing"])
+def test_tables_that_are_damaged_are_made_again(path, damage):
+    captured = tables_of(path)
+    build([captured], lambda _: None)
+    Path(captured.file("frames")).write_bytes(damage)
+    again = tables_of(path)
+    assert (again.fresh, again.folder) == (False, captured.folder)
+    build([again], lambda _: None)
+    assert tables_of(path).fresh
+
+
+def test_a_capture_that_was_written_anew_with_its_size_and_time_has_other_tables(path):
+    before, known = tables_of(path), os.stat(path)
+    text = Path(path).read_text(encoding="utf-8")
+    Path(path).write_text(text.replace("ping", "pong"), encoding="utf-8")
+    os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert tables_of(path).folder != before.folder
+
+
+def test_another_version_of_mcpspy_has_other_tables(path, monkeypatch):
+    before = tables_of(path)
+    monkeypatch.setattr(module, "__version__", "99")
+    assert tables_of(path).folder != before.folder
+
+
+def test_a_folder_that_another_process_has_only_begun_stays(path, cache):
+    captured = tables_of(path)
+    build([captured], lambda _: None)
+    begun = cache / "begun"
+    begun.mkdir()
+    (begun / "capture.path").touch(0o600)
+    forget_gone()
+    assert begun.exists()
 
 
 def test_a_capture_of_an_id_that_is_no_name_of_a_file_has_another():

@@ -3,7 +3,9 @@
 import json
 import os
 import threading
+from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import duckdb
@@ -15,8 +17,8 @@ from mcpspy.query.tables import TABLES
 
 
 @pytest.fixture
-def database(golden):
-    with closing(CaptureDatabase(list(golden.values()))) as found:
+def database(golden, tmp_path_factory):
+    with closing(CaptureDatabase(list(golden.values()), str(tmp_path_factory.mktemp("scratch")))) as found:
         yield found
 
 
@@ -152,14 +154,52 @@ def test_rows_are_json_objects(database):
     }  # fmt: skip
 
 
+def test_a_column_of_any_name_is_a_member(database):
+    query = 'SELECT 1 AS result, 2 AS row, 3 AS "one row of the results"'
+    assert [json.loads(line) for line in database.objects(query)] == [
+        {"result": 1, "row": 2, "one row of the results": 3}
+    ]
+
+
+def test_numbers_that_json_does_not_have_are_null_and_all_else_stays(database):
+    query = """SELECT '{"a":[1e999,1.50,"NaN, \\" -Infinity"]}'::JSON AS a, '-inf'::DOUBLE AS b, ['nan'::FLOAT] AS c"""
+    assert list(database.objects(query)) == [rb'{"a":{"a":[1e999,1.5,"NaN, \" -Infinity"]},"b":null,"c":[null]}']
+
+
+def test_json_may_be_nested_deeply(database):
+    query = "SELECT (repeat('[', 3000) || '\"NaN\"' || repeat(']', 3000))::JSON AS a"
+    assert list(database.objects(query)) == [b'{"a":' + b"[" * 3000 + b'"NaN"' + b"]" * 3000 + b"}"]
+
+
 def test_a_result_is_written_where_it_may_be_and_nowhere_else(golden, tmp_path):
-    path = tmp_path / "x.parquet"
-    path.touch()
-    with closing(CaptureDatabase([golden["field-stdio"]], str(path))) as database:
-        database.write("SELECT count(*) AS n FROM frames", str(path))
-        with pytest.raises(UsageError, match=r"^Permission Error: "):
-            database.write("SELECT 1", str(tmp_path / "y.parquet"))
+    with closing(CaptureDatabase([golden["field-stdio"]], str(tmp_path))) as database:
+        path = database.write("SELECT count(*) AS n FROM frames")
+        with pytest.raises(duckdb.PermissionException):
+            database.database.execute(f"COPY (SELECT 1) TO '{tmp_path / 'y.parquet'}'")
+    assert os.path.dirname(path) == str(tmp_path)
     assert duckdb.sql(f"FROM '{path}'").fetchall()[0][0] > 0
+
+
+def test_a_file_of_a_table_that_is_damaged_is_one_line(golden, tmp_path):
+    captured = replace(golden["field-stdio"], folder=str(tmp_path))
+    with pytest.raises(UsageError, match=r"^IO Error: No files found [^\n]+$"):
+        CaptureDatabase([captured], str(tmp_path))
+
+
+def test_ctrl_c_ends_a_query(database, monkeypatch):
+    def interrupted(future):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Future, "result", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            database.texts("SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a <> b")
+    assert texts(database, "SELECT 1 AS a") == (["a"], [("1",)])
+
+
+def test_a_query_that_is_not_text_is_refused(database):
+    with pytest.raises(UsageError, match=r"^the query is not valid UTF-8$"):
+        database.texts("SELECT '\udcff'")
 
 
 def test_every_capture_is_in_the_views(database, golden):

@@ -1,6 +1,7 @@
 """What the tables have of a capture is what `show --json` has."""
 
 import json
+import os
 from collections import Counter
 from contextlib import closing
 
@@ -20,7 +21,7 @@ from tests.transcript import begin, finish, record
 
 def selected(captured, query):
     """The rows that a query finds, as JSON objects."""
-    with closing(CaptureDatabase([captured])) as database:
+    with closing(CaptureDatabase([captured], os.path.dirname(captured.folder))) as database:
         return [json.loads(line) for line in database.objects(query)]
 
 

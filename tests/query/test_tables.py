@@ -37,7 +37,7 @@ def test_there_are_ten_queries():
 
 
 @pytest.mark.parametrize(("title", "query"), QUERIES, ids=[title for title, _ in QUERIES])
-def test_the_queries_of_the_page_find_something(golden, title, query):
+def test_the_queries_of_the_page_find_something(golden, tmp_path, title, query):
     query = query.replace("calls >= 10", "calls >= 1")  # golden captures are short
-    with closing(CaptureDatabase(list(golden.values()))) as database:
+    with closing(CaptureDatabase(list(golden.values()), str(tmp_path))) as database:
         assert list(database.texts(query)[1])

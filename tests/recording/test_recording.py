@@ -1,6 +1,7 @@
 """Every capture has the same header and clock, whoever records it."""
 
 import json
+import sys
 
 import pytest
 
@@ -21,12 +22,13 @@ def _home(tmp_path, monkeypatch):
 
 
 COMMON = {"mcpspy", "id", "started", "tool", "transport", "name"}
+BEGAN = {"client_start"} if sys.platform == "linux" else set()
 
 
 @pytest.mark.parametrize(
     ("transport", "arguments", "keys"),
     [
-        ("stdio", {"argv": ["npx", "server"], "variables": ["PATH"]}, {"argv", "cwd", "env", "pid", "ppid"}),
+        ("stdio", {"argv": ["npx", "server"], "variables": ["PATH"]}, {"argv", "cwd", "env", "pid", "ppid"} | BEGAN),
         ("http", {"name": "a", "url": "http://h/mcp"}, {"url", "pid", "ppid"}),
         ("mitm", {"name": "a", "url": "https://h"}, {"url", "pid", "ppid"}),
         ("stdio", {"name": "a", "argv": [], "imported": {"from": "x"}}, {"argv", "cwd", "imported"}),

@@ -30,7 +30,7 @@ miss = "{miss}"
 """
 
 
-@pytest.fixture(params=["forward", "nearest"])
+@pytest.fixture(params=["forward", pytest.param("nearest", marks=pytest.mark.field)])
 def hybrid(request, tmp_path):
     """The path of a gate file beside its recording, and the steps of the scenario that are answered from it."""
     capture(tmp_path / "recorded.jsonl", RECORDED)

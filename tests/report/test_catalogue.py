@@ -7,9 +7,10 @@ import pytest
 
 from mcpspy.report.catalogue import NOTATION, document, explanation, overview
 from mcpspy.rules import RULES
+from tests.each import each
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "rules.md"
-EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
 
 
 def test_the_document_is_current():

@@ -7,6 +7,7 @@ again, answer what they got. The gate is recorded as a relay records it.
 import pytest
 
 from mcpspy.rules.judge import Judge
+from tests.each import each
 from tests.rules.gate_sessions import TRANSPORTS, error, notification, request, result
 
 ECHO = {
@@ -297,7 +298,7 @@ SCENES = [scene for name, scene in globals().items() if name.split("_")[0] in KI
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+@each("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_a_gate_makes_no_finding(transport, scene):
     wire = TRANSPORTS[transport]("edit")
     begin(wire)
@@ -308,7 +309,7 @@ def test_a_gate_makes_no_finding(transport, scene):
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+@each("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_faults_of_the_peers_are_found_before_and_after_a_gate_acts(transport, scene):
     wire = TRANSPORTS[transport]("edit")
     begin(wire)

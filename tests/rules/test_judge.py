@@ -27,6 +27,7 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
 from tests.conversation.http import Exchange, request, result
+from tests.each import each
 from tests.findings import CAPTURES
 from tests.memory import objects_in
 from tests.rules.examples import findings, records
@@ -35,7 +36,7 @@ from tests.spec.test_peer_schemas import TREE, deep, doubled
 from tests.transcript import OPENS
 
 EXAMPLES = {f"{rule.id} {which}": getattr(rule, which) for rule in RULES.values() for which in ("fails", "passes")}
-PASSING = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+PASSING = each("rule", RULES.values(), ids=lambda rule: rule.id)
 
 
 def judged(found, as_revision=None):

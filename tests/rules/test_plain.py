@@ -11,6 +11,7 @@ from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.plain import ASPECTS
 from tests import NIGHTLY
+from tests.each import each
 from tests.findings import CAPTURES
 from tests.rules.examples import records
 from tests.rules.test_judge import EXAMPLES, changed, flipped
@@ -32,7 +33,7 @@ def asking_all(found, monkeypatch):
         return judged(found)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@each("example", EXAMPLES)
 def test_an_example_has_the_same_findings_the_long_way(example, monkeypatch):
     found = records(EXAMPLES[example])
     assert judged(found) == asking_all(found, monkeypatch)

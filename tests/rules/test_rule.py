@@ -11,10 +11,11 @@ from mcpspy.rules import FORMER, RULES, SEVERITIES, current
 from mcpspy.rules.rule import rule
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
+from tests.each import each
 from tests.findings import CAPTURES
 from tests.rules.examples import findings
 
-EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
 
 
 def clients(rule):

@@ -11,12 +11,12 @@ from mcpspy.rules import Finding, plain
 from mcpspy.rules.judge import Judge
 from mcpspy.secrets.patterns import KINDS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.redactor import Withheld
+from tests.each import each
 from tests.rules.test_judge import OPENS, Frame
 from tests.secrets.examples import HEADERS, LOOK_ALIKES, NO_SECRET_NAMES, OPTIONS, TOKENS, secret, token
 from tests.secrets.test_redactor import header
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "secrets.md"
-IDS = [f"{kind.name}: {literal}" for kind, literal in TOKENS]
 
 
 def everywhere(name, value):
@@ -50,7 +50,7 @@ def test_the_table_holds_sixty_kinds_and_no_name_twice():
     assert len({kind.name for kind in KINDS}) == len(KINDS)
 
 
-@pytest.mark.parametrize(("kind", "literal"), TOKENS, ids=IDS)
+@each("kind, literal", TOKENS, ids=lambda it: f"{it[0].name}: {it[1]}")
 def test_a_token_of_any_kind_survives_nowhere_whatever_holds_it(kind, literal):
     """A-09: under a name that says nothing."""
     value = token(kind, literal)
@@ -120,7 +120,7 @@ def findings(text):
     return [it for it in [*events, *judge.end()] if isinstance(it, Finding) and it.rule == "security/secret-in-frame"]
 
 
-@pytest.mark.parametrize(("kind", "literal"), TOKENS, ids=IDS)
+@each("kind, literal", TOKENS, ids=lambda it: f"{it[0].name}: {it[1]}")
 def test_a_token_of_any_kind_is_found_in_a_frame(kind, literal):
     """A-09: the rule and its quick test read the same table as the redactor."""
     value = token(kind, literal)

@@ -32,6 +32,7 @@ from mcpspy.spec.revisions import (
     until,
     without,
 )
+from tests.each import each
 from tests.spec.later import LATER, NEWEST, facts
 
 PACKAGE = Path(mcpspy.__file__).parent
@@ -158,7 +159,7 @@ def asks_for_one(source):
     return found
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+@each("path", sorted(PACKAGE.rglob("*.py")))
 def test_nothing_asks_for_a_certain_revision(path):
     assert asks_for_one(path.read_text(encoding="utf-8")) == []
 

@@ -14,6 +14,7 @@ from mcpspy.spec.revisions import R2024_11_05, R2025_06_18, R2025_11_25, R2026_0
 from mcpspy.spec.schema import explain, refuse, verdict
 from mcpspy.wire.jsonrpc import parse
 from tests import NIGHTLY
+from tests.each import each
 from tests.spec.instances import CAPTURES, made_up, spoilt, spoken
 from tests.spec.reference import EXAMPLES, corrected, needed
 
@@ -34,7 +35,7 @@ def test_every_message_of_a_real_session_has_its_shape(path):
 
 
 @needed
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@each("path", EXAMPLES)
 def test_every_official_example_has_the_shape_of_its_folder(path):
     assert explain(R2026_07_28, path.parent.name, json.loads(path.read_text())) is None
 

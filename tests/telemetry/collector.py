@@ -21,6 +21,9 @@ class Collector:
 
     def __init__(self, port=0):
         self.status = 200
+        self.largest = None  # bytes of a request
+        self.answer = b""  # and its headers: what is answered with the status
+        self.headers = {}
         self.without = {}  # by path: the status of what it does not take
         self.spans, self.logs, self.metrics = [], [], {}
         self.resources = []
@@ -34,13 +37,17 @@ class Collector:
                     body = gzip.decompress(body)
                 request = REQUESTS[self.path].FromString(body)
                 status = collector.without.get(self.path, collector.status)
+                if collector.largest is not None and len(body) > collector.largest:
+                    status = 413
                 with collector.came:
                     if status == 200:
                         collector.take(request)
                     collector.came.notify_all()
                 self.send_response(status)
-                self.send_header("content-length", "0")
+                for name, value in ({"content-length": str(len(collector.answer))} | collector.headers).items():
+                    self.send_header(name, value)
                 self.end_headers()
+                self.wfile.write(collector.answer)
 
             def log_message(self, *_):
                 pass

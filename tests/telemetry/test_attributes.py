@@ -33,6 +33,8 @@ def test_of_a_tool_call():
 def test_of_a_prompt_and_of_a_resource():
     prompt = attributes('> {"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}\n< 1 = {}')
     assert prompt["gen_ai.prompt.name"] == "p"
+    (span,) = spans('> {"id":1,"method":"prompts/get","params":{"name":"p"}}\n< 1 = {}')
+    assert span.name == "prompts/get p"
     assert "gen_ai.operation.name" not in prompt
     (resource,) = spans('> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///a"}}\n< 1 = {}')
     assert resource.attributes["mcp.resource.uri"] == "file:///a"
@@ -99,3 +101,13 @@ def test_content_comes_only_where_it_was_asked_for():
         content=content_attributes,
     )
     assert prompt.attributes["gen_ai.prompt.variable.a"] == "b"
+
+
+def test_the_arguments_of_a_prompt_have_a_limit():
+    many = ",".join(f'"{"n" * 200}{n}":1' for n in range(1000))
+    (span,) = spans(
+        f'> {{"id":1,"method":"prompts/get","params":{{"name":"p","arguments":{{{many}}}}}}}\n< 1 = {{}}',
+        content=content_attributes,
+    )
+    assert len(span.attributes) < 80
+    assert max(map(len, span.attributes)) < 200

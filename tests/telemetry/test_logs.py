@@ -45,3 +45,31 @@ def test_a_finding_that_is_made_at_the_end_has_the_span_of_its_request():
     entries, (span,) = logs("@1 > 1 ping\n@30 ! nothing")
     entry = next(it for it in entries if it.attributes.get("mcpspy.rule") == "pairing/unanswered")
     assert (entry.t, entry.context) == (1_000_000_000, span.context)
+
+
+def test_a_finding_quotes_content_only_where_that_was_asked_for():
+    text = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}]}
+        > 3 tools/call {"name":"a","arguments":{"n":"c0ntent"}}
+    """
+    bodies = []
+    for contents in (None, lambda _: {}):
+        folded = CapturedTelemetry(STDIO, str, contents)
+        entries = [*folded.feed(records(text)), *folded.end()]
+        bodies.append([it.body for it in entries if getattr(it, "event", "") == "mcpspy.finding"])
+    assert len(bodies[0]) == len(bodies[1])
+    assert "c0ntent" not in str(bodies[0])
+    assert "c0ntent" in str(bodies[1])
+
+
+def test_a_log_message_that_is_an_object_is_json():
+    text = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"a":[1,"é"]}}}'
+    entry = next(it for it in logs(f"< {text}")[0] if it.event == "mcp.log")
+    assert entry.body == '{"a": [1, "é"]}'
+
+
+def test_a_text_has_a_limit():
+    ((entry,), _) = logs("! " + "x" * 100_000)
+    assert len(entry.body) == 8192

@@ -40,7 +40,16 @@ def test_a_session_lasts_from_its_first_message_to_its_last():
     sessions = [it for it in found if it.metric in measures.SESSIONS]
     assert [it.metric for it in sessions] == list(measures.SESSIONS)
     assert {round(it.value) for it in sessions} == {6}
-    assert sessions[0].attributes == {"mcp.protocol.version": "2025-06-18"}
+    assert sessions[0].attributes == {"mcp.protocol.version": "2025-06-18", "network.transport": "pipe"}
+
+
+def test_the_address_of_the_server_is_told_by_the_client_alone():
+    capture = Capture(os.path.join(CAPTURES, "http-python1-2025-11-25.jsonl"))
+    folded = CapturedTelemetry(capture.header, str)
+    for it in folded.feed(capture.records()):
+        if isinstance(it, Measure) and it.metric in measures.OPERATIONS:
+            assert ("server.address" in it.attributes) == (it.metric == measures.OPERATIONS[0])
+            assert it.attributes["network.transport"] == "tcp"
 
 
 def test_there_are_no_sessions_in_2026_07_28():
@@ -67,3 +76,9 @@ def test_what_is_remembered_of_sessions_is_bounded(monkeypatch, limit):
     folded = CapturedTelemetry(capture.header, str, lambda _: {})
     found = [it.metric for it in (*folded.feed(capture.records()), *folded.end()) if isinstance(it, Measure)]
     assert found.count(measures.SESSIONS[0]) >= 1
+
+
+def test_the_histograms_are_those_of_the_conventions():
+    assert measures.OPERATIONS == ("mcp.client.operation.duration", "mcp.server.operation.duration")
+    assert measures.SESSIONS == ("mcp.client.session.duration", "mcp.server.session.duration")
+    assert measures.BUCKETS == (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)

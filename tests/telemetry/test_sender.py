@@ -1,6 +1,8 @@
 """What the exporters of the SDK send, read by the official protocol buffers (T-01)."""
 
 from contextlib import closing
+from dataclasses import replace
+from socket import gethostname
 
 import pytest
 
@@ -28,7 +30,7 @@ def collector():
 
 def send(collector, batch, *, metrics=False):
     with closing(Sender(collector.url, print, metrics=metrics)) as sender:
-        taken = sender.send(batch, RESOURCE, STARTED)
+        taken = sender.send(batch, RESOURCE, STARTED) is None
         sender.measure(batch, RESOURCE)
     return taken
 
@@ -92,8 +94,8 @@ def test_a_collector_that_has_no_place_for_logs_gets_the_spans_alone(collector):
     collector.without = {"/v1/logs": 405}
     batch = Batch([SPAN], [LogEntry(7, "slow", "mcp.log")], [])
     with closing(Sender(collector.url, told.append, metrics=False)) as sender:
-        assert sender.send(batch, RESOURCE, STARTED)
-        assert sender.send(Batch([], [LogEntry(8, "slow", "mcp.log")], []), RESOURCE, STARTED)
+        assert sender.send(batch, RESOURCE, STARTED) is None
+        assert sender.send(Batch([], [LogEntry(8, "slow", "mcp.log")], []), RESOURCE, STARTED) is None
     assert len(collector.spans) == 1
     assert told == ["the collector takes no logs (status 405); only spans are sent"]
 
@@ -103,9 +105,9 @@ def test_spans_that_were_taken_are_not_sent_again_for_the_sake_of_logs(collector
     collector.without = {"/v1/logs": 400}
     batch = Batch([SPAN], [LogEntry(7, "slow", "mcp.log")], [])
     with closing(Sender(collector.url, print, metrics=False)) as sender:
-        assert not sender.send(batch, RESOURCE, STARTED)
+        assert sender.send(batch, RESOURCE, STARTED) == "the collector answers with status 400 (Bad Request)"
         collector.without = {}
-        assert sender.send(batch, RESOURCE, STARTED)
+        assert sender.send(batch, RESOURCE, STARTED) is None
     assert (len(collector.spans), len(collector.logs)) == (1, 1)
 
 
@@ -118,7 +120,7 @@ def test_logs_can_be_turned_off_as_the_sdk_has_it(collector, monkeypatch):
 def test_whatever_a_peer_sends_can_be_sent(collector):
     """Halves of surrogate pairs and large numbers must not block what comes behind them."""
     odd = {"gen_ai.tool.name": "a\ud800", "mcpspy.frame": 1 << 70}
-    events = [SpanEvent("progress", 20, {"mcpspy.progress": 1 << 64, "mcpspy.progress.message": "\udfff"})]
+    events = [SpanEvent("progress", 20, {"mcpspy.progress": 10**400, "mcpspy.progress.message": "\udfff"})]
     span = ExchangeSpan(5, 0, CONTEXT, "tools/call a\ud800", 10, 30, odd, None, None, events, "\ud800")
     entry = LogEntry(7, "\ud800", "mcp.log", attributes={"mcp.logger": "\udfff"})
     measure = Measure(OPERATIONS[0], 0.3, {"gen_ai.tool.name": "\ud800"})
@@ -133,3 +135,32 @@ def test_the_service_can_be_named_as_the_sdk_has_it(collector, monkeypatch, name
     monkeypatch.setenv(name, value)
     assert send(collector, Batch([SPAN], [], []))
     assert collector.resources[0]["service.name"] == "fleet"
+
+
+def test_a_request_that_is_too_large_goes_in_portions(collector):
+    told, spans = [], [replace(SPAN, context=TraceContext(bytes([n]) * 16, bytes([n]) * 8)) for n in range(1, 10)]
+    spans[4].attributes = {"large": "x" * 5000}
+    collector.largest = 3000
+    with closing(Sender(collector.url, told.append, metrics=False)) as sender:
+        assert sender.send(Batch(spans, [], []), RESOURCE, STARTED) is None
+    assert sorted(span.span_id[0] for span in collector.spans) == [1, 2, 3, 4, 6, 7, 8, 9]
+    assert told == ["one span or log record was left out: the collector finds it too large"]
+
+
+def test_times_that_no_field_holds_are_the_nearest_that_it_does(collector):
+    late = replace(SPAN, start=-(10**30), end=10**30, events=[SpanEvent("progress", 10**30, {})])
+    assert send(collector, Batch([late], [LogEntry(10**30, "slow", "mcp.log")], []))
+    assert (collector.spans[0].start_time_unix_nano, collector.spans[0].end_time_unix_nano) == (0, (1 << 63) - 1)
+
+
+def test_a_tracestate_goes_on(collector):
+    assert send(collector, Batch([replace(SPAN, context=replace(CONTEXT, state="a=1,b=2"))], [], []))
+    assert collector.spans[0].trace_state == "a=1,b=2"
+
+
+def test_the_resource_names_the_host_unless_the_user_does(collector, monkeypatch):
+    assert send(collector, Batch([SPAN], [], []))
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=build-7,service.instance.id=x")
+    assert send(collector, Batch([SPAN], [], []))
+    assert collector.resources[0]["host.name"] == gethostname()
+    assert (collector.resources[1]["host.name"], collector.resources[1]["service.instance.id"]) == ("build-7", "x")

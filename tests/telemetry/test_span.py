@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.telemetry.span import TraceContext, parse_traceparent, span_id, trace_id
+from mcpspy.telemetry.span import TraceContext, bounded, nanoseconds, parse_traceparent, span_id, trace_id
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -25,11 +25,28 @@ def test_a_valid_traceparent_is_a_context(version):
         f"ff-{TRACE}-{SPAN}-01",
         f"00-{TRACE}-{SPAN}",
         f"00-{TRACE}-{SPAN}-01-",
+        f"00-{TRACE}-{SPAN}-01-x",
+        f"01-{TRACE}-{SPAN}-01x",
+        f"01-{TRACE}-{SPAN}-01-\n",
         f"00-{TRACE}-{SPAN}-01\n",
     ],
 )
 def test_any_other_value_is_none(value):
     assert parse_traceparent(value) is None
+
+
+def test_a_later_version_may_have_more_fields():
+    assert parse_traceparent(f"01-{TRACE}-{SPAN}-01-what-comes") == parse_traceparent(f"00-{TRACE}-{SPAN}-01")
+
+
+def test_a_secret_is_not_cut_in_two():
+    text = "x" * 5 + "secret" + "y" * 100
+    assert bounded(text, lambda it: it.replace("secret", "…"), 8) == "xxxxx…yy"
+
+
+@pytest.mark.parametrize(("t", "found"), [(5, 12), (-8, 0), (10**30, (1 << 63) - 1)])
+def test_times_fit_into_their_field(t, found):
+    assert nanoseconds(7, t) == found
 
 
 def test_ids_are_those_of_the_capture_and_the_line():

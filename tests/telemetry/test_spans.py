@@ -131,3 +131,32 @@ def test_an_http_context_is_a_link_and_a_refusal_a_failure(tmp_path):
     (span,) = spans_of(str(path))
     assert span.link == parse_traceparent(CONTEXT)
     assert (span.parent, span.attributes["error.type"], span.end) == (None, "_OTHER", 2)
+
+
+def test_a_tracestate_goes_with_its_parent():
+    text = (
+        '> {"id":1,"method":"ping","params":{"_meta":{"traceparent":"%s","tracestate":"%s"}}}\n< {"id":1,"result":{}}'
+    )
+    (span,) = spans(text % (CONTEXT, "a=1,b=2"))
+    assert (span.parent.state, span.context.state) == ("a=1,b=2", "a=1,b=2")
+    (span,) = spans(text % (CONTEXT, "a=\\u0000" + "x" * 600))
+    assert (span.parent.span, span.context.state) == (parse_traceparent(CONTEXT).span, "")
+
+
+def test_what_a_peer_chooses_has_a_limit_and_no_secret():
+    long = "x" * 5000
+    (span,) = spans(
+        f'> {{"id":"{long}","method":"tools/call","params":{{"name":"{long}"}}}}\n'
+        f'< {{"id":"{long}","error":{{"code":"{long}","message":"hunter2 {long}"}}}}',
+        redact=lambda text: text.replace("hunter2", "…"),
+    )
+    assert (len(span.name), len(span.error)) == (1024, 1024)
+    assert span.error.startswith("… x")
+    assert max(len(it) for it in span.attributes.values() if isinstance(it, str)) == 1024
+
+
+def test_a_number_of_any_size_can_be_a_code_or_an_id():
+    huge = "1" + "0" * 400
+    (span,) = spans(f'> {{"id":{huge},"method":"ping"}}\n< {{"id":{huge},"error":{{"code":{huge},"message":7}}}}')
+    assert span.attributes["jsonrpc.request.id"] == span.attributes["error.type"] == huge
+    assert span.error == ""

@@ -40,5 +40,5 @@ def line(row: Row) -> str:
         None if other is None else f"#{other}",
     )
     told = ("-" if column is None else printable(str(column), 60) for column in columns)
-    text = printable(row.text or row.content or row.refused or "", 100)
+    text = printable(row.text or row.preview or row.refused or "", 160)
     return " ".join([*(cell.ljust(width) for cell, width in zip(told, WIDTHS, strict=True)), text]).rstrip()

@@ -20,13 +20,15 @@ from mcpspy.tui.message.document import Document
 from mcpspy.tui.message.pane import Pane
 from mcpspy.tui.message.pretty import Piece
 from mcpspy.tui.session.views.timeline import TimelineRows
-from mcpspy.tui.sessions import SessionRows
+from mcpspy.tui.session_rows import SessionRows
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
-LIMIT = 20
+LIMIT = 60
 """Seconds that anything here may take before the test fails."""
 _ROUNDS = 100  # of messages that are answered with messages
 _CALM = 2  # rounds without any: a message may have others sent when its receiver is idle
+_TURNS = 10  # of the event loop at least, for what is no message
+_MOST_TURNS = 1000  # where one is never done
 
 
 def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
@@ -39,8 +41,12 @@ def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None
         async def settle(*_):
             await settled(shown)
 
-        with patch("textual.app.wait_for_idle", settle), patch("textual.pilot.wait_for_idle", settle):
-            async with asyncio.timeout(LIMIT * 3), shown.run_test(size=size, notifications=True) as pilot:
+        async def answered(*_):
+            await _answered(shown)
+
+        idle, screen = "textual.{}.wait_for_idle", "textual.pilot.Pilot._wait_for_screen"
+        with patch(idle.format("app"), settle), patch(idle.format("pilot"), settle), patch(screen, answered):
+            async with asyncio.timeout(LIMIT * 2), shown.run_test(size=size, notifications=True) as pilot:
                 await scenario(pilot)
 
     asyncio.run(main())
@@ -53,22 +59,37 @@ async def settled(app: App) -> None:
     """
     calm = 0
     for _ in range(_ROUNDS):
-        nodes = [app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True))]
-        calm = 0 if any(node.message_queue_size for node in nodes) else calm + 1
-        if calm == _CALM or not app.screen_stack:
+        await _answered(app)
+        if not app.screen_stack:
             break
-        await _answered(nodes)
-        if app.screen_stack:
-            await Pilot(app).wait_for_animation()  # there are none; it draws the screen
+        await Pilot(app).wait_for_animation()  # there are none; it draws the screen
+        calm = 0 if any(map(_busy, _nodes(app))) else calm + 1
+        if calm == _CALM:
+            break
+        app.screen.check_idle()  # for what waits until the screen is drawn
 
 
-async def _answered(nodes: list[MessagePump]) -> None:
-    """Let every part of the application come to the end of what waits for it now."""
-    await asyncio.sleep(0)  # what came from other threads
-    reached = set()
-    asked = [pump for pump in nodes if pump.call_later(lambda pump=pump: reached.add(pump))]
-    while any(pump.is_running and pump not in reached for pump in asked):  # noqa: ASYNC110 (one may end before)
-        await asyncio.sleep(0)
+async def _answered(app: App) -> None:
+    """Let every part of the application come to the end of what waits for it now.
+
+    Textual's own sends each of them a message, which costs more than what most tests ask for.
+    """
+    waiting = _nodes(app)
+    for turn in range(_MOST_TURNS):
+        await asyncio.sleep(0 if turn < 10 * _TURNS else 0.001)  # one may wait for another thread
+        waiting = [node for node in waiting if _busy(node)]
+        if turn >= _TURNS and not waiting:
+            break
+
+
+def _nodes(app: App) -> list[MessagePump]:
+    return [app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True))]
+
+
+def _busy(node: MessagePump) -> bool:
+    """Whether it has a message, or is at work on one. Textual tells that by private names only."""
+    queue = node._message_queue
+    return node.is_running and (queue.qsize() > 0 or not queue.ready_event._waiters)
 
 
 async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the condition") -> None:

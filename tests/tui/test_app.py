@@ -122,6 +122,17 @@ def test_one_capture_opens_at_once_and_the_sessions_stand_behind_it():
     play(scenario, path)
 
 
+def test_the_capture_that_is_opened_first_has_all_others_behind_it():
+    path = CAPTURES / "field-stdio.jsonl"
+
+    async def scenario(pilot):
+        assert timeline(pilot).count() > 10
+        await pilot.press("escape")
+        await until(pilot, lambda: sessions(pilot).count() == len(list(CAPTURES.glob("*.jsonl"))))
+
+    play(scenario, app=Spy([str(CAPTURES)], str(path)))
+
+
 def test_several_captures_are_a_list():
     async def scenario(pilot):
         assert sessions(pilot).count() == 2
@@ -151,7 +162,7 @@ def test_the_palette_offers_what_keys_of_ours_do_once_and_nothing_else():
     async def scenario(pilot):
         await until(pilot, lambda: sessions(pilot).count())
         for place, own in (
-            ("", {"merge marked", "mark", "command line"}),
+            ("", {"merge sessions", "mark", "command line"}),
             ("enter", {"findings", "save", "follow"}),
             ("enter", {"fold/unfold", "findings"}),
             ("colon", {"cancel", "run the line"}),

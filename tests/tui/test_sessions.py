@@ -6,7 +6,6 @@ from itertools import count
 from threading import Event, Thread
 
 import pytest
-from rich.cells import cell_len
 
 from mcpspy.tui.model.commands import ANYWHERE
 from mcpspy.tui.model.library import COUNTED
@@ -89,8 +88,11 @@ def test_the_last_session_that_is_deleted_leaves_what_to_do(tmp_path):
     path = capture(tmp_path / "a.jsonl", "")
 
     async def scenario(pilot):
+        await pilot.press("space")
+        await until(pilot, on_screen(pilot, "1 marked"))
         os.unlink(path)
         await until(pilot, on_screen(pilot, "No captures"))
+        assert not on_screen(pilot, "0 marked")()
         await pilot.press("enter")
         await until(pilot, on_screen(pilot, "No captures"))
 
@@ -349,7 +351,7 @@ def test_less_than_two_marks_are_too_few(tmp_path, key):
 
     async def scenario(pilot):
         await pilot.press("space", key)
-        await until(pilot, on_screen(pilot, "mark two sessions or more"))
+        await until(pilot, on_screen(pilot, "mark two sessions with the space bar"))
         assert sessions(pilot).count() == 3
 
     play(scenario, tmp_path)
@@ -387,43 +389,6 @@ def test_hostile_names_and_commands_stand_there_as_text(tmp_path):
     play(scenario, tmp_path)
 
 
-def test_wide_characters_leave_the_columns_where_they_are(tmp_path):
-    for n, name in enumerate(("plain", "日本語サーバー", "日本語サーバーの長い名前です")):
-        capture(tmp_path / f"{n}.jsonl", '> {"id":1,"method":"x"}', name=name, argv=["サーバー" * 40])
-
-    async def scenario(pilot):
-        rows = sessions(pilot)
-        await until(pilot, lambda: all("1 frame" in line for line in lines(pilot.app)[1:4]))
-        found = ["".join(text for text, _ in rows.cells(place, 120)) for place in range(3)]
-        assert len({cell_len(line[: line.index("1 frame")]) for line in found}) == 1
-        assert all(cell_len(line) <= 120 for line in found)
-        assert "日本語サーバーの長 … " in "".join(found)
-
-    play(scenario, tmp_path)
-
-
-def test_sessions_of_one_client_process_are_joined_and_named(tmp_path):
-    hello = '> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"claude\\u001b[31m","version":"2.1"}}}'
-    for n, (name, text, ppid) in enumerate([("main", hello, 42), ("other", hello, 7), ("probe", "", 42)]):
-        capture(tmp_path / f"{name}.jsonl", text, wall=WALL - n * 10**9, name=name, ppid=ppid, argv=("node", "s.js"))
-
-    async def scenario(pilot):
-        rows = sessions(pilot)
-        await until(pilot, lambda: rows.count() == 3 and all(entry.finished for entry in rows.entries))
-        shown = [words(rows, place) for place in range(3)]
-        assert [(line[0], line[4]) for line in shown[:2]] == [("┌", "main"), ("└", "probe")]
-        assert shown[2][3] == "other"
-        assert " ".join(shown[0]).endswith("claude\\e[31m 2.1 (42): node …")
-        assert " ".join(shown[1]).endswith("client (42): node s.js")
-        assert " ".join(shown[2]).endswith("B node s.js"), shown[2]
-        await pilot.press("down", "down")
-        assert rows.entry().header.name == "other"
-        await pilot.press("slash", *"42", "enter")
-        assert [entry.header.name for entry in rows.entries] == ["main", "probe"]
-
-    play(scenario, tmp_path, size=(120, 20))
-
-
 @contextmanager
 def talking(writers):
     """All of these sessions go on, as their relays would write them; the exchanges of each are counted."""
@@ -453,7 +418,7 @@ def talking(writers):
 @pytest.fixture
 def fifty(tmp_path, monkeypatch):
     """Fifty live sessions that began three minutes ago, by their names."""
-    monkeypatch.setattr("mcpspy.tui.sessions.time.time", lambda: WALL / 1e9 + 180)
+    monkeypatch.setattr("mcpspy.tui.session_rows.time.time", lambda: WALL / 1e9 + 180)
     writers = {f"server-{n:02}": begin(tmp_path / f"{n:02}.jsonl", name=f"server-{n:02}") for n in range(50)}
     for writer in writers.values():
         record(writer, "")

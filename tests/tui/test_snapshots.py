@@ -17,12 +17,14 @@ import pytest
 
 from tests.timelines import CAPTURES
 from tests.transcript import WALL
+from tests.tui.compare.weather import weather
 from tests.tui.gates.relay import CALL, CLIENT, ScriptedRelay
 from tests.tui.screen import on_screen, opened, play, sessions, timeline, until
 from tests.tui.svg import drawn
 
 FOLDER = Path(__file__).parent / "snapshots"
 STDIO, HTTP, SAMPLING = "field-stdio", "http-python2-2026-07-28", "full-python1-2025-06-18"
+NEWER, OLDER = "python1-2025-11-25", "python2-2025-03-26"
 SIZE = (100, 30)
 
 
@@ -140,6 +142,26 @@ def test_a_small_screen():
     shown("small", ["down"], size=(40, 12))
 
 
+def test_the_calls():
+    shown("calls", ["7"], "python2-client", capture=SAMPLING)
+
+
+def test_both_sides():
+    shown("peers", ["8"], "mcpspy-peer", capture=SAMPLING)
+
+
+def test_the_calls_of_sessions_merged():
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 2)
+        await pilot.press("space", "space", "m")
+        rows = await opened(pilot)
+        await until(pilot, lambda: rows.count() > 100)
+        await pilot.press("7")
+        await compared(pilot, "calls-merged", "database", "1/")
+
+    play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=(140, 30))
+
+
 def test_sessions_merged():
     async def scenario(pilot):
         await until(pilot, lambda: sessions(pilot).count() == 2)
@@ -150,6 +172,22 @@ def test_sessions_merged():
         await compared(pilot, "merged", "database", "2/")
 
     play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=SIZE)
+
+
+@pytest.mark.parametrize(("name", "width"), [("compare", 120), ("compare-narrow", 80)])
+def test_two_messages_compared(tmp_path, name, width):
+    """R-15."""
+    golden = weather(tmp_path / "a.jsonl").removesuffix(".jsonl")
+    shown(name, ["down", "m", "down", "down", "d"], "3 differences", "21 degrees", capture=golden, size=(width, 24))
+
+
+def test_two_sessions_compared():
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 2)
+        await pilot.press("space", "space", "d")
+        await compared(pilot, "compare-sessions", "21 differences", "peer/unknown", "protocolVersion")
+
+    play(scenario, *(CAPTURES / f"features-{name}.jsonl" for name in (NEWER, OLDER)), size=(120, 30))
 
 
 @pytest.fixture

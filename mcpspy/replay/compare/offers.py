@@ -33,6 +33,10 @@ class Surface:
     """What it said of itself: capabilities, protocolVersion, serverInfo, instructions."""
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The items of the last listing of each kind, by their names."""
+    told_in: int | None = None
+    """The line of the last answer in which it said something of itself."""
+    listed_in: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The lines on which the items of each kind were listed last, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +59,17 @@ def surface(script: Script) -> Surface:
         result = turn.response.body.value.get("result") if turn.response else None
         if not isinstance(result, dict):
             continue
+        assert turn.response
         if turn.method in HANDSHAKES:
+            found.told_in = turn.response.n
             kept = ("protocolVersion", "supportedVersions", "capabilities", "serverInfo", "instructions")
             found.told |= {name: result[name] for name in kept if name in result}
-        listed = page(turn.response) if turn.response else None
+        listed = page(turn.response)
         if listed:
             named = by_name(listed.entries, ("result", listed.kind)) if listed.entries is not None else None
             before = {} if listed.first else found.listings.get(listed.kind, {})
             found.listings[listed.kind] = before | (named or {})
+            found.listed_in.setdefault(listed.kind, {}).update(dict.fromkeys(named or (), turn.response.n))
     return found
 
 

@@ -95,6 +95,8 @@ class Compared:
     notification that names the request."""
     reason: str | None = None
     """Why it is missing or skipped, where that is known."""
+    observed: int | None = None
+    """The line of the observed capture that it began on; None for what was not observed."""
 
 
 Pairs = Sequence[tuple[Turn | None, Turn | None]]
@@ -157,15 +159,15 @@ def _exchange(old: Turn | None, new: Turn | None, rules: Rules, reason: str | No
     turn = old or new
     assert turn
     method, name = turn.method, turn.name
-    line = old.cause.n if old else None
+    lines = old.cause.n if old else None, new.cause.n if new else None
     if skipped:
-        return Compared(line, method, name, "skipped", (), reason)
+        return Compared(lines[0], method, name, "skipped", (), reason)
     if new is None or old is None:
         told = (_answer(old), ABSENT) if old else (ABSENT, turn.cause.body.value)
-        return _judged(line, method, name, [Difference((), *told)], rules, "missing" if old else "extra", reason)
+        return _judged(lines, method, name, [Difference((), *told)], rules, "missing" if old else "extra", reason)
     found, outcome = _answers(old, new, rules)
     found += _notifications(old, new, rules)
-    return _judged(line, method, name, found, rules, outcome, reason if outcome == "missing" else None)
+    return _judged(lines, method, name, found, rules, outcome, reason if outcome == "missing" else None)
 
 
 def _answers(old: Turn, new: Turn, rules: Rules) -> tuple[list[Difference], Outcome]:
@@ -215,11 +217,11 @@ def _unasked_pair(old: Message | None, new: Message | None, rules: Rules) -> Com
     assert message
     method = _method(message)
     name = subject(method, message.body.value.get("params")) if method else None
-    line = old.n if old else None
+    lines = old.n if old else None, new.n if new else None
     if old and new:
-        return _judged(line, method, name, differences(_said(old), _said(new), shape=rules.shape), rules, "changed")
+        return _judged(lines, method, name, differences(_said(old), _said(new), shape=rules.shape), rules, "changed")
     told = (_said(old), ABSENT) if old else (ABSENT, _said(message))
-    return _judged(line, method, name, [Difference((), *told)], rules, "missing" if old else "extra")
+    return _judged(lines, method, name, [Difference((), *told)], rules, "missing" if old else "extra")
 
 
 def _unasked(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
@@ -244,7 +246,7 @@ def _unasked(old: list[Message], new: list[Message], rules: Rules) -> list[Compa
 
 
 def _judged(
-    line: int | None,
+    lines: tuple[int | None, int | None],
     method: str | None,
     name: str | None,
     found: Iterable[Difference],
@@ -253,7 +255,7 @@ def _judged(
     reason: str | None = None,
 ) -> Compared:
     left = tuple(it for it in found if not any(rule.covers(method, name, it.path) for rule in rules.ignore))
-    return Compared(line, method, name, outcome if left else "same", left, reason if left else None)
+    return Compared(lines[0], method, name, outcome if left else "same", left, reason if left else None, lines[1])
 
 
 def _request_key(message: Message) -> str:

@@ -53,6 +53,10 @@ class Difference:
         return pointer(*self.path)
 
 
+Part = tuple[str | int, Any, Any]
+"""A member or an item of two values: its name or place, and what each of them has there."""
+
+
 def excerpt(value: Any, limit: int = 60) -> str:
     """A value as one short line of JSON."""
     if value is ABSENT:
@@ -78,53 +82,61 @@ def answer_differences(recorded: Any, observed: Any, *, shape: bool = False) -> 
     return differences(recorded, observed, shape=shape)
 
 
-def _walk(one: Any, other: Any, path: Path, shape: bool) -> Iterator[Difference]:
+def step(one: Any, other: Any, path: Path, *, shape: bool = False) -> Difference | list[Part] | None:
+    """One step of a comparison: the parts of two values at `path`, or what differs; None where nothing does."""
     if any(matches(path, pattern) for pattern in VOLATILE):
-        return
+        return None
     if path == _IS_ERROR:
         one, other = [False if value is ABSENT else value for value in (one, other)]
     if one is ABSENT or other is ABSENT:
-        if one is not other:
-            yield Difference(path, one, other)
-        return
+        return None if one is other else Difference(path, one, other)
     if any(matches(path, pattern) for pattern in OPAQUE):
-        return
+        return None
     parsed = _parsed(one), _parsed(other)
     if parsed[0] is not ABSENT and parsed[1] is not ABSENT:
         one, other = parsed
     if isinstance(one, dict) and isinstance(other, dict):
-        yield from _members(one, other, path, shape)
-    elif isinstance(one, list) and isinstance(other, list):
-        yield from _items(one, other, path, shape)
-    elif not (_same_type(one, other) if shape and path != _IS_ERROR else _equal(one, other)):
-        yield Difference(path, one, other)
+        return _members(one, other, path)
+    if isinstance(one, list) and isinstance(other, list):
+        return _items(one, other, path, shape)
+    same = _same_type(one, other) if shape and path != _IS_ERROR else _equal(one, other)
+    return None if same else Difference(path, one, other)
 
 
-def _members(one: dict[str, Any], other: dict[str, Any], path: Path, shape: bool) -> Iterator[Difference]:
+def _walk(one: Any, other: Any, path: Path, shape: bool) -> Iterator[Difference]:
+    found = step(one, other, path, shape=shape)
+    if isinstance(found, Difference):
+        yield found
+        return
+    for name, first, second in found or ():
+        yield from _walk(first, second, (*path, name), shape)
+
+
+def _members(one: dict[str, Any], other: dict[str, Any], path: Path) -> list[Part]:
     if path[-1:] == ("inputRequests",):
         names = {now: before for before, now in renamed(one, other).items()}
         other = {names.get(name, name): value for name, value in other.items()}
-    for name in [*one, *(name for name in other if name not in one)]:
-        yield from _walk(one.get(name, ABSENT), other.get(name, ABSENT), (*path, name), shape)
+    names_of_both = [*one, *(name for name in other if name not in one)]
+    return [(name, one.get(name, ABSENT), other.get(name, ABSENT)) for name in names_of_both]
 
 
-def _items(one: list[Any], other: list[Any], path: Path, shape: bool) -> Iterator[Difference]:
+def _items(one: list[Any], other: list[Any], path: Path, shape: bool) -> list[Part]:
     named = by_name(one, path), by_name(other, path)
     if named[0] is not None and named[1] is not None:
-        yield from _members(named[0], named[1], path, shape)
-        return
+        return _members(named[0], named[1], path)
     if shape:
         if not one or not other:
-            return  # what the items would be is not known
+            return []  # what the items would be is not known
         one, other = _kinds(one), _kinds(other)
         pairs = list(by_order(one, other, (_structure,)))
     else:
         pairs = aligned(one, other, (canonical, _structure))
+    found: list[Part] = []
     for place, there in pairs:
-        first, second = ABSENT if place is None else one[place], ABSENT if there is None else other[there]
-        step = place if place is not None else there
-        assert step is not None  # a pair has at least one
-        yield from _walk(first, second, (*path, step), shape)
+        name = place if place is not None else there
+        assert name is not None  # a pair has at least one
+        found.append((name, ABSENT if place is None else one[place], ABSENT if there is None else other[there]))
+    return found
 
 
 def by_name(items: list[Any], path: Path) -> dict[str, Any] | None:

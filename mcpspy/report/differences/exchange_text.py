@@ -15,10 +15,14 @@ _CONTEXT = 30  # characters of what two values have in common before the place w
 
 
 def headline(it: Compared) -> str:
+    """What became of an exchange, and the recorded line that it began on, on one line."""
+    return f"#{it.request} {outcome_text(it)}" if it.request else outcome_text(it)
+
+
+def outcome_text(it: Compared) -> str:
     """What became of an exchange, on one line."""
-    line = f"#{it.request} " if it.request else ""
     why = f" ({printable(it.reason, 200)})" if it.reason else ""
-    return f"{line}{subject(it)}: {it.outcome}{why}"
+    return f"{subject(it)}: {it.outcome}{why}"
 
 
 def subject(it: Compared) -> str:
@@ -37,13 +41,13 @@ def value_lines(difference: Difference) -> list[str]:
     return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]
 
 
-def sides(difference: Difference) -> tuple[str, str]:
-    """The two values of a difference as JSON, each on one line and clipped."""
+def sides(difference: Difference, limit: int = _WIDTH) -> tuple[str, str]:
+    """The two values of a difference as JSON, each on one line of at most `limit` characters."""
     texts = [excerpt(value, 1 << 20) for value in (difference.recorded, difference.observed)]
     common = next((n for n, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
-    if common > 2 * _CONTEXT and max(map(len, texts)) > _WIDTH:
+    if common > 2 * _CONTEXT and max(map(len, texts)) > limit:
         texts = ["…" + text[common - _CONTEXT :] for text in texts]
-    return printable(texts[0], _WIDTH), printable(texts[1], _WIDTH)
+    return printable(texts[0], limit), printable(texts[1], limit)
 
 
 def totals(compared: Sequence[Compared]) -> dict[str, int]:

@@ -35,7 +35,7 @@ async function startPage() {
   const state = new State(session);
   showHeader(session);
   offerCapture(session.about, capture);
-  const views = new Views(state, capture);
+  const views = new Views(state);
   const detail = new Detail(state, capture, showNotice);
   const search = new Search(state, capture);
   const parts = { state, views, detail, search, notice: showNotice };

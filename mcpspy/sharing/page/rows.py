@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from mcpspy.capture.records import Header
+from mcpspy.conversation.brief import LONGEST
 from mcpspy.timeline import Row, row_fields, text_json
 
-_PREVIEW = 300  # characters: more than a row has room for
 _PLAIN = re.compile(r"0|-?[1-9]\d{0,14}")  # a number that every reader of JSON writes as it was
 
 
@@ -24,6 +24,6 @@ def page_row(row: Row, header: Header) -> dict[str, Any]:
         fields["token"] = row.id.token
     if not row.raw:
         fields["text"] = text_json(row.text or "")
-    elif preview := row.content or row.text:
-        fields["preview"] = text_json(preview[:_PREVIEW])
+    elif preview := row.preview or row.text:
+        fields["preview"] = text_json(preview[:LONGEST])
     return fields

@@ -1,8 +1,7 @@
 /** The timeline: a row for each message, line of stderr, gap, signal and end. */
 
-import { Previews } from "./previews.js";
 import { VirtualRows } from "./rows.js";
-import { ARROWS, idText, isBadStatus, MARKS, severityOf } from "./session.js";
+import { ARROWS, idText, isBadStatus, MARKS, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el, pluralText, sizeText } from "./text.js";
 
 const LONGEST_CELL = 300; // characters
@@ -13,15 +12,13 @@ export const SLOW = 1; // seconds from which a call is slow
 export class Timeline {
   /**
    * @param {import("./state.js").State} state
-   * @param {Promise<import("./capture.js").Capture>} capture
    */
-  constructor(state, capture) {
+  constructor(state) {
     this.state = state;
-    const previews = new Previews();
     const grid = byId("rows");
     this.rows = new VirtualRows(grid, byId("rows-body"), {
       count: () => state.shown.length,
-      draw: (at) => timelineRow(state, at, previews),
+      draw: (at) => timelineRow(state, at),
       choose: (at) => state.select(state.shown[at]),
       open: () => byId("detail").focus(),
     });
@@ -30,13 +27,6 @@ export class Timeline {
     for (const change of /** @type {const} */ (["times", "marks"])) state.on(change, () => this.rows.refresh());
     state.on("row", () => this.showPartner());
     this.show();
-    capture.then(
-      (found) => {
-        previews.capture = found;
-        this.rows.refresh();
-      },
-      () => undefined, // the detail tells
-    );
   }
 
   show() {
@@ -69,9 +59,8 @@ export function emptyText({ session }) {
 /**
  * @param {import("./state.js").State} state
  * @param {number} at
- * @param {Previews} previews
  */
-function timelineRow(state, at, previews) {
+function timelineRow(state, at) {
   const place = state.shown[at];
   const row = state.session.rows[place];
   const severity = severityOf(row);
@@ -89,7 +78,7 @@ function timelineRow(state, at, previews) {
       ARROWS[row.from],
       el("b", {}, ` ${row.from}`),
     ),
-    subjectCell(row, previews.of(row)),
+    subjectCell(row, previewText(row)),
     timelineCell("status", statusText(row), {
       class: `status ${statusClass(row)}`,
     }),
@@ -133,7 +122,7 @@ function timeText(state, at) {
 }
 
 /**
- * What a row is about: method and name, or its kind; then the id and its preview.
+ * What a row is about: method and name, or its kind; then the preview, and the id where there is room behind it.
  * @param {import("./session.js").Row} row
  * @param {string} preview
  */
@@ -146,9 +135,9 @@ function subjectCell(row, preview) {
   } else {
     cell.append(el("span", { class: "method" }, `${row.kind}:`));
   }
+  if (preview) cell.append(" ", el("span", { class: "preview" }, clipText(preview, LONGEST_CELL)));
   const id = idText(row);
   if (id) cell.append(" ", el("span", { class: "id" }, clipText(`id ${id}`, 24)));
-  if (preview) cell.append(" ", el("span", { class: "preview" }, clipText(preview, LONGEST_CELL)));
   return cell;
 }
 

@@ -11,12 +11,11 @@ import { showTools } from "./tools.js";
 export class Views {
   /**
    * @param {import("./state.js").State} state
-   * @param {Promise<import("./capture.js").Capture>} capture
    */
-  constructor(state, capture) {
+  constructor(state) {
     this.state = state;
     /** @type {Record<string, import("./rows.js").VirtualRows>} the lists of rows by view */
-    this.lists = { timeline: new Timeline(state, capture).rows };
+    this.lists = { timeline: new Timeline(state).rows };
     /** @type {Set<string>} */
     this.made = new Set(["timeline"]);
     for (const view of VIEWS) byId(`tab-${view}`).addEventListener("click", () => state.show(view));

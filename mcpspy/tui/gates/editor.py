@@ -1,15 +1,10 @@
 """Editing a message: in the person's own editor where there is one, else here, until it is what it has to be."""
 
 import os
-import shlex
-import signal
-import subprocess
-import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from typing import ClassVar
 
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
@@ -19,36 +14,7 @@ from mcpspy.errors import UsageError
 from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.keys import Keys
-
-
-def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """The command of the person's editor; empty where there is none."""
-    try:
-        return shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "")
-    except ValueError:
-        return []
-
-
-def edited(text: str, command: list[str]) -> str:
-    """The text as an editor leaves it. Raises UsageError."""
-    fd, path = tempfile.mkstemp(prefix="mcpspy-", suffix=".json")
-    try:
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(f"{text}\n")
-        before = signal.signal(signal.SIGINT, lambda *_: None)  # what is pressed in the editor is for the editor
-        try:
-            status = subprocess.call([*command, path])
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if status:
-            raise UsageError(f"{command[0]} ended with status {status}: the text is as it was")
-        with open(path, encoding="utf-8") as file:
-            return file.read().rstrip("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{command[0]} cannot edit the text: {error}") from None
-    finally:
-        with suppress(OSError):
-            os.unlink(path)
+from mcpspy.tui.widgets.programs import edited_outside, editor_command
 
 
 class MessageEditor(ModalScreen[str | None]):
@@ -110,10 +76,9 @@ class MessageEditor(ModalScreen[str | None]):
             self._tell("no editor in the browser" if self.app.is_web else "$VISUAL and $EDITOR name no editor")
             return
         try:
-            with self.app.suspend():
-                text = edited(area.text, command)
-        except (UsageError, SuspendNotSupported) as error:
-            self._tell(str(error) if isinstance(error, UsageError) else "this terminal cannot be given to an editor")
+            text = edited_outside(self.app, area.text, command)
+        except UsageError as error:
+            self._tell(str(error))
             return
         if text == area.text:
             self._tell("the editor changed nothing")

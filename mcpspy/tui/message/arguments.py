@@ -18,6 +18,7 @@ _MOST = 200  # arguments that are told of
 _CHOICES = 6  # values of an enumeration, and alternatives, that are told of
 _NAME = 40  # characters of a type's name
 _LEVELS = 4  # of arrays of arrays
+_RANGES = (("", "minimum", "maximum"), (" characters", "minLength", "maxLength"), (" items", "minItems", "maxItems"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Argument:
     fault: str = ""
     """Why it does not fit."""
     description: str = ""
+    limits: str = ""
+    """What else is declared of it: `1 to 14`, `date`, `default 3`."""
 
 
 def arguments(given: Any, schema: Any) -> list[Argument]:
@@ -65,7 +68,7 @@ def _argument(
     else:
         mark = "fits" if faults.known else "unknown"
     text = description if isinstance(description, str) else ""
-    return Argument(name, mark, type_text(about), required, value, fault, text)
+    return Argument(name, mark, type_text(about), required, value, fault, text, limits_text(about))
 
 
 class _Faults:
@@ -114,6 +117,21 @@ def type_text(schema: Any, levels: int = _LEVELS) -> str:
         if isinstance(several, list) and levels:
             return _either([type_text(one, levels - 1) or "any" for one in several[:_CHOICES]], len(several))
     return ""
+
+
+def limits_text(schema: Any) -> str:
+    """What a schema declares of a value beside its type, in a few words."""
+    if not isinstance(schema, dict):
+        return ""
+    found = [str(schema["format"])[:_NAME]] if isinstance(schema.get("format"), str) else []
+    for unit, least, most in _RANGES:
+        low, high = (excerpt(schema[name], 20) if name in schema else "" for name in (least, most))
+        if low or high:
+            bounds = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+            found.append(f"{bounds}{unit}")
+    if "default" in schema:
+        found.append(f"default {excerpt(schema['default'], 20)}")
+    return ", ".join(found)
 
 
 def _either(texts: list[str], number: int) -> str:

@@ -6,6 +6,7 @@ to one of the sessions: what is around it is there, with the line numbers of tha
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from mcpspy.capture.records import Frame, Open, Record
@@ -13,6 +14,8 @@ from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
+
+_PAGES = 20  # pages of listings that are looked at for a tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Around:
     response: Open | None = None
     """Over HTTP: the response to that, as far as it is known."""
     tool: dict[str, Any] | None = None
-    """Of a call: the tool's definition, as it was listed last."""
+    """Of a call: the tool's definition, as it was listed last before that; if it was listed later only, as then."""
     listed: int = 0
     """The line of that listing."""
     changed: Frame | None = None
@@ -59,8 +62,9 @@ def around(model: OpenCapture | Merged, place: int) -> Around:
     opened = [_opened(session, record)]
     if partner is not None:
         opened.append(_opened(session, session.index.record(session.line(partner).n, 1)))
-    listed = _listing(session, row.n, row.name) if row.method == "tools/call" and row.kind == "request" else 0
-    tool = _definition(session, listed, row.name) if listed else None
+    listed, tool = (
+        _tool(session, row.n, row.name) if row.method == "tools/call" and row.kind == "request" else (0, None)
+    )
     changed = record if isinstance(record, Frame) and record.by else None
     return Around(*_heads(session, opened), tool, listed, changed, session, model, place)
 
@@ -85,13 +89,19 @@ def _heads(session: OpenCapture, channels: list[Open | None]) -> tuple[Open | No
     return request, response
 
 
-def _listing(session: OpenCapture, n: int, name: str) -> int:
-    """The line of the listing that a call is judged by: the one that a finding names, else the newest; 0 if none."""
-    for finding in session.findings.of(n):
-        if finding.rule == "tools/arguments" and finding.related:
-            return finding.related[-1]
-    tool = session.announced.tools.get(name)
-    return tool.listed if tool else 0
+def _tool(session: OpenCapture, n: int, name: str) -> tuple[int, dict[str, Any] | None]:
+    """The line of the listing that a call on line `n` is judged by, and what it says of the tool; 0 if there is none.
+
+    It is the one that a finding names, else the newest one before the call that has the tool, else the newest.
+    """
+    named = [it.related[-1] for it in session.findings.of(n) if it.rule == "tools/arguments" and it.related]
+    before = (line for line in reversed(session.announced.tool_pages) if line < n)
+    use = session.announced.tools.get(name)
+    for line in [*named[:1], *islice(before, _PAGES), *([use.listed] if use else [])]:
+        tool = _definition(session, line, name)
+        if tool is not None:
+            return line, tool
+    return 0, None
 
 
 def _definition(session: OpenCapture, n: int, name: str) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ beside each other where there is room, else one below the other. How a message i
 hexadecimal) and what is folded in it belongs to this widget and outlives the message.
 """
 
+import os
 from typing import ClassVar, Self
 
 from rich.text import Text as Plain
@@ -25,7 +26,9 @@ from mcpspy.tui.message.facts import entries
 from mcpspy.tui.message.hexdump import HexDump
 from mcpspy.tui.message.pane import Pane
 from mcpspy.tui.message.tree import Folds, Tree
+from mcpspy.tui.message.whole import whole
 from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command
 
 _COLUMNS = 100  # from which two messages stand beside each other
 _NOTHING = Around()
@@ -141,6 +144,31 @@ class Detail(Container):
 
         prompt = SavePrompt(what, f"frame-{rows[0].n}.{suffix}", save)
         self.app.push_screen(prompt, lambda name: self._tell(f"saved {name}") if name else None)
+
+    def action_editor(self) -> None:
+        """Open the frame in the person's editor; what that changes is ignored."""
+        self._open(editor_command(os.environ), "$VISUAL and $EDITOR name no editor")
+
+    def action_pager(self) -> None:
+        """Open the frame in the person's pager."""
+        self._open(pager_command(os.environ), "$PAGER names no pager, and there is no less")
+
+    def _open(self, command: list[str], lacking: str) -> None:
+        rows, _ = self._subject() or ([], _NOTHING)
+        try:
+            if self.app.is_web:
+                raise UsageError("the browser opens no editor and no pager: y copies the message, s saves it")
+            if not command:
+                raise UsageError(lacking)
+            if not rows:
+                raise UsageError("no frame is selected that could be opened")
+            text = whole(rows[0])
+            after = edited_outside(self.app, text, command)
+        except UsageError as error:
+            self._tell(str(error), failed=True)
+        else:
+            if after != text.rstrip("\n"):
+                self._tell(f"your changes are ignored: #{rows[0].n} stays as it was recorded", failed=True)
 
     def _subject(self) -> Subject | None:
         """What the pane shows that is looked at."""

@@ -23,6 +23,7 @@ _BAD = ("error", "tool-error", "unanswered")
 _SEVERE = {"error": "warning", "warning": "number", "info": "label"}
 _FOUND = {"error": "✗", "warning": "!", "info": "·"}
 _MARKS = {"fits": "✓", "wrong": "✗", "missing": "✗", "undeclared": "?", "absent": "·", "unknown": " "}
+_COUNTED = {"wrong": "wrong", "missing": "missing", "undeclared": "not declared"}
 _COLOURS = {"fits": "string", "wrong": "warning", "missing": "warning", "undeclared": "number"}
 _NAME, _VALUE = 24, 40  # columns that the names and characters that the values of arguments take at most
 _LONG = 500  # characters of anything that a peer may make as long as it likes
@@ -44,7 +45,7 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
 
 
 def _subject(row: Row) -> list[Piece]:
-    subject = " ".join(part for part in (row.method, row.name or row.content) if part) or row.kind
+    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind  # the message itself stands below
     part = f" part {row.part + 1}" if row.part else ""
     return [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
 
@@ -126,16 +127,22 @@ def _arguments(row: Row, around: Around) -> Iterator[SummaryLine]:
     found = arguments(given, around.tool.get("inputSchema"))
     if not found:
         return
-    bad = sum(it.mark in ("wrong", "missing") for it in found)
     when = "listed later" if around.listed > row.n else "listed"
     pieces: list[Piece] = [(plural(len(found), "argument"), "key"), (f" as {when} in #{around.listed}", "label")]
-    if bad:
-        pieces.append((f" · {bad} wrong or missing", "warning"))
+    for mark, what in _COUNTED.items():
+        number = sum(it.mark == mark for it in found)
+        if number:
+            pieces.append((f" · {number} {what}", _COLOURS[mark]))
     yield SummaryLine(pieces, "arguments")
     names = max((len(printable(it.name, _NAME)) for it in found), default=0)
-    types = max((len(printable(it.type, _NAME)) for it in found), default=0)
+    types = max((len(_type(it)) for it in found), default=0)
     for argument in found:
         yield SummaryLine(_argument(argument, names, types), inside=True)
+
+
+def _type(argument: Argument) -> str:
+    declared = printable(argument.type, _VALUE)
+    return ", ".join(filter(None, (declared, "required" if argument.required else "")))
 
 
 def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
@@ -143,14 +150,16 @@ def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
     pieces = [
         (f"{_MARKS[argument.mark]} ", colour),
         (f"{printable(argument.name, _NAME):{names}} ", "key"),
-        (f"{printable(argument.type, _NAME):{types}} {'required' if argument.required else '        '} ", "label"),
+        (f"{_type(argument):{types}} ", "label"),
     ]
     if argument.value is not None:
         pieces.append((f"{printable(argument.value, _VALUE)} ", "plain"))
     if argument.fault:
         pieces.append((f"{printable(argument.fault, _LONG)} ", "warning"))
     elif argument.mark in ("missing", "undeclared"):
-        pieces.append((f"{argument.mark} ", colour))
+        pieces.append((f"{_COUNTED[argument.mark]} ", colour))
+    if argument.limits:
+        pieces.append((f"({printable(argument.limits, _LONG)}) ", "label"))
     if argument.description:
         pieces.append((printable(argument.description, _LONG), "label"))
     return pieces

@@ -36,6 +36,8 @@ _MESSAGE = (
     Action("b", "pair", "pair", footer=True),
     Action("y", "copy", "copy", footer=True),
     Action("s", "save", "save", footer=True),
+    Action("o", "editor", "open in $EDITOR, to read"),
+    Action("O", "pager", "open in $PAGER"),
 )
 
 SCOPES = {
@@ -54,12 +56,22 @@ SCOPES = {
             Action("q", "app.quit", "quit", footer=True),
             Action("slash,ctrl+f", "prompt('filter')", "filter", footer=True, priority=True),
             Action("colon", "prompt('command')", "command line", priority=True),
-            Action("m", "merge", "merge marked", footer=True),
-            Action("v", "view", "marked in turn", footer=True),
+            Action("m", "merge", "merge sessions", footer=True),
+            Action("v", "view", "view in turn", footer=True),
+            Action("d", "compare", "compare two marked", footer=True),
             Action("escape", "all", "show all sessions; again: unmark all"),
         ),
     ),
-    "session list": Scope("the sessions", (Action("space", "mark", "mark", footer=True),)),
+    "session list": Scope(
+        "the sessions",
+        (
+            Action("space", "mark", "mark", footer=True),
+            Action("right,l", "unfold(True)", "unfold the run"),
+            Action("left,h", "unfold(False)", "fold the run"),
+            Action("plus", "unfold_all(True)", "unfold all runs"),
+            Action("minus", "unfold_all(False)", "fold all runs"),
+        ),
+    ),
     "session": Scope(
         "a session",
         (
@@ -92,6 +104,7 @@ SCOPES = {
             Action("L", "next_slow(1)", "next call that took 1 s or more"),
             Action("m", "mark", "mark or unmark"),
             Action("apostrophe", "next_mark", "next marked frame"),
+            Action("d", "compare", "compare two marked frames, or the marked with the selected one"),
             Action("t", "deltas", "time: since the start, or since the row above"),
         ),
     ),
@@ -115,6 +128,25 @@ SCOPES = {
     ),
     # The message of the timeline's row can be seen without the focus, so its keys work from there too.
     "timeline message": Scope("", tuple(it._replace(name=f"message('{it.name}')", footer=False) for it in _MESSAGE)),
+    "comparison": Scope(
+        "two messages or sessions compared",
+        (
+            Action("n", "difference(1)", "next difference", footer=True),
+            Action("N", "difference(-1)", "previous difference"),
+            Action("less_than_sign", "frame(0)", "left in its timeline", footer=True),
+            Action("greater_than_sign", "frame(1)", "right in its timeline", footer=True),
+            Action("escape,q", "dismiss(None)", "back", footer=True),
+        ),
+    ),
+    "compared values": Scope(
+        "two messages or sessions compared",
+        (
+            Action("left,h", "fold(True)", "fold"),
+            Action("right,l", "fold(False)", "unfold"),
+            Action("enter,space", "turn", "fold/unfold", footer=True),
+            Action("z", "everything", "fold/unfold what is equal", footer=True),
+        ),
+    ),
     "lines": Scope(
         "moving, in lists and in the message",
         (

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from mcpspy.capture.index import Index
 from mcpspy.conversation.model import ENDLESS
+from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
@@ -31,7 +32,6 @@ _STEP = 32  # rows gone through between looks at the clock
 _NOBODY, _SERVER, _CLIENT, _PERSON = range(4)
 _WAITED = ("", "server", "client", "person")
 _CARRIED = ("request", "http")
-_PERSONAL = ("elicitation/create", "sampling/createMessage")
 
 
 class Folded(Protocol):
@@ -124,7 +124,7 @@ class Lanes:
             self._close(self._capture.partner(len(self)))
             inputs = self._capture.inputs(len(self))
             if inputs is not None and len(self._rounds) < _MOST:
-                self._rounds[row.n] = _PERSON if inputs.intersection(_PERSONAL) else _CLIENT
+                self._rounds[row.n] = _PERSON if inputs.intersection(PERSONAL) else _CLIENT
         elif row.method == "notifications/cancelled":
             self._cancel(row)
         elif row.kind == "gap":  # answers may be lost
@@ -145,7 +145,7 @@ class Lanes:
         if row.sender == "client":
             waits, shift = _SERVER, 0
         else:
-            waits, shift = _PERSON if row.method in _PERSONAL else _CLIENT, DEEPEST
+            waits, shift = _PERSON if row.method in PERSONAL else _CLIENT, DEEPEST
         taken = self._brackets >> shift & _BITS
         free = ~taken & (taken + 1) & _BITS  # the lowest
         bracket = free << shift or self._stale(_BITS << shift)

@@ -6,6 +6,7 @@ to be counted. All of that goes in slices, as long as the caller allows, the new
 once, in order.
 """
 
+import math
 import os
 import time
 from bisect import insort
@@ -14,18 +15,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mcpspy.capture.listing import by_client, client_process
+import orjson
+
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import Header, Record
+from mcpspy.capture.runs import client_process
+from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.model import Event
 from mcpspy.errors import CaptureError
 from mcpspy.rules import SEVERITIES, Finding
 from mcpspy.rules.judge import Judge
-from mcpspy.timeline import Counts
 
 COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
+_TAIL = 4096  # bytes at the end of a file in which its last record stands
 SLICE = 1 << 16
 """Bytes read at once."""
 
@@ -48,12 +52,19 @@ class ListedCapture:
     """How often something was found, by severity."""
     counted: int = 0
     """Bytes of the file that are in those."""
+    killed: bool = False
+    """Its relay ended without a word."""
     finished: bool = False
     """What the end of the file leaves open is in them too."""
     stamp: tuple[int, ...] = ()
     """What the file looked like: device, inode, size, time of change."""
     fold: tuple[Records, Window, Judge] | None = None
     """What counts, while there is more to count."""
+
+    @property
+    def ended(self) -> float:
+        """When it was written last, in seconds since the epoch; infinite while it is live."""
+        return math.inf if self.live else self.stamp[-1] / 1e9
 
 
 class Library:
@@ -65,6 +76,8 @@ class Library:
         """Live ones first, then the newest."""
         self.changes = 0
         """How often an entry has come, gone, grown or changed its place."""
+        self.looked = False
+        """All targets were looked at since the last `look`."""
         self._known: dict[str, ListedCapture] = {}
         self.refused: dict[str, str] = {}
         """Files that are not shown, and why."""
@@ -76,6 +89,7 @@ class Library:
         """Look at the targets anew, unless that is going on."""
         if next(self._round, True):
             self._round = self._look()
+            self.looked = False
 
     def grow(self, seconds: float) -> bool:
         """Look and count for about that long; tells whether there is more to do now."""
@@ -100,6 +114,7 @@ class Library:
             yield
         for path in (self._known.keys() | self.refused.keys()) - seen:
             self._put(path, None)
+        self.looked = True
 
     def _paths(self) -> Iterator[str]:
         for target in self.targets:
@@ -138,6 +153,8 @@ class Library:
         if new or moved:
             self._put(path, entry)
         self.changes += grown
+        if entry.size > COUNTED:
+            entry.killed = not live and not _closed(path)
         if entry.size <= COUNTED and (new or ((moved or grown) and entry not in self._uncounted)):
             (self._uncounted.appendleft if live else self._uncounted.append)(entry)
 
@@ -158,17 +175,6 @@ def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
     """Those that have every word of a text in their name, transport, command, URL, path or the client's process id."""
     words = text.lower().split()
     return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
-
-
-def brackets(entries: list[ListedCapture]) -> tuple[list[ListedCapture], list[str]]:
-    """Captures, those of one client process together; and for each the part of a bracket around those that are."""
-    groups = by_client(entries, lambda entry: entry.header)
-    signs = [sign for group in groups for sign in _bracket(len(group))]
-    return [entry for group in groups for entry in group], signs
-
-
-def _bracket(size: int) -> list[str]:
-    return [" "] if size == 1 else ["┌", *"│" * (size - 2), "└"]
 
 
 def _entry(path: str, header: Header) -> ListedCapture:
@@ -205,8 +211,21 @@ def _count(entry: ListedCapture) -> bool:
         _add(entry, judge, window.flush())
         for finding in judge.end():
             _count_one(entry, finding)
-        entry.finished, entry.fold = True, None
+        entry.finished, entry.fold, entry.killed = True, None, not _closed(entry.path)
     return bool(chunk)
+
+
+def _closed(path: str) -> bool:
+    """Whether the last record of a file says that the relay ended in order, or goes on in another file."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
+            last = orjson.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
+        return last["kind"] in ("end", "continued")
+    except OSError:  # it was deleted
+        return True
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _add(entry: ListedCapture, judge: Judge, records: Iterable[Record]) -> None:

@@ -13,10 +13,14 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from mcpspy.capture.records import Header, Record
-from mcpspy.timeline import Counts, Row
+from mcpspy.conversation.counts import Counts
+from mcpspy.conversation.turns import turns
+from mcpspy.text import length_text
+from mcpspy.timeline import Row
 from mcpspy.tui.model.gates import HeldFrame
 from mcpspy.tui.model.timeline import OpenCapture, Source, TimelineRow
 
@@ -141,6 +145,7 @@ class Merged:
         """None ever is."""
         self._newest = self._settled = 0  # when the newest row was at the last tick, and at the one before
         self._tick = 0.0
+        self._turns: dict[tuple[int, int], str] = {}  # by session and line there: which turn begins on it
 
     @property
     def sessions(self) -> list[OpenCapture]:
@@ -202,6 +207,7 @@ class Merged:
         if now > self._tick + GRACE:
             self._settled, self._newest = self._newest, max(part.newest for part in self._parts)
             self._tick = now
+            self._find_turns()
         busy = [part for part in self._parts if not part.session.complete or part.session.refusals.waiting]
         while busy and time.perf_counter() < now + seconds:
             part = min(busy, key=lambda part: part.reached)
@@ -210,7 +216,10 @@ class Merged:
                 part.reached = max(part.reached, self._settled + 1)
             self._see(part)
         self._merge()
-        self.complete = all(part.session.complete and not part.waiting for part in self._parts)
+        complete = all(part.session.complete and not part.waiting for part in self._parts)
+        if complete and not self.complete:
+            self._find_turns()
+        self.complete = complete
         return bool(busy)
 
     def of(self, place: int) -> tuple[OpenCapture, int]:
@@ -229,7 +238,8 @@ class Merged:
         line = part.session.line(there)
         source = Source(which, line.n, part.session.header.name)
         held = line.held and line.held.shifted(part.offset)
-        return line._replace(n=place + 1, t=line.t + part.offset, source=source, held=held)
+        turn = self._turns.get((which, line.n), "")
+        return line._replace(n=place + 1, t=line.t + part.offset, source=source, held=held, turn=turn)
 
     def partner(self, place: int) -> int | None:
         """The place of the response to a request, or of the request that a response answers."""
@@ -263,6 +273,14 @@ class Merged:
             part.waiting.append(_Waiting(part.newest, self._parts.index(part), part.seen))
             part.seen += 1
         part.reached = _NEVER if session.complete else max(part.reached, part.newest)
+
+    def _find_turns(self) -> None:
+        """Find what the pauses divide; the first turn has none before it."""
+        found = turns((part.offset, part.session.counts.spells) for part in self._parts)
+        self._turns = {
+            turn.first: f"turn {number} · after {length_text((turn.start - before.end) / 1e9)}"
+            for number, (before, turn) in enumerate(pairwise(found), 2)
+        }
 
     def _merge(self) -> None:
         """Put those in their places that no other can come before."""

@@ -17,17 +17,19 @@ from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release
 from mcpspy.conversation.columns import Columns, Known
-from mcpspy.conversation.content import has_content
+from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
-from mcpspy.timeline import Counts, Row, rows_alone
+from mcpspy.timeline import SPOKEN, Row, rows_alone
 from mcpspy.tui.model.control import SessionControl
 from mcpspy.tui.model.findings import SessionFindings
 from mcpspy.tui.model.gates import GatesInCapture, HeldFrame
+from mcpspy.tui.model.previews import Previews
 from mcpspy.tui.model.refusals import GROUP, Refusals
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
@@ -37,8 +39,6 @@ _SHOWN = 1 << 20  # bytes of a frame that a person is shown
 _READ = 1 << 12  # bytes of what is no message that a line may show
 _LAST = 0.1  # seconds that the fold goes on for at most as a session is left
 _NAMED = 9  # messages of a batch that a line names
-
-_SPOKEN = ("request", "notification", "result", "error")  # the kinds that have a method
 
 
 class Source(NamedTuple):
@@ -77,6 +77,8 @@ class TimelineRow(NamedTuple):
     """While its frame is held."""
     source: Source | None = None
     """In a merge: where it comes from."""
+    turn: str = ""
+    """In a merge: which turn begins here, after what pause."""
 
 
 class OpenCapture:
@@ -104,9 +106,12 @@ class OpenCapture:
         """The line numbers of rows that became others than the fold first knew them, in that order."""
         self.moved = array("I")
         """The line numbers of rows that the fold put elsewhere, in that order."""
-        self._columns = Columns()
+        self.columns = Columns()
+        """What is known of each line and each exchange."""
+        self.times = Times()
         self._records, self._window = Records(), Window()
         self._judge = Judge()
+        self._previews = Previews(self._rows, self.index.pieces)
         self._folded = 0  # bytes
         self._placed = 0  # rows that the fold has given: the first ones, in the order of their times
         self._idle = 0  # how often in a row there was nothing to fold
@@ -165,10 +170,10 @@ class OpenCapture:
 
     def _go_on(self, deadline: float) -> bool:
         while self.index.grow():
-            self._columns.extend(self.index.lines)
+            self.columns.extend(self.index.lines)
             if time.perf_counter() > deadline:
                 return True
-        self._columns.extend(self.index.lines)
+        self.columns.extend(self.index.lines)
         for folded in self._steps:
             if not folded:
                 break
@@ -183,9 +188,9 @@ class OpenCapture:
     def line(self, place: int) -> TimelineRow:
         """The line of the timeline at that place."""
         n = self.index.rows[place]
-        known = self._columns.at(n)
+        known = self.columns.at(n)
         held = self.gates.held.get(n) if self.index.live else None
-        if known.kind not in _SPOKEN:
+        if known.kind not in SPOKEN:
             return self._decoded(n)._replace(held=held)
         return TimelineRow(
             n,
@@ -198,7 +203,7 @@ class OpenCapture:
             known.status or "",
             known.latency,
             known.size,
-            self._content(n) if has_content(known.kind, known.method) else "",
+            self._previews.of(n, known),
             self.findings.worst(n) or "",
             act=self._act(n),
             held=held,
@@ -206,15 +211,15 @@ class OpenCapture:
 
     def act(self, place: int) -> GateAct | None:
         """What a gate did to the frame at that place; of a frame that is still held, that."""
-        return self._columns.act(self.index.rows[place])
+        return self.columns.act(self.index.rows[place])
 
     def _act(self, n: int) -> str:
-        act = self._columns.act(n)
+        act = self.columns.act(n)
         return str(act) if act else ""
 
     def time_of(self, n: int) -> int | None:
         """When the row on line `n` was, in nanoseconds since the start; None before the fold has come to it."""
-        return self._columns.time(n)
+        return self.columns.time(n)
 
     def of(self, place: int) -> tuple["OpenCapture", int]:
         """The session that the row at that place is of, and its place there: in a merge they differ."""
@@ -223,30 +228,30 @@ class OpenCapture:
     def partner(self, place: int) -> int | None:
         """The place of the response to a request, or of the request that a response answers; a batch has none."""
         n = self.index.rows[place]
-        partner = self._columns.partner(n)
-        return self.index.row_of(partner) if partner and self._columns.kind(n) != "batch" else None
+        partner = self.columns.partner(n)
+        return self.index.row_of(partner) if partner and self.columns.kind(n) != "batch" else None
 
     def continues(self, place: int) -> int:
         """The line number of the answer `input_required` that the request at that place goes on from, else 0."""
-        return self._columns.continues(self.index.rows[place])
+        return self.columns.continues(self.index.rows[place])
 
     def inputs(self, place: int) -> frozenset[str] | None:
         """The methods of what the response at that place asks for; None where it is not `input_required`."""
-        return self._columns.inputs(self.index.rows[place])
+        return self.columns.inputs(self.index.rows[place])
 
     def known(self, n: int) -> Row | None:
         """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`.
 
         None before the fold has come to it; what it can no longer come to is a gap.
         """
-        known = self._columns.at(n)
+        known = self.columns.at(n)
         if not known.kind:
             return Row(n, 0, "gap", "mcpspy") if self.complete else None
         t, kind, sender, number, method, name, revision, status, request, response, latency, size, session = known
         if kind == "invalid":
             return Row(n, t, kind, sender, text=method, size=size, session=session, findings=self.findings.of(n))
         row = Row(n, t, kind, sender, None, 0, number, method, name, revision, status, request, response, latency, size)
-        row.findings, row.session, row.act = self.findings.of(n), session, self._columns.act(n)
+        row.findings, row.session, row.act = self.findings.of(n), session, self.columns.act(n)
         return row
 
     def messages(self, place: int) -> list[Row]:
@@ -265,8 +270,8 @@ class OpenCapture:
         found = list(rows_alone(record, channel))
         if self.index.state == "cut short" and isinstance(record, Gap):
             found[0].text = "it was in the file before that was cut short or replaced"
-        if len(found) == 1 and self._columns.kind(n):
-            self._complete(found[0], self._columns.at(n))
+        if len(found) == 1 and self.columns.kind(n):
+            self._complete(found[0], self.columns.at(n))
         else:
             for row in found:
                 row.status = None  # only the fold can tell
@@ -276,7 +281,7 @@ class OpenCapture:
         """Enter what the fold knows of a row's line."""
         if row.kind == "gap" != known.kind:
             return  # what was there when it was folded is gone
-        row.findings, row.act = self.findings.of(row.n), self._columns.act(row.n)
+        row.findings, row.act = self.findings.of(row.n), self.columns.act(row.n)
         row.t, row.size = known.t, known.size
         if len(row.raw) < row.size:
             row.kind, row.value, row.refused = known.kind, None, None
@@ -288,21 +293,16 @@ class OpenCapture:
         row.status, row.latency = known.status, known.latency
         row.request, row.response = known.request or row.request, known.response or row.response
 
-    def _content(self, n: int) -> str:
-        """What a row shows of its message beside the method."""
-        found = self._rows(n, _SHOWN)
-        return (found[0].content if found else None) or ""
-
     def _decoded(self, n: int) -> TimelineRow:
         """A row that has no method, or that the fold has not come to yet."""
-        kind = self._columns.kind(n)
+        kind = self.columns.kind(n)
         if not kind and self.index.in_pieces(n):
             return TimelineRow(n, 0, "frame", "mcpspy", text="a large one, not read yet")
         found = self._rows(n, _SHOWN if kind in ("", "batch") else 1)
         if not found:
             return TimelineRow(n, 0, "gap", "mcpspy", text="overwritten")
         row = found[0]
-        text, severity = row.text or "", self.findings.worst(n) or ""
+        text, severity = self._previews.head(row), self.findings.worst(n) or ""
         if row.kind == "invalid":
             text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
         if len(found) > 1:
@@ -313,7 +313,7 @@ class OpenCapture:
             )
         method = row.method or ("…" if row.kind in ("result", "error") else "")
         number = str(row.id) if row.id else ""
-        subject, text = (method, row.name or "", number), text or row.content or ""
+        subject, text = (method, row.name or "", number), text or row.preview
         return TimelineRow(
             n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity, act=self._act(n)
         )
@@ -364,17 +364,18 @@ class OpenCapture:
         for finding in self._judge.end():
             self._find(finding)
             self.revised.append(finding.frame)
-        self.revised.extend(self._columns.end(self._judge.pending(), live=False))
+        self.revised.extend(self.columns.end(self._judge.pending(), live=False))
         self.complete = True
 
     def _find(self, finding: Finding) -> None:
         self.findings.add(finding)
-        self.announced.find(finding, *self._columns.subject(finding.frame))
+        self.announced.find(finding, *self.columns.subject(finding.frame))
 
     def _fill(self, event: Event) -> None:
         n = event.n
         self.counts.add(event)
-        self.revised.extend(self._columns.add(event))
+        self.times.add(event)
+        self.revised.extend(self.columns.add(event))
         if _part(event) == 0:
             self.moved.extend([n] * self.index.put(n, self._placed))  # it was before what was recorded before it
             self._placed += 1
@@ -386,6 +387,7 @@ class OpenCapture:
                 event.exchange.untie()  # the garbage collector would stop the screen to find it
         elif isinstance(event, HttpUnit):
             self.refusals.note(event)
+            self._previews.note(event)
         elif isinstance(event, End):
             self._ended = True  # what was waiting for more comes out after it
         elif isinstance(event, Frame):

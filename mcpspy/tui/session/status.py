@@ -36,10 +36,17 @@ def title(session: OpenCapture | Merged, *, following: bool) -> str:
     return printable(" · ".join(parts), 400)
 
 
-def tabs(width: int, beside: int = _LEAST) -> list[str]:
-    """The views in a line of that width, with their keys: the whole names where `beside` columns are left then."""
-    names = [f" {view.key} {view.title} " for view in VIEWS.values()]
-    return names if sum(map(len, names)) + beside < width else [f" {view.key} " for view in VIEWS.values()]
+def tabs(width: int, shown: str, beside: int = _LEAST) -> list[str]:
+    """The views in a line of that width, with their keys: named where `beside` columns are left then.
+
+    Where there is no room for all names, there may be for that of the view that is shown.
+    """
+    named = {title: f" {view.key} {title} " for title, view in VIEWS.items()}
+    keys = {title: f" {view.key} " for title, view in VIEWS.items()}
+    for names in (named, keys | {shown: named[shown]}):
+        if sum(map(len, names.values())) + beside < width:
+            return list(names.values())
+    return list(keys.values())
 
 
 class Status(Widget):
@@ -68,7 +75,7 @@ class Status(Widget):
     def _tabs(self) -> list[str]:
         """The views, by their keys alone where what is said needs the room."""
         beside = cell_len(printable(self._said or self._text, self.size.width)) + len(self._holds())
-        return tabs(self.size.width, max(beside, _LEAST))
+        return tabs(self.size.width, self._shown, max(beside, _LEAST))
 
     def _holds(self) -> str:
         return f" {self._held:,} held " if self._held else ""

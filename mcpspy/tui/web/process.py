@@ -21,4 +21,4 @@ class Driver(WebDriver):
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:], Driver))
+    sys.exit(run(sys.argv[1:], driver=Driver))

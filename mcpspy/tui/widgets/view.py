@@ -1,9 +1,11 @@
 """What the views of a session have in common: the focus, a word where there is nothing, and following what comes."""
 
+import asyncio
 from typing import ClassVar, Self
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from textual import work
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.reactive import reactive
@@ -11,7 +13,7 @@ from textual.strip import Strip
 
 from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.rows import Rows
+from mcpspy.tui.widgets.rows import BREATH, Rows, slice_now
 
 MARKS = {"error": "✗", "warning": "!", "info": "·", "": " "}
 """A severity as one character."""
@@ -92,3 +94,42 @@ class Following(RowsOrNotice):
     def action_toggle_follow(self) -> None:
         """Follow the newest row, or no longer."""
         self.follow = not self.follow
+
+
+class CatchingUp(Following):
+    """A list whose rows have to be gone through before they can be drawn, in slices that give way to keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._behind = False  # a worker is going through rows
+
+    def done(self) -> int:
+        """How many rows can be drawn."""
+        raise NotImplementedError
+
+    def catch_up(self, seconds: float) -> bool:
+        """Go through rows for about that long; tells whether there is more to do now."""
+        raise NotImplementedError
+
+    def on_show(self) -> None:
+        """Go through the rows that came while nobody looked."""
+        self.grown()
+
+    def grown(self) -> None:
+        """Show what has come, and go through it."""
+        if not self._behind and self.catch_up(slice_now(self.app)):
+            self._behind = True
+            self._go_through()
+        super().grown()
+
+    @work(exclusive=True)
+    async def _go_through(self) -> None:
+        """Go through many rows."""
+        more = True
+        while more and self.is_attached:
+            await asyncio.sleep(BREATH)
+            before = self.done()
+            more = self.catch_up(slice_now(self.app))
+            if before < self.scroll_offset.y + self.size.height:
+                self.rows_changed()
+        self._behind = False

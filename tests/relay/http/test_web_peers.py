@@ -34,8 +34,8 @@ SESSIONS = [
     ("node", "everything", "sse"),
 ]
 USUAL = {  # every client, server and transport, and both eras
-    ("python1", "python2", "sse"), ("python2", "python2", "http"), ("python2", "python1", "http"),
-    ("python1", "python1", "ws"), ("node", "python1", "http"), ("node", "everything", "sse"),
+    ("python1", "python2", "sse"), ("python2", "python2", "http"), ("python1", "python1", "ws"),
+    ("node", "python1", "http"), ("node", "everything", "sse"),
 }  # fmt: skip
 
 

@@ -26,8 +26,8 @@ SESSIONS = [
     ("node", "everything", "everything"),
 ]
 USUAL = {  # every SDK on either side, and both eras
-    ("python1", "node", "full"), ("node", "python2", "full"), ("python2", "python1", "full"),
-    ("python2", "python2", "full"), ("node", "everything", "everything"),
+    ("python1", "node", "full"), ("python2", "python1", "full"), ("python2", "python2", "full"),
+    ("node", "everything", "everything"),
 }  # fmt: skip
 
 

@@ -323,3 +323,6 @@ def test_channels_are_opened_and_closed_in_the_capture(wrap):
     header = wrapped.capture.header
     assert (header.transport, header.name, header.argv, header.pid) == ("stdio", "cat", ("cat",), wrapped.pid)
     assert header.ppid == os.getpid()
+    if sys.platform == "linux":
+        with open("/proc/self/stat", "rb") as file:
+            assert str(header.client_start) in file.read().decode().split()

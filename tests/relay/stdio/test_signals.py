@@ -183,8 +183,8 @@ def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
 
 
 def test_claude_code_interrupts_terminates_and_kills(serve):
-    """C-01: INT, 0.1 s later TERM, 0.4 s later KILL: a server that needs 0.4 s after INT gets to finish."""
-    wrapped = serve(extra="def at(name):\n  if name == 'SIGINT': time.sleep(0.4); write('clean'); os._exit(0)")
+    """C-01: INT, 0.1 s later TERM, 0.4 s later KILL: a server that needs 0.3 s after INT gets to finish."""
+    wrapped = serve(extra="def at(name):\n  if name == 'SIGINT': time.sleep(0.3); write('clean'); os._exit(0)")
     wrapped.send_signal(signal.SIGINT)
     time.sleep(0.1)  # the client's own pace, here and below
     wrapped.send_signal(signal.SIGTERM)

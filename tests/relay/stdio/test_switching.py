@@ -1,7 +1,7 @@
 """A gate that comes into force in the middle of anything: no byte is lost, doubled or out of place."""
 
-import functools
 import hashlib
+import itertools
 import os
 import select
 import threading
@@ -13,7 +13,8 @@ from mcpspy.capture.records import Close, Frame
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.verdicts import PASS, Exit
-from tests import limits
+from tests import NIGHTLY, limits
+from tests.each import each
 from tests.relay.harness import LIMIT as SECONDS
 from tests.relay.harness import until
 from tests.relay.stdio.pair import SECOND, Pair, compiled, line, rest, send
@@ -28,7 +29,9 @@ STREAM = b"\n".join([OTHER, b"\xff\r", b"", CALL, "é{".encode(), OTHER]) + b"\n
 
 @pytest.fixture
 def pair(tmp_path):
-    return functools.partial(Pair, tmp_path / "capture.jsonl", gated=False)
+    """Relays, each with a capture of its own."""
+    numbers = itertools.count()
+    return lambda *given: Pair(tmp_path / f"{next(numbers)}.jsonl", *given, gated=False)
 
 
 def take(fd, count):
@@ -55,7 +58,7 @@ def test_what_comes_before_the_timekeepers_run_is_not_forgotten(pair, monkeypatc
 
 
 @pytest.mark.parametrize("end", [b"", b"rest"], ids=["whole", "cut"])
-@pytest.mark.parametrize("at", range(len(STREAM) + 1))
+@each("at", range(len(STREAM) + 1))
 def test_a_gate_comes_into_force_after_any_byte(pair, at, end):
     """The line that has begun passes; the next ones are decided on. A reply stands between two lines."""
     relay = pair([DROP])
@@ -164,7 +167,7 @@ def test_the_rest_of_a_long_line_passes_and_the_next_one_is_decided_on(pair):
     assert [(it.raw, it.dropped) for it in frames(relay, 1)] == [(first + second, False), (CALL, True), (OTHER, False)]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 if NIGHTLY else 4))
 def test_bytes_and_capture_are_equal_while_gates_come_and_go_under_load(pair, seed):
     """Both directions, chunks of any size, a gate that comes into force at any moment; some calls are answered."""
     chance = Random(seed)  # noqa: S311 (the same streams in every run)

@@ -57,6 +57,12 @@ def test_pages_are_one_listing_and_the_last_listing_counts():
     assert list(surface(script(text)).listings["tools"]) == ["b"]
 
 
+def test_what_is_offered_is_found_in_the_capture():
+    listed = pages([tool("a")], [tool("b")])
+    assert (listed.told_in, listed.listed_in) == (None, {"tools": {"a": 2, "b": 4}})
+    assert surface(script(f"> {INITIALIZE}\n< {INITIALIZED}")).told_in == 2
+
+
 def test_what_only_one_session_has_listed_is_no_change():
     assert changes(pages([tool()]), surface(script(""))) == []
 

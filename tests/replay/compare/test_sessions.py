@@ -13,6 +13,7 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 CANCEL = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
 FAILED = '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}'
 ASKED = f"> {call(1, 'a')}"
+NOTE_LINE = f"< {NOTE}"
 
 
 def told(recorded, observed, *ignore, pairs=None, **rules):
@@ -50,6 +51,15 @@ def test_a_request_that_was_made_once_only_is_missing_or_extra():
     both, one = f"{ASKED}\n< {result(1, 'A')}\n> {call(2, 'b')}\n< {result(2, 'B')}", f"{ASKED}\n< {result(1, 'A')}"
     assert told(both, one) == [(3, "tools/call b", "missing", [""])]
     assert told(one, both) == [(None, "tools/call b", "extra", [""])]
+
+
+def test_what_is_compared_is_found_in_both_captures():
+    old, new = script(f"{ASKED}\n< {result(1, 'A')}\n{NOTE_LINE}"), script(f"{NOTE_LINE}\n{ASKED}\n{NOTE_LINE}")
+    found = compare(old, new, pair(old, new), Rules())
+    assert [(it.method, it.request, it.observed) for it in found] == [
+        ("tools/call", 1, 2),
+        ("notifications/tools/list_changed", None, 3),
+    ]
 
 
 def test_requests_are_paired_by_what_they_ask_then_by_name():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.replay.compare.values import ABSENT, differences, excerpt
+from mcpspy.replay.compare.values import ABSENT, Difference, differences, excerpt, step
 
 TEXTS = st.text(max_size=6) | st.sampled_from(['{"a":1}', "[1,2]", "{", "[", '{"a":{}}'])
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(width=16) | TEXTS
@@ -180,8 +180,18 @@ def test_what_has_another_structure_is_another_value(one, other):
 
 
 def test_a_depth_that_nobody_means_is_one_difference():
-    deep = json.loads('{"a":' * 600 + "1" + "}" * 600)
+    deep = 1
+    for _ in range(1200):
+        deep = {"a": deep}
     assert [it.pointer for it in differences({"a": deep}, {"b": deep, "a": deep})] == [""]
+
+
+def test_one_step_of_a_comparison_gives_the_parts_or_the_difference():
+    assert step({"a": 1, "b": 2}, {"b": 3}, ()) == [("a", 1, ABSENT), ("b", 2, 3)]
+    assert step("[1,2]", "[2]", ("a",)) == [(0, 1, ABSENT), (1, 2, 2)]
+    assert step(1, 2, ("a",)) == Difference(("a",), 1, 2)
+    assert step(1, 1.0, ("a",)) is None
+    assert step("1", "2", ("result", "serverInfo", "version")) is None
 
 
 def test_an_excerpt_is_one_short_line():

@@ -67,3 +67,8 @@ def test_the_name_of_a_member_can_tell_it(name):
 def test_a_change_does_not_look_volatile(recorded, observed):
     """R-15."""
     assert not looks_volatile(Difference(TEXT, recorded, observed))
+
+
+def test_a_revision_is_a_date_and_yet_not_volatile():
+    path = ("result", "protocolVersion")
+    assert not looks_volatile(Difference(path, "2025-06-18", "2025-11-25"))

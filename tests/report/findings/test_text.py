@@ -20,12 +20,12 @@ def test_the_frames_in_which_something_was_found_are_told_in_their_order(tmp_pat
     lines = told(faulty(tmp_path / "a"), fine(tmp_path / "b"))
     assert [" ".join(text.split()) for text in lines if text] == [
         f"{tmp_path}/a · 2025-06-18 · 9 frames",
-        "#10 0.006 → tools/call echo id 2 2025-06-18",
+        '#10 0.006 → tools/call echo words="hello" id 2 2025-06-18',
         "✗ error tools/arguments by the client, see #9",
         'echo was listed with another inputSchema: "text" is a required property',
         '/params/arguments: {"words":"hello"}',
         "https://modelcontextprotocol.io/specification/2025-06-18/server/tools#tool",
-        "#11 0.007 ← tools/call echo id 2 ok 1.0 ms 53 B",
+        "#11 0.007 ← tools/call echo hello id 2 ok 1.0 ms 53 B",
         "✗ error schema/invalid by the server, see #10",
         'CallToolResult: expected an array, found "hello"',
         '/result/content: "hello"',
@@ -35,7 +35,7 @@ def test_the_frames_in_which_something_was_found_are_told_in_their_order(tmp_pat
         'no revision has the method "tools/find"; the nearest: tools/list, tools/call',
         '/method: "tools/find"',
         "https://modelcontextprotocol.io/specification/2025-06-18/schema",
-        "#13 0.009 ← tools/find id 3 error -32601 Method not found 1.0 ms 89 B",
+        "#13 0.009 ← tools/find -32601 Method not found id 3 error 1.0 ms 89 B",
         "· info jsonrpc/extra-member by the server, see #12",
         '"trace" is no member of a JSON-RPC message',
         '/trace: "x"',
@@ -111,7 +111,7 @@ def test_a_finding_over_http_is_told_with_the_request_that_it_answers(tmp_path):
     finish(writer, 10**9)
     titles = [" ".join(text.split()) for text in told(str(path)) if text.startswith("#")]
     assert len(titles) == 3
-    assert all("← tools/list id" in text and " ok " in text for text in titles)
+    assert all("← tools/list no tools id" in text and " ok " in text for text in titles)
 
 
 def test_the_findings_of_a_frame_stand_below_it_once(tmp_path):

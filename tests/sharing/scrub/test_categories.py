@@ -3,18 +3,17 @@
 import re
 from urllib.parse import quote
 
-import pytest
-
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.sharing.scrub import categories
 from mcpspy.sharing.scrub.categories import LABEL, RULES, Category, of_token
+from tests.each import each
 from tests.secrets import examples
 
 EACH = [one for one in vars(categories).values() if isinstance(one, Category)] + [of_token(kind) for kind in KINDS]
 
 
-@pytest.mark.parametrize("category", EACH, ids=lambda it: it.title)
+@each("category", EACH, ids=lambda it: it.title)
 def test_a_label_is_safe_in_json_urls_and_heads_and_is_known_again(category):
     label = f"{category.stem}12{category.ending}"
     assert re.fullmatch(r"[a-z0-9@.-]+", label)
@@ -23,7 +22,7 @@ def test_a_label_is_safe_in_json_urls_and_heads_and_is_known_again(category):
     assert category.rule in ("", *RULES)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda it: it.name)
+@each("kind", KINDS, ids=lambda it: it.name)
 def test_a_label_in_the_place_of_a_token_is_no_token(kind):
     label = f"{of_token(kind).stem}12"
     text = examples.token(kind, kind.literals[0])

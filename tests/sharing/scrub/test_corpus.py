@@ -12,6 +12,7 @@ from mcpspy.secrets import tokens
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
 from mcpspy.sharing.scrub.findings import check
+from tests.each import each
 from tests.secrets import examples
 from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, frames, header, opened, result, written
 from tests.sharing.scrub.made_up import secrets
@@ -132,7 +133,7 @@ def test_each_kind_of_the_table_has_a_made_up_token_of_its_own():
     assert {kind.name for kind in KINDS} == KINDS_OF_TOKENS
 
 
-@pytest.mark.parametrize("dropped", KINDS, ids=lambda kind: kind.name)
+@each("dropped", KINDS, ids=lambda kind: kind.name)
 def test_a_kind_that_is_dropped_is_missed(monkeypatch, dropped):
     """The corpus is no mirror of the table: without a kind, its tokens come through."""
     left = tuple(kind for kind in KINDS if kind is not dropped)

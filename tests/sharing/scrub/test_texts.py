@@ -108,7 +108,7 @@ def test_a_value_has_the_label_of_its_kind():
     assert texts().argv(["--token", token, "-v"]) == ["--token", "redacted-github-token-1", "-v"]
 
 
-SIZE = 200_000
+SIZE = 100_000
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """Editing a message, in an editor of one's own and here."""
 
-import os
-import signal
-import sys
 from contextlib import nullcontext
 from unittest.mock import patch
 
@@ -10,12 +7,12 @@ import pytest
 from textual.app import App
 from textual.widgets import TextArea
 
-from mcpspy.errors import UsageError
-from mcpspy.tui.gates.editor import MessageEditor, edited, editor_command
+from mcpspy.tui.gates.editor import MessageEditor
 from mcpspy.tui.gates.message_text import json_mistake
 from tests.test_text import unsafe
 from tests.tui.message.test_dialogs import asked
 from tests.tui.screen import lines, on_screen, until
+from tests.tui.widgets.test_programs import program
 
 
 @pytest.fixture(autouse=True)
@@ -23,13 +20,6 @@ def none(monkeypatch):
     """No editor, whoever runs the tests."""
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
-
-
-def program(folder, source):
-    """An editor: a program that gets the path of the file as `path`."""
-    path = folder / "editor.py"
-    path.write_text(f"import os, pathlib, sys\npath = pathlib.Path(sys.argv[-1])\n{source}\n")
-    return f"{sys.executable} '{path}'"
 
 
 def editor(text, **more):
@@ -42,40 +32,6 @@ async def gone(pilot):
 
 def area(pilot):
     return pilot.app.screen.query_one(TextArea)
-
-
-def test_the_editor_is_that_of_the_environment():
-    assert editor_command({"EDITOR": "nano"}) == ["nano"]
-    assert editor_command({"EDITOR": "nano", "VISUAL": "code -w '/a b'"}) == ["code", "-w", "/a b"]
-    assert editor_command({"EDITOR": "it's"}) == editor_command({}) == []
-
-
-def test_an_editor_gets_the_text_in_a_file_of_its_own_that_nobody_else_reads(tmp_path):
-    note = tmp_path / "note"
-    source = f"""pathlib.Path({str(note)!r}).write_text(f"{{path}}\\n{{path.stat().st_mode & 0o777:o}}")
-path.write_text(path.read_text().replace("é", "日") + "\\n")"""
-    command = editor_command({"EDITOR": program(tmp_path, source)})
-    before = signal.getsignal(signal.SIGINT)
-    assert edited('{"a":"é"}', command) == '{"a":"日"}'
-    path, mode = note.read_text().split("\n")
-    assert not os.path.exists(path)
-    assert mode == "600" or os.name != "posix"
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [("sys.exit(3)", "status 3"), ("path.unlink()", "No such file"), ("path.write_bytes(b'\\xff')", "cannot edit")],
-)
-def test_an_editor_that_fails_is_one_line(tmp_path, source, why):
-    with pytest.raises(UsageError, match=why) as error:
-        edited("{}", editor_command({"EDITOR": program(tmp_path, source)}))
-    assert "\n" not in str(error.value)
-
-
-def test_an_editor_that_is_not_there_is_one_line():
-    with pytest.raises(UsageError, match="/nowhere/vi cannot edit the text"):
-        edited("{}", ["/nowhere/vi"])
 
 
 def test_a_text_is_edited_in_place_where_there_is_no_editor():
@@ -166,7 +122,7 @@ def test_a_terminal_that_cannot_be_given_away_says_so(monkeypatch):
     monkeypatch.setenv("EDITOR", "vi")
 
     async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "this terminal cannot be given to an editor"))
+        await until(pilot, on_screen(pilot, "this terminal cannot be given to another program"))
         await pilot.press("ctrl+s")
         await gone(pilot)
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given
 
-from mcpspy.tui.message.arguments import arguments, type_text
+from mcpspy.tui.message.arguments import arguments, limits_text, type_text
 from tests.test_timeline import JSON
 
 SCHEMA = {
@@ -58,6 +58,23 @@ def test_an_argument_has_its_type_value_fault_and_description():
     assert (days.type, days.required, days.value) == ("integer", False, '"three"')
     assert days.fault == '"three" is not of type "integer"'
     assert (units.type, tags.type) == ('"metric" | "imperial"', "tag[]")
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "integer", "minimum": 1, "maximum": 14, "default": 3}, "1 to 14, default 3"),
+        ({"minimum": 0.5}, "at least 0.5"),
+        ({"maxLength": 80, "format": "date", "default": None}, "date, at most 80 characters, default null"),
+        ({"minItems": 1, "format": 5}, "at least 1 items"),
+        ({"type": "string"}, ""),
+        (True, ""),
+    ],
+)
+def test_the_limits_of_an_argument_are_told_in_a_few_words(schema, text):
+    assert limits_text(schema) == text
+    (argument,) = arguments({}, {"properties": {"x": schema}})
+    assert argument.limits == text
 
 
 def test_what_the_schema_closes_out_is_wrong():

@@ -34,6 +34,31 @@ def test_a_call_has_the_tool_that_it_is_judged_by(tmp_path, read):
     assert of(session, 8).tool is None, "that is for the request to have"
 
 
+def test_a_call_has_the_tool_as_it_was_listed_last_before_it(tmp_path, read):
+    call = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"a","arguments":{"%s":1}}}'
+    without = '{"jsonrpc":"2.0","id":4,"result":{"tools":[]}}'
+    asked = '> {"jsonrpc":"2.0","id":4,"method":"tools/list"}'
+    session = read(
+        capture(
+            tmp_path / "a.jsonl",
+            f"""
+            > {call % (2, "x")}
+            {asked}
+            < {LISTED % (4, "x")}
+            > {call % (3, "x")}
+            {asked}
+            < {without}
+            > {call % (5, "x")}
+            {asked}
+            < {LISTED % (4, "y")}
+            """,
+        )
+    )
+    found = [(it.listed, it.tool["inputSchema"]["required"]) for it in (of(session, n) for n in (8, 11))]
+    assert found == [(7, ["x"])] * 2
+    assert of(session, 5).listed == 13, "there is none before it"
+
+
 def test_each_half_of_a_pair_has_the_other(tmp_path, read):
     session = read(capture(tmp_path / "a.jsonl", CALLS))
     ((answer,), around_it) = of(session, 7).partner()

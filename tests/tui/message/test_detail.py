@@ -1,6 +1,8 @@
 """The selected message and its partner: in three forms, beside each other, copied and saved."""
 
 import json
+from contextlib import nullcontext
+from unittest.mock import patch
 
 import pytest
 from textual.app import App
@@ -19,6 +21,7 @@ from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish
 from tests.tui.message.test_facts import final
 from tests.tui.screen import STYLES, lines, on_screen, play, resize, shown, texts, until
+from tests.tui.widgets.test_programs import program
 
 HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "s.py"))
 TREE, RAW, HEX = range(3)
@@ -457,3 +460,56 @@ def test_every_row_of_the_golden_captures_is_shown_with_its_partner_in_every_for
             await pilot.pause()
 
     detail(None, scenario, size=(120, 30))
+
+
+def notified(pilot, text):
+    """A condition: a notification has the text, on however many lines."""
+    return lambda: text in " ".join(line.rpartition("▌")[2].strip() for line in lines(pilot.app) if "▌" in line)
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Opens a message with a key in a program, and returns what the program got; `says` is told afterwards."""
+
+    def open_(key, variable, source, says, *, web=False):
+        note = tmp_path / "note"
+        command = program(tmp_path, f"pathlib.Path({str(note)!r}).write_text(path.read_text())\n{source}")
+        for name in ("VISUAL", "EDITOR", "PAGER"):
+            monkeypatch.delenv(name, raising=False)
+        if variable:
+            monkeypatch.setenv(variable, command)
+
+        async def scenario(pilot, _):
+            await pilot.press(key)
+            await until(pilot, notified(pilot, says))
+
+        with patch.object(App, "suspend", lambda _: nullcontext()), patch.object(App, "is_web", web):
+            detail(final('> {"id":1,"method":"ping"}'), scenario)
+        return note.read_text() if note.exists() else None
+
+    return open_
+
+
+@pytest.mark.parametrize(("key", "variable"), [("o", "VISUAL"), ("o", "EDITOR"), ("O", "PAGER")])
+def test_a_message_is_opened_elsewhere_and_changes_are_ignored(elsewhere, key, variable):
+    got = elsewhere(key, variable, "path.write_text('x')", "your changes are ignored: #1 stays as it was recorded")
+    assert got == '{\n  "id":1,\n  "method":"ping"\n}\n'
+
+
+def test_a_program_that_fails_says_so(elsewhere):
+    elsewhere("o", "EDITOR", "sys.exit(3)", "ended with status 3")
+
+
+def test_without_an_editor_or_in_the_browser_nothing_is_opened(elsewhere):
+    assert elsewhere("o", None, "", "$VISUAL and $EDITOR name no editor") is None
+    assert elsewhere("O", "PAGER", "", "the browser opens no editor and no pager", web=True) is None
+
+
+def test_a_terminal_that_cannot_be_given_away_opens_nothing(monkeypatch):
+    monkeypatch.setenv("PAGER", "cat")
+
+    async def scenario(pilot, _):
+        await pilot.press("O")
+        await until(pilot, notified(pilot, "this terminal cannot be given to another program"))
+
+    detail(final('> {"id":1,"method":"ping"}'), scenario)

@@ -61,6 +61,12 @@ def test_a_response_says_what_it_answers():
     assert found[3] == "tool-error · answers #1 · 250.0 ms"
 
 
+def test_what_the_message_below_tells_is_not_told_twice():
+    call = '> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}'
+    listed = '< {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"f"}]}}'
+    assert [lines([row])[0] for row in final(f"{call}\n{listed}")] == ["#1 tools/list", "#2 tools/list"]
+
+
 def test_what_is_no_message_says_why():
     assert lines(final("< {}"))[:2] == ["#1 invalid", "invalid · server → client · 2 B"]
     assert "neither method nor result nor error" in lines(final("< {}"))
@@ -83,12 +89,12 @@ def test_a_finding_opens_what_its_rule_says_and_where():
 def test_the_arguments_of_a_call_stand_beside_what_the_tool_declares():
     around = Around(tool={"name": "a", "inputSchema": SCHEMA}, listed=7)
     found = lines(final(CALL), around)
-    assert found[found.index("▾ 4 arguments as listed later in #7 · 2 wrong or missing") :][:5] == [
-        "▾ 4 arguments as listed later in #7 · 2 wrong or missing",
-        '  ✗ n integer required "1" "1" is not of type "integer" how many',
-        "  ✗ m         required missing ",
-        "  · k                  ",
-        "  ? z                  2 undeclared ",
+    assert found[found.index("▾ 4 arguments as listed later in #7 · 1 wrong · 1 missing · 1 not declared") :][:5] == [
+        "▾ 4 arguments as listed later in #7 · 1 wrong · 1 missing · 1 not declared",
+        '  ✗ n integer, required "1" "1" is not of type "integer" how many',
+        "  ✗ m required          missing ",
+        "  · k                   ",
+        "  ? z                   2 not declared ",
     ]
 
 

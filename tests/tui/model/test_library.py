@@ -1,14 +1,16 @@
 """The list follows what happens in a directory, and counts without ever taking long."""
 
+import math
 import os
 from collections import Counter
 
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.timeline import Counts, Row, count, judged
+from mcpspy.conversation.counts import Counts, count
+from mcpspy.timeline import Row, judged
 from mcpspy.tui.model import library
-from mcpspy.tui.model.library import Library, brackets, chosen
+from mcpspy.tui.model.library import Library
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
@@ -116,16 +118,41 @@ def test_live_ones_come_first_then_the_newest(tmp_path):
     assert names(found)[-1] == "live.jsonl"
 
 
-def test_a_bracket_joins_what_one_client_process_started(tmp_path, seen):
-    for n, (name, ppid) in enumerate([("a", 42), ("b", 7), ("c", 42), ("d", 9), ("e", 42), ("f", 9)]):
-        capture(tmp_path / f"{name}.jsonl", "", wall=WALL - n * 10**9, name=name, ppid=ppid)
-    entries = list(seen().values())
-    joined, signs = brackets(entries)
-    assert [(entry.header.name, sign) for entry, sign in zip(joined, signs, strict=True)] == [
-        ("a", "┌"), ("c", "│"), ("e", "└"), ("b", " "), ("d", "┌"), ("f", "└"),
-    ]  # fmt: skip
-    assert [entry.header.name for entry in chosen(entries, "42")] == ["a", "c", "e"]
-    assert brackets([]) == ([], [])
+def test_a_capture_ended_when_it_was_written_last(tmp_path, seen):
+    path = capture(tmp_path / "a.jsonl", "")
+    assert seen()["a.jsonl"].ended == pytest.approx(os.path.getmtime(path))
+    writer = begin(tmp_path / "b.jsonl")
+    assert seen()["b.jsonl"].ended == math.inf
+    finish(writer)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_session_whose_relay_ended_without_a_word_was_killed(tmp_path, seen, monkeypatch, counted):
+    if not counted:
+        monkeypatch.setattr(library, "COUNTED", 1)
+    capture(tmp_path / "ended.jsonl", EVERY_OUTCOME)
+    writer = begin(tmp_path / "killed.jsonl")
+    record(writer, EVERY_OUTCOME)
+    assert not any(entry.killed for entry in seen().values()), "it is live"
+    abandon(writer)
+    assert {name: entry.killed for name, entry in seen().items()} == {"ended.jsonl": False, "killed.jsonl": True}
+
+
+@pytest.mark.parametrize(
+    ("last", "killed"),
+    [
+        ({"kind": "continued", "t": 5, "file": "b.jsonl"}, False),
+        ({"t": 5, "kind": "end"}, False),
+        (FRAME, True),
+        (b"[]\n", True),
+        (b'{"kind":"end"', True),
+        (b"\xff\n", True),
+    ],
+    ids=["it goes on in another file", "another writer", "a frame", "no record", "torn", "damage"],
+)
+def test_the_last_record_tells_how_a_capture_ended(tmp_path, seen, last, killed):
+    (tmp_path / "a.jsonl").write_bytes(file(FRAME, last))
+    assert seen()["a.jsonl"].killed is killed
 
 
 def test_a_deleted_capture_is_gone(tmp_path):

@@ -1,5 +1,6 @@
 """A search finds the rows that the filter wants, however the file comes, and needs little of most of them."""
 
+import functools
 import os
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -16,6 +17,7 @@ from mcpspy.filters import parse
 from mcpspy.timeline import Row, final_rows, rows_alone
 from mcpspy.tui.model.search import search
 from tests.capture.test_index import write_in_pieces
+from tests.each import each
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 
@@ -148,18 +150,27 @@ def hits_of(searching):
     raise AssertionError("a search goes on for ever")
 
 
-def wanted(path, text, *, live=False):
+@functools.cache
+def rows_of(path):
+    """The final rows of a capture that is finished."""
+    return list(final_rows(Capture(str(path)).records, live=False))
+
+
+def wanted(path, text):
     """The lines whose rows a filter wants, in order."""
-    opened = Capture(str(path))
-    test = parse(text, opened.header.started)
-    return list(dict.fromkeys(row.n for row in final_rows(opened.records, live=live) if test(row)))
+    test = parse(text, Capture(str(path)).header.started)
+    return list(dict.fromkeys(row.n for row in rows_of(path) if test(row)))
 
 
 @EACH
-@pytest.mark.parametrize("text", FILTERS)
-def test_a_search_finds_what_the_filter_wants_of_the_final_rows(folded, path, text):
+def test_a_search_finds_what_the_filter_wants_of_the_final_rows(folded, path):
     session = folded(path)
-    assert sorted(found(session, text)) == sorted(wanted(path, text))
+
+    @each("text", FILTERS)
+    def agree(text):
+        assert sorted(found(session, text)) == sorted(wanted(path, text))
+
+    agree()
 
 
 @given(data=st.data())

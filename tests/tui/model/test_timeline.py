@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from benchmarks.check.sessions import write
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation import model
+from mcpspy.conversation.counts import count
+from mcpspy.conversation.preview import preview_of_large
 from mcpspy.errors import CaptureError
-from mcpspy.timeline import count, final_rows
+from mcpspy.timeline import final_rows
 from mcpspy.tui.model import timeline
 from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from tests.capture.test_index import BIG, write_in_pieces
 from tests.capture.test_reader import END, FRAME, GAP, OPEN, SIGNAL, file
+from tests.each import each
 from tests.rules.gate_sessions import TRANSPORTS, save
 from tests.rules.test_gate_effects import SCENES
 from tests.test_timeline import EVERY_OUTCOME
@@ -103,7 +106,8 @@ def agree(found, path, *, live=False):
         assert (line.method, line.name, line.status) == (row.method or "", row.name or "", row.status or "")
         assert (line.id, line.latency) == ("" if row.id is None else str(row.id), row.latency)
         assert line.text.startswith(row.text or "")
-        assert row.kind in OWN or line.text == (row.content or "")
+        told = row.preview if row.size <= 1 << 16 else preview_of_large(row.raw)
+        assert row.kind in OWN or line.text == told
         other = row.response if row.kind == "request" else row.request
         assert found.partner(place) == (None if other is None else found.index.row_of(other))
 
@@ -544,11 +548,11 @@ def test_many_http_sessions_are_folded_without_a_visit_of_each_other(tmp_path, m
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+@each("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_rows_of_a_session_with_a_gate_are_those_of_show(tmp_path, folded, transport, scene):
     wire = TRANSPORTS[transport]("edit")
     scene(wire)
-    path = save(wire, tmp_path / "a.jsonl")
+    path = save(wire, tmp_path / f"{scene.__name__}.jsonl")
     agree(folded(path), path)
 
 

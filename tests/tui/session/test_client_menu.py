@@ -5,7 +5,7 @@ from textual.widgets import OptionList
 
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.tui.session.client_menu import ClientMenu, named
-from mcpspy.tui.session.views.tools import ToolsRows
+from mcpspy.tui.session.views.findings import FindingsRows
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 from tests.tui.model.test_refusals import BEGIN, listed
@@ -80,9 +80,11 @@ def test_sessions_shown_as_one_are_looked_at_together_and_each_by_itself(refused
         assert all(session.clients == {"openai-api"} for session in merged.sessions)
         await until(pilot, lambda: merged.found["error"] > 1)
         await pilot.press("3")
-        await until(pilot, lambda: pilot.app.screen.query(ToolsRows) and pilot.app.screen.session is not merged)
+        await until(pilot, on_screen(pilot, "limits of openai-api: "))
+        await until(pilot, on_screen(pilot, "✗ a.b"))
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query(FindingsRows) and pilot.app.screen.session is not merged)
         assert pilot.app.screen.session.clients == {"openai-api"}
-        await until(pilot, on_screen(pilot, "limits of"))
 
     play(scenario, refused, CAPTURES / "features-node-2025-11-25.jsonl")
 

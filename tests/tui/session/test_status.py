@@ -11,11 +11,14 @@ from tests.transcript import capture
 from tests.tui.screen import STYLES, lines, play
 
 
-@pytest.mark.parametrize(("width", "named"), [(200, True), (80, True), (60, False), (40, False), (5, False)])
+@pytest.mark.parametrize(
+    ("width", "named"), [(200, "all"), (120, "all"), (80, "shown"), (60, "shown"), (40, ""), (5, "")]
+)
 def test_the_views_are_named_where_there_is_room(width, named):
-    found = tabs(width)
+    found = tabs(width, "tools")
     assert len(found) == len(VIEWS)
-    assert ("timeline" in found[0]) == named
+    assert ("timeline" in found[0]) == (named == "all")
+    assert ("tools" in found[2]) == (named != "")
 
 
 def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
@@ -67,9 +70,13 @@ def test_views_give_their_names_for_what_is_said():
         status.show("gates", "1/2", "weather has ended: only a running session can be controlled", 3)
         await pilot.pause()
         line = " ".join(lines(pilot.app)[0].split())
-        assert line == "1 2 3 4 5 6 3 held weather has ended: only a running session can be controlled"
+        assert (
+            line
+            == " ".join(view.key for view in VIEWS.values())
+            + " 3 held weather has ended: only a running session can be controlled"
+        )
         status.show("gates", "1/2", "")
         await pilot.pause()
         assert "6 gates" in lines(pilot.app)[0]
 
-    play(scenario, app=Shell(), size=(90, 1))
+    play(scenario, app=Shell(), size=(96, 1))

@@ -5,13 +5,15 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from mcpspy.conversation.brief import LONGEST, parts
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.gates import HeldTime
 from mcpspy.tui.model.timeline import TimelineRow
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import MARKS, fit
 
-_NARROW, _SIZED, _BARRED = 60, 70, 100  # columns from which there is a time, a size, a bar
+_WIDE = 120  # columns from which words do not use the columns before a short status
+_NARROW, _LONG, _SIZED, _BARRED = 60, 70, 90, 100  # columns from which there is a time, a long name, a size, a bar
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
 _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
@@ -20,6 +22,10 @@ _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "time
 _BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
 _SHORTEST = 100_000  # nanoseconds of a latency that has no bar
 _NUMBER = 9  # columns of an id, and of what stands between method and name
+_ROOMY = 60  # columns of what a row is about, from which there is an id beside words that are cut
+_WORD = 6  # columns of a preview, at least
+_TURN = " ── "  # before a turn
+_LOOKS = {"name": "timeline--dim", "string": "timeline--string"}
 _NAME = 12  # columns of the name of a session in a merge
 SOURCES = 6
 """How many colours there are for such names."""
@@ -60,14 +66,16 @@ def cells(face: Face, width: int) -> list[Cell]:
         colour = _COLOURS.get(line.kind, "")
         acted = [] if held else _act(line, room)
         room = max(room - sum(cell_len(text) for text, _ in [*acted, *held]), 1)
-        text = f"{line.kind}: {printable(line.text, max(room - len(line.kind) - 2, 1))}"
+        text = f"{line.kind}: {fit(line.text, max(room - len(line.kind) - 2, 1))}"
         return [*start, (set_cell_size(text, room) if held else text, colour), *acted, *held]
     outcome = held or _outcome(face, left)
     spare = outcome[:-1] if left >= _SIZED else outcome
-    empty = line.act and not any(text.strip() for text, _ in spare)
-    if not held and (empty or (line.kind == "notification" and line.text)):  # what was done or said needs the room
+    taken = sum(len(text) for text, _ in outcome)
+    empty = not held and not any(text.strip() for text, _ in spare)
+    if empty and (line.turn or line.act or _columns(line) > room - taken):  # what was done or said needs the room
         outcome = outcome[len(spare) :]
-    room = max(room - sum(len(text) for text, _ in outcome), 8)
+        taken = sum(len(text) for text, _ in outcome)
+    room = max(room - taken, 8)
     acted = [] if held else _act(line, room)
     room = max(room - sum(cell_len(text) for text, _ in acted), 8)
     return [*start, *_subject(line, room), *acted, *outcome]
@@ -98,7 +106,7 @@ def _address(line: TimelineRow, width: int) -> list[Cell]:
     source = line.source
     if source is None:
         return [(f"{'#' + str(line.n):>7} ", "timeline--dim")]
-    room = _NAME if width >= _SIZED else _NAME // 2
+    room = _NAME if width >= _LONG else _NAME // 2
     colour = f"timeline--source{source.which % SOURCES}"
     return [
         (f"{set_cell_size(fit(source.name, room), room)} ", colour),
@@ -107,33 +115,53 @@ def _address(line: TimelineRow, width: int) -> list[Cell]:
 
 
 def _subject(line: TimelineRow, room: int) -> list[Cell]:
-    """Method, name and id in `room` columns of the screen, the id only if it fits beside the others."""
+    """Method, name, preview and id in `room` columns of the screen, the id only where it costs no word."""
     number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
     method = printable(line.method or "(no request seen)", room)
-    about = line.name or line.text
-    name = printable(f" {about}", room) if about else ""
-    if cell_len(method) + cell_len(name) + cell_len(number) > room:
+    name = printable(f" {line.name}", room) if line.name else ""
+    subject = cell_len(method) + cell_len(name)
+    if (room < _ROOMY and _columns(line) + cell_len(number) > room) or subject + cell_len(number) > room:
         number = ""
     left = room - cell_len(number)
     method = fit(method, left)
-    name = set_cell_size(fit(name, left - cell_len(method)), left - cell_len(method))
+    name = fit(name, left - cell_len(method))
+    left -= cell_len(method) + cell_len(name)
+    text = fit(line.text, left - 2) if left - 2 >= min(_WORD, len(line.text)) else ""
+    preview = [("  ", ""), *_preview(line, text)] if text else []
+    blank = " " * (left - sum(cell_len(text) for text, _ in preview))
     colour = "timeline--dim" if line.kind == "notification" else ""
-    return [(method, colour), (name, "timeline--client" if line.name else ""), (number, "timeline--dim")]
+    return [(method, colour), (name, "timeline--client"), *preview, (f"{blank}{number}", "timeline--dim")]
+
+
+def _preview(line: TimelineRow, text: str) -> list[Cell]:
+    """A preview in colours, that of an error in one."""
+    if line.kind == "error" or (line.status == "tool-error" and line.kind == "result"):
+        return [(text, "timeline--error")]
+    return [(piece, _LOOKS.get(look, "")) for piece, look in parts(text) if piece]
+
+
+def _columns(line: TimelineRow) -> int:
+    """How many columns all would take that a row is about."""
+    return len(line.method) + len(line.name) + 1 + min(cell_len(line.text) + 2 if line.text else 0, LONGEST)
 
 
 def _act(line: TimelineRow, room: int) -> list[Cell]:
-    """What a gate did to the frame, in the columns that its subject leaves, or in half of them."""
-    if not line.act:
+    """The turn that begins, and what a gate did, in the columns that the subject leaves, or in half of them.
+
+    A turn is told in full where that leaves a part of the subject.
+    """
+    if not line.act and not line.turn:
         return []
     subject = sum(map(cell_len, (line.method or line.kind, line.name or line.text))) + _NUMBER
-    columns = max(room - subject, room // 2) - 1
-    return [(f" {printable(line.act, max(columns, 1))}", "timeline--gap")]
+    columns = max(room - subject, room // 2, min(len(line.turn) + len(_TURN), room - _NUMBER)) - 1
+    text = " · ".join(filter(None, (line.turn and _TURN[1:] + line.turn, line.act)))
+    return [(f" {printable(text, max(columns, 1))}", "timeline--gap")]
 
 
 def _held(held: HeldTime, width: int) -> list[Cell]:
     """How long a frame has been held, and how long its client still waits."""
     text = f"held {held.seconds} s"
-    if held.awaited and width >= _SIZED:
+    if held.awaited and width >= _LONG:
         gives_up = "has given up" if held.left == 0 else f"gives up in {held.left} s"
         text += f" · client {'time-out unknown' if held.left is None else gives_up}"
     elif held.left is not None and width >= _NARROW:
@@ -153,7 +181,8 @@ def _outcome(face: Face, width: int) -> list[Cell]:
     slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
     if width < _NARROW:
         return [(f" {latency or status:>10}", _BAD.get(status, slow) if latency else colour)]
-    cells = [(f" {status:>10}", colour), (f" {latency:>9}", slow)]
+    padded = f"{status:>10}" if width >= _WIDE or not status else status  # what is narrow needs the room for words
+    cells = [(f" {padded}", colour), (f" {latency:>9}", slow)]
     if width >= _BARRED:
         cells.append((f" {latency_bar(line.latency or 0) if answered else '':<{_BAR}}", slow))
     return [*cells, (f" {size_text(line.size):>8}", "timeline--dim")] if width >= _SIZED else cells

@@ -1,11 +1,9 @@
 """The view of who said what to whom, and who was waited for: a row for each frame between the lanes of both sides."""
 
-import asyncio
 from contextlib import suppress
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
-from textual import work
 from textual.app import ComposeResult
 from textual.css.query import NoMatches
 from textual.widgets import Static
@@ -14,8 +12,8 @@ from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
 from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
-from mcpspy.tui.widgets.rows import BREATH, Cell, Jump, slice_now
-from mcpspy.tui.widgets.view import MARKS, Following, View, fit
+from mcpspy.tui.widgets.rows import Cell, Jump
+from mcpspy.tui.widgets.view import MARKS, CatchingUp, View, fit
 
 _SIDE = (1 << DEEPEST) - 1
 _FAR = 100  # columns between the lanes at most: an arrow that is longer is hard to follow
@@ -50,7 +48,7 @@ class Layout(NamedTuple):
         return known._replace(field=min(max(width - 4 - sum(known), 0), _FAR))  # a mark and two lanes
 
 
-class SequenceRows(Following):
+class SequenceRows(CatchingUp):
     """One row for each frame."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -62,15 +60,10 @@ class SequenceRows(Following):
         super().__init__()
         self._session = session
         self._lanes = Lanes(session)
-        self._behind = False  # a worker is going through rows
 
     def on_mount(self) -> None:
         """Follow what is still said."""
         self.follow = self._session.state == "live"
-
-    def on_show(self) -> None:
-        """Go through the rows that came while nobody looked."""
-        self.grown()
 
     def count(self) -> int:
         """How many rows there are so far."""
@@ -80,24 +73,13 @@ class SequenceRows(Following):
         """That nobody has said anything."""
         return "nothing was said" if self._session.complete else "nothing was said so far"
 
-    def grown(self) -> None:
-        """Show what has come, and go through it."""
-        if not self._behind and self._lanes.grow(slice_now(self.app)):
-            self._behind = True
-            self._catch_up()
-        super().grown()
+    def done(self) -> int:
+        """How many rows have their lanes."""
+        return len(self._lanes)
 
-    @work(exclusive=True)
-    async def _catch_up(self) -> None:
-        """Go through many rows, giving way to keys."""
-        more = True
-        while more and self.is_attached:
-            await asyncio.sleep(BREATH)
-            before = len(self._lanes)
-            more = self._lanes.grow(slice_now(self.app))
-            if before < self.scroll_offset.y + self.size.height:
-                self.rows_changed()
-        self._behind = False
+    def catch_up(self, seconds: float) -> bool:
+        """Go through the rows that came."""
+        return self._lanes.grow(seconds)
 
     def face(self, place: int) -> tuple[TimelineRow, Lane, int]:
         """A row looks as its line and its lane say, and how long after the one above it came."""

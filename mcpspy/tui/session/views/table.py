@@ -11,8 +11,11 @@ from mcpspy.tui.model import commands
 from mcpspy.tui.model.actions import Action, Scope
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.tui.session.views.calls import CallsView
 from mcpspy.tui.session.views.findings import FindingsView
 from mcpspy.tui.session.views.gates import GatesView
+from mcpspy.tui.session.views.merged_tools import MergedToolsView
+from mcpspy.tui.session.views.peers import PeersView
 from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
 from mcpspy.tui.session.views.tools import ToolsView
@@ -35,10 +38,12 @@ VIEWS = {
     for view in (
         ViewEntry("1", "timeline", GatedTimeline, GatedTimeline),
         ViewEntry("2", "findings", FindingsView),
-        ViewEntry("3", "tools", ToolsView),
+        ViewEntry("3", "tools", ToolsView, MergedToolsView),
         ViewEntry("4", "sequence", SequenceView),
         ViewEntry("5", "stderr", StderrView),
         ViewEntry("6", "gates", GatesView, GatesView),
+        ViewEntry("7", "calls", CallsView, CallsView),
+        ViewEntry("8", "peers", PeersView),
     )
 }
 """In the order of the tabs; a session is first shown in the timeline."""

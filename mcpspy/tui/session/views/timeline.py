@@ -11,6 +11,8 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from mcpspy.filters import Filter, parse
+from mcpspy.tui.compare.messages import MessagesCompared, side_of
+from mcpspy.tui.compare.sessions import SessionsCompared
 from mcpspy.tui.message.context import around
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model.gates import held_time
@@ -19,7 +21,7 @@ from mcpspy.tui.model.selection import Hunt, Selection
 from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, Face, cells, waiting_text
 from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.rows import Cell
+from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import Following, View
 
 _TOLD = 0.25  # seconds that a message stands at least while rows stream in
@@ -32,7 +34,8 @@ class TimelineRows(Following):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
         "timeline--server", "timeline--pending", "timeline--partner", "timeline--warning", "timeline--info",
-        "timeline--mark", "timeline--held", *(f"timeline--source{number}" for number in range(SOURCES)),
+        "timeline--mark", "timeline--held", "timeline--string",
+        *(f"timeline--source{number}" for number in range(SOURCES)),
     }  # fmt: skip
 
     deltas = reactive(False)
@@ -293,6 +296,27 @@ class TimelineView(View):
             self.post_message(self.Notice("no row is marked; m marks one"))
         else:
             self.rows.move_to(at)
+
+    def action_compare(self) -> None:
+        """Compare two messages beside each other; without marks in a merge of two sessions, the sessions."""
+        rows, session = self.rows, self._session
+        if not rows.marked and len(session.sessions) == 2:
+            first, second = session.sessions
+            self.app.push_screen(SessionsCompared((first.path, first.header), (second.path, second.header)))
+            return
+        picked = rows.marked if len(rows.marked) > 1 or not rows.count() else rows.marked | {rows.selected}
+        if len(picked) != 2:
+            many = f"{len(picked)} rows are marked; d compares two"
+            text = many if len(picked) > 2 else "m marks a row, then d on another compares the two"
+            self.post_message(self.Notice(text))
+            return
+        lines = sorted(picked, key=lambda n: session.index.row_of(n) or 0)
+        left, right = (side_of(session, n) for n in lines)
+        self.app.push_screen(MessagesCompared(left, right), lambda side: self._jump_to(lines, side))
+
+    def _jump_to(self, lines: list[int], side: int | None) -> None:
+        if side is not None:
+            self.post_message(Jump(lines[side]))
 
     def action_deltas(self) -> None:
         """Show times since the start, or since the row above."""

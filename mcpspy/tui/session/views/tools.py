@@ -1,4 +1,4 @@
-"""The view of what both sides announced, and of the server's tools: what each costs a model, and how it did.
+"""The view of the server's tools: what each costs a model, and how it did.
 
 Where clients are chosen (P-01), the tools that they refuse are marked, and what stands below the list tells why.
 """
@@ -14,7 +14,8 @@ from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
-from mcpspy.overview import Peer, ToolUse
+from mcpspy.cost import tokens, tokens_text
+from mcpspy.overview import OTHERS, TOOLS, Announced, ToolUse
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.model.timeline import OpenCapture
@@ -28,13 +29,16 @@ _TITLE = 13  # columns of what stands before a sentence
 _HEADING = "tool"
 _LIMITS = "limits of"
 _LONG = 1000  # characters of a sentence
-_COLUMNS = (("definition", 11), ("calls", 7), ("errors", 7), ("found", 7), ("p50", 10), ("p95", 10), ("max", 10))
-"""Of the table, after the name; the last ones are left out where they do not fit."""
-_LISTINGS = (("tools", "tool"), ("prompts", "prompt"), ("resources", "resource"), ("resourceTemplates", "template"))
+_COLUMNS = (
+    ("definition", 11), ("context", 8), ("calls", 7), ("errors", 7), ("found", 7), ("result", 8), ("p50", 10),
+    ("p95", 10), ("max", 10), ("largest", 9),
+)  # fmt: skip
+"""Of the table, after the name; the last ones are left out where they do not fit. The tokens of the definition, of a
+result on average and of the largest one are estimates."""
 
 
 class Announcement(NamedTuple):
-    """What one side said, in a sentence."""
+    """What stands above the tools, in a sentence."""
 
     title: str
     text: str = ""
@@ -43,32 +47,30 @@ class Announcement(NamedTuple):
 
 
 def sayings(session: OpenCapture) -> Iterator[Announcement]:
-    """What stands above the tools: both sides, what the server lists, and the heading of the table."""
-    announced = session.announced
-    for title, peer in (("client", announced.client), ("server", announced.server)):
-        yield Announcement(title, _peer_text(peer), peer.n) if peer else Announcement(title, "has not said who it is")
-    server = announced.server
-    if server and server.instructions:
-        yield Announcement("instructions", size_text(server.instructions), server.n)
-    extensions = announced.extensions
-    if extensions.sides:
-        first = min(n for sides in extensions.sides.values() for n in sides.values())
-        yield Announcement("extensions", ", ".join(extensions.told()), first)
-    for kind, noun in _LISTINGS:
-        listing = announced.listings.get(kind)
-        if listing:
-            text = f"{plural(listing.count, noun)}, {size_text(listing.size)} of definitions"
-            yield Announcement(f"{noun}s", text, listing.n)
+    """What stands above the tools: what their definitions cost, whose limits are looked at, and the heading."""
+    listing = session.announced.listings.get("tools")
+    if listing:
+        yield Announcement("tools", _cost_text(session.announced), listing.n)
     if session.clients:
         refused = session.refusals.listing
         yield Announcement(_LIMITS, _limits_text(session), refused[-1].frame if refused else 0)
-    yield Announcement("")
+    if listing or session.clients:
+        yield Announcement("")
     yield Announcement(_HEADING)
 
 
-def _peer_text(peer: Peer) -> str:
-    name = " ".join(filter(None, (peer.name or "without a name", peer.version)))
-    return " · ".join(filter(None, (name, peer.revision, " ".join(peer.capabilities) or "no capabilities")))
+def _cost_text(announced: Announced) -> str:
+    """What the tools that are listed take of a model's context, and how many of them nobody called."""
+    listed = [tool for tool in announced.tools.values() if announced.is_current(tool)]
+    beyond = 0
+    if len(announced.tools) > TOOLS:  # the last one stands for all others, and what it costs is not known
+        listed = [tool for tool in listed if tool.name != OTHERS]
+        beyond = announced.listings["tools"].count - len(listed)
+    never = sum(not tool.calls for tool in listed)
+    cost = f"{tokens_text(sum(tool.context for tool in listed))} tokens of a model's context"
+    size = size_text(sum(tool.size for tool in listed))
+    first = f"the first {len(listed):,} of {len(listed) + beyond:,} tools" if beyond else plural(len(listed), "tool")
+    return f"{first}, {size}, {cost}" + (f"; {never:,} never called" if never else "")
 
 
 def _limits_text(session: OpenCapture) -> str:
@@ -98,7 +100,7 @@ class ToolsRows(RowsOrNotice):
         return len(self._said) + len(self._tools)
 
     def nothing(self) -> str:
-        """Never needed: both sides have a row from the beginning."""
+        """Never needed: the table has a heading from the beginning."""
         return ""
 
     def grown(self) -> None:
@@ -124,7 +126,17 @@ class ToolsRows(RowsOrNotice):
         if isinstance(at, Announcement):
             return at
         current = self._session.announced.is_current(at)
-        return at.name, at.size, at.calls, at.errors, at.found, at.latencies.longest, current, self._mark(at)
+        return (
+            at.name,
+            at.context,
+            at.calls,
+            at.errors,
+            at.found,
+            at.answers,
+            at.latencies.longest,
+            current,
+            self._mark(at),
+        )
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """A sentence, the heading, or a tool."""
@@ -159,15 +171,19 @@ class ToolsRows(RowsOrNotice):
     def _figures(self, tool: ToolUse, columns: dict[str, int]) -> Iterator[Cell]:
         """What stands in each column; the latencies are those of the calls that were answered."""
         current = self._session.announced.is_current(tool)
+        latencies = list(map(duration_text, tool.latencies.quantiles(0.5, 0.95, 1))) or [""] * 3
         figures = [
             (
                 size_text(tool.size) if current else "gone" if tool.listed else "not listed",
                 "" if current else "view--dim",
             ),
-            (f"{tool.calls:,}" if tool.calls else "", ""),
+            (f"{tokens(tool.context):,}" if current else "", "" if current else "view--dim"),
+            (f"{tool.calls:,}" if tool.calls else "never" if current else "", "" if tool.calls else "view--dim"),
             (f"{tool.errors:,}" if tool.errors else "", "view--error"),
             (f"{tool.found:,}" if tool.found else "", "view--warning"),
-            *((duration_text(latency), "") for latency in tool.latencies.quantiles(0.5, 0.95, 1)),
+            (f"{tokens(tool.mean):,}" if tool.answers else "", ""),
+            *((text, "") for text in latencies),
+            (f"{tokens(tool.largest):,}" if tool.answers else "", ""),
         ]
         for (text, colour), room in zip(figures, columns.values(), strict=False):
             yield f"{text:>{room}}", colour

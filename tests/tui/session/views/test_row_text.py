@@ -34,6 +34,12 @@ def test_a_row_is_as_wide_as_its_view(kind, width):
     assert cell_len(text(merged, width=width)) == max(width, cell_len(text(merged, width=1)))
 
 
+def test_text_in_wide_characters_leaves_what_a_gate_did_in_view():
+    line = TimelineRow(5, 0, "stderr", "server", text="天気予報サーバー" * 20, act="held 2.0 s, continued")
+    assert cell_len(text(line)) <= 120
+    assert text(line).endswith("… held 2.0 s, continued")
+
+
 @pytest.mark.parametrize(("width", "time"), [(100, " 0.008123 "), (99, " 0.008 "), (60, " 0.008 "), (59, None)])
 def test_times_are_to_the_microsecond_where_there_is_room(width, time):
     assert (time or " 0.008") in text(width=width) if time else "0.008" not in text(width=width)
@@ -43,7 +49,9 @@ def test_times_are_to_the_microsecond_where_there_is_room(width, time):
 
 
 def test_a_name_that_is_cut_says_so():
-    assert "tools/call get_all_cod… " in text(width=76)
+    result = CALL._replace(kind="result", latency=1)
+    assert "tools/call get_all_coding_standards_of_… ok " in text(result, width=76)
+    assert "get_all_coding_standards_of_everybody" in text(width=76)  # a request has nothing else to tell
     assert "get_all_coding_standards_of_everybody" in text(width=120)
 
 
@@ -51,8 +59,41 @@ def test_a_name_that_is_cut_says_so():
 def test_what_a_message_says_stands_beside_its_method(width):
     """R-14."""
     line = TimelineRow(5, 0, "notification", "server", "notifications/progress", text="2/3\x1b[2J: reading")
-    assert "notifications/progress 2/" in text(line, width=width)
+    assert "notifications/progress  2/" in text(line, width=width)
     assert "\x1b" not in text(line, width=width)
+
+
+ASKS = CALL._replace(name="search", text='query="Oslo \x1b" days=3 units="metric and imperial"')
+FOUND = ASKS._replace(kind="result", text="3 °C in 東京都と大阪府 and 5 °C elsewhere", latency=12_000_000, size=200)
+
+
+@pytest.mark.parametrize("width", [200, 120, 100, 80, 60, 40])
+@pytest.mark.parametrize("line", [ASKS, FOUND], ids=["request", "result"])
+def test_a_preview_stands_behind_the_name_in_the_free_width(line, width):
+    """R-14: what is at the right stays where it is."""
+    shown = text(line, width=width)
+    assert cell_len(shown) == width
+    assert "tools/call sear" in shown
+    assert not unsafe(shown)
+    without = text(line._replace(text=""), width=width)
+    if line is FOUND and width >= 60:
+        assert shown[-13:] == without[-13:]
+    assert ("  3 °C" in shown or '  query="' in shown) == (width >= 80 or line is ASKS)
+
+
+def test_a_preview_that_is_cut_says_so_and_a_request_may_use_what_it_leaves_empty():
+    assert 'search  query="Oslo \\e" days=3 units="metric a…' in text(ASKS, width=100)
+    assert "search  3 °C in 東京都と大阪 … ok" in text(FOUND, width=100)
+    assert "id 3" in text(ASKS, width=200)
+    assert "id 3" not in text(ASKS, width=80)
+
+
+def test_a_preview_has_colours():
+    assert colours(ASKS, 200, "query=") == {"timeline--dim"}
+    assert colours(ASKS, 200, "Oslo") == {"timeline--string"}
+    assert colours(FOUND, 200, "3 °C") == {""}
+    assert colours(FOUND._replace(status="tool-error"), 200, "3 °C") == {"timeline--error"}
+    assert colours(FOUND._replace(kind="error"), 200, "3 °C") == {"timeline--error"}
 
 
 @pytest.mark.parametrize("width", [120, 80, 50])
@@ -123,13 +164,27 @@ def test_what_a_gate_did_stands_in_the_row(width, kind):
     ("kind", "width", "shown"),
     [
         ("request", 99, "held 12.30 s, edited by a viewer (gate slow)     98 B"),
-        ("result", 99, "held 12.30 s, edited b…         ok               98 B"),
-        ("request", 80, "held 12.30 s, edited by …     98 B"),
+        ("result", 99, "held 12.30 s, edited by a view… ok               98 B"),
+        ("request", 80, "held 12.30 s, edited by a viewer …"),
     ],
 )
 def test_what_a_gate_did_has_the_room_that_nothing_else_needs(kind, width, shown):
     line = CALL._replace(kind=kind, name="add", act="held 12.30 s, edited by a viewer (gate slow)", size=98)
     assert text(line, width=width).endswith(f"→ tools/call add    id 3 {shown}")
+
+
+@pytest.mark.parametrize("width", [130, 100, 80, 70, 60, 50])
+@pytest.mark.parametrize("kind", ["request", "notification", "batch", "invalid"])
+def test_a_turn_is_told_where_it_begins(width, kind):
+    method = "tools/call" if kind in ("request", "notification") else ""
+    turn = "turn 2 · after 14 min"
+    line = CALL._replace(kind=kind, method=method, turn=turn, source=Source(1, 4, "weather"), status="")
+    shown = text(line, width=width)
+    assert f"── {turn}"[: {50: 9, 60: 17}.get(width)] in shown
+    assert cell_len(shown) <= width
+    assert "tool" in shown or not method
+    if width == 130:
+        assert f"── {turn} · dropped" in text(line._replace(act="dropped"), width=width)
 
 
 @pytest.mark.parametrize("status", ["held", "dropped"])

@@ -27,7 +27,7 @@ def test_a_nested_request_is_drawn_with_the_waits_and_brackets_of_both_sides(tmp
             "    5.000                     │── tools/call book  id 1 ───────────────▶┃─╮",
             "    5.050   50.0 ms server    │                                  asking ┃ │",
             "    5.060   10.0 ms server  ╭─┃◀──────────── elicitation/create  id 1 ──┃ │",
-            "   20.000   14.94 s person  ╰─┃╌╌ ok 14.94 s  elicitation/create ╌╌╌╌╌╌▶┃ │",
+            "   20.000   14.94 s person  ╰─┃╌╌ ok 14.94 s  elicitation/create acc… ╌▶┃ │",
             "   20.300  300.0 ms server    │◀────────────── notifications/progress ──┃ │",
             "   21.000  700.0 ms server    │◀╌ tool-error 16.00 s  tools/call book ╌╌┃─╯",
             "   10.000                     │      the server exited with code 0      │",

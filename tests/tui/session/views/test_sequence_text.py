@@ -4,6 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
+from tests.each import each
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ def test_an_arrow_carries_its_label_at_its_beginning(to_right, dashed, drawn):
     assert "".join(arrow("ping", 18, to_right=to_right, dashed=dashed)) == drawn
 
 
-@pytest.mark.parametrize("columns", range(20))
+@each("columns", range(20))
 @pytest.mark.parametrize("label", ["", "a label that is too long", "日本語日本語日本語日本語", "日"])
 @pytest.mark.parametrize("to_right", [True, False])
 def test_an_arrow_is_as_wide_as_it_is_told_to_be(columns, label, to_right):

@@ -1,8 +1,10 @@
-"""The view of what was announced: both sides, the listings, a table of tools; each row leads to its frame."""
+"""The view of the tools: what they cost, and how they did; each row leads to its frame."""
 
 import pytest
 from textual.widgets import Static
 
+from mcpspy import overview
+from mcpspy.tui.session.views import tools
 from mcpspy.tui.session.views.tools import ToolsView
 from tests.test_overview import HANDSHAKE, called, listed
 from tests.timelines import CAPTURES
@@ -21,17 +23,28 @@ def words(app):
     return [" ".join(line.split()) for line in shown(app.rows) if line]
 
 
-def test_both_sides_listings_and_tools_have_a_row_each(tmp_path):
+def test_the_cost_of_all_and_each_tool_have_a_row(tmp_path):
     async def scenario(pilot):
-        assert words(pilot.app)[:6] == [
-            "client cursor 2.1 · 2025-06-18 · roots(listChanged) sampling",
-            "server weather 0.9 · 2025-06-18 · tools",
-            "instructions 7 B",
-            "tools 2 tools, 34 B of definitions",
-            "tool definition calls errors found p50 p95 max",
-            "forecast 19 B 2 1 6 250.0 ms 500.0 ms 500.0 ms",
+        assert words(pilot.app)[:3] == [
+            "tools 2 tools, 34 B, ~8 tokens of a model's context; 1 never called",
+            "tool definition context calls errors found result p50 p95 max largest",
+            "forecast 19 B 4 2 1 6 3 250.0 ms 500.0 ms 500.0 ms 4",
         ]
-        assert [line.split()[:2] for line in words(pilot.app)[6:]] == [["idle", "15"], ["missing", "not"]]
+        assert [line.split()[:5] for line in words(pilot.app)[-2:]] == [
+            ["idle", "15", "B", "3", "never"],
+            ["missing", "not", "listed", "1", "3"],
+        ]
+
+    view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
+
+
+def test_tools_beyond_the_bound_are_not_in_the_cost(tmp_path, monkeypatch):
+    for module in (overview, tools):
+        monkeypatch.setattr(module, "TOOLS", 1)
+
+    async def scenario(pilot):
+        cost = "tools the first 1 of 2 tools, 19 B, ~4 tokens of a model's context"
+        assert words(pilot.app)[0] == cost
 
     view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
 
@@ -42,12 +55,22 @@ def test_each_row_leads_to_the_frame_that_tells_it(tmp_path):
             await pilot.press("enter", "down")
 
     app = view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
-    assert app.jumps == [5, 6, 6, 8, 8, 8, 13], "the listing where there is one, else the first call"
+    assert app.jumps == [8, 8, 8, 13], "the listing where there is one, else the first call"
 
 
 @pytest.mark.parametrize(
     ("width", "last"),
-    [(120, "max"), (84, "max"), (70, "p95"), (60, "p50"), (48, "found"), (30, "definition"), (20, "tool")],
+    [
+        (120, "largest"),
+        (92, "max"),
+        (82, "p95"),
+        (72, "p50"),
+        (61, "result"),
+        (53, "found"),
+        (32, "context"),
+        (30, "definition"),
+        (20, "tool"),
+    ],
 )
 def test_columns_that_do_not_fit_are_left_out_from_the_end(tmp_path, width, last):
     async def scenario(pilot):
@@ -71,11 +94,11 @@ def test_the_row_that_is_looked_at_stays_where_it_is_while_more_is_announced(tmp
             writer.frame(channel, 9 * 10**9, line[2:].encode(), more=False, cut=False)
         pilot.app.grow()
         await pilot.pause()
-        assert "tools 1 tool, 14 B of definitions" in [" ".join(rows_text(rows, at)) for at in range(5)]
+        assert "tools 1 tool, 14 B, ~3 tokens" in " ".join(rows_text(rows, 0))
         assert shown(rows)[place].split()[0] == before == "t37"
         assert rows.cursor - rows.scroll_offset.y == place
-        await pilot.press("g", "down")
-        assert shown(rows)[1].startswith("server")
+        await pilot.press("g")
+        assert shown(rows)[0].startswith("tools")
         finish(writer)
 
     view(ToolsView, tmp_path / "a.jsonl", scenario, (80, 20))
@@ -85,12 +108,12 @@ def rows_text(rows, place):
     return "".join(text for text, _ in rows.cells(place, 80)).split()
 
 
-def test_before_anything_is_said_neither_side_is_known(tmp_path):
+def test_before_anything_is_listed_there_is_only_the_heading(tmp_path):
     writer = begin(tmp_path / "a.jsonl")
 
     async def scenario(pilot):
         await pilot.press("enter", "G", "enter")
-        assert words(pilot.app)[:2] == ["client has not said who it is", "server has not said who it is"]
+        assert [line.split()[0] for line in words(pilot.app)] == ["tool"]
         finish(writer)
 
     assert view(ToolsView, tmp_path / "a.jsonl", scenario).jumps == []
@@ -125,15 +148,6 @@ def test_every_golden_capture_is_shown(path):
         assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
 
     view(ToolsView, path, scenario, (120, 60))
-
-
-def test_x_03_extensions_have_a_row_with_who_declared_them(tmp_path):
-    said = HANDSHAKE.replace('"capabilities":{', '"capabilities":{"extensions":{"com.example/turbo":{}},')
-
-    async def scenario(pilot):
-        assert "extensions com.example/turbo (client, server)" in words(pilot.app)
-
-    view(ToolsView, capture(tmp_path / "a.jsonl", said), scenario)
 
 
 def explained(app):

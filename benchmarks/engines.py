@@ -1,0 +1,42 @@
+"""ClickHouse and Spark over the tables of the Parquet export, in an interpreter that has `chdb` and `pyspark`.
+
+A program gets the folder of the export and an object of queries (JSON), and prints an object with the rows of each.
+Each table is a view of its name, so all engines, and `mcpspy sql`, answer the same text.
+"""
+
+import json
+from collections.abc import Mapping
+
+CLICKHOUSE = """
+import json, os, sys
+from chdb.session import Session
+session = Session()
+for table in os.listdir(sys.argv[1]):
+    source = f"file('{sys.argv[1]}/{table}/**/*.parquet', 'Parquet')"
+    session.query(f"CREATE VIEW {table} AS SELECT * FROM {source}")
+rows = {name: session.query(query, "JSONCompact").bytes() for name, query in json.loads(sys.argv[2]).items()}
+print(json.dumps({name: json.loads(found)["data"] for name, found in rows.items()}))
+"""
+SPARK = """
+import json, os, sys
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+from pyspark.sql import SparkSession
+session = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false").getOrCreate()
+for table in os.listdir(sys.argv[1]):
+    session.read.parquet(f"{sys.argv[1]}/{table}").createOrReplaceTempView(table)
+rows = {name: session.sql(query).collect() for name, query in json.loads(sys.argv[2]).items()}
+print(json.dumps({name: [list(row) for row in found] for name, found in rows.items()}))
+session.stop()
+"""
+"""Two executors, each a process of its own."""
+PROGRAMS = {"clickhouse": CLICKHOUSE, "spark": SPARK}
+
+
+def command(python: str, engine: str, folder: str, queries: Mapping[str, str]) -> list[str]:
+    """The argv of an engine that answers queries; the last line of its output is for `answers`."""
+    return [python, "-c", PROGRAMS[engine], folder, json.dumps(queries)]
+
+
+def answers(output: str) -> dict[str, list[list[object]]]:
+    """The rows of each query in the output of an engine."""
+    return json.loads(output.splitlines()[-1])

@@ -1,0 +1,207 @@
+"""The captures that an agent sees: which there are, what each is called, and those that are open.
+
+The theory. An agent asks again and again about the same few captures, some of them large. So a capture that was opened
+stays open with its index and its fold (as in the TUI), and each question lets them grow for a short while: what is
+known by then is the answer, with how much of the file that is. A capture is called by the shortest beginning of its id
+that no other has, six digits at least; one whose id is not of the form that we write is called by a hash of its path.
+
+The sessions of this server itself are not among them, wherever they were recorded.
+"""
+
+import hashlib
+import os
+import re
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from itertools import pairwise
+
+from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.capture.records import Header
+from mcpspy.capture.runs import runs
+from mcpspy.clients.agent import is_agent
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.tui.model.library import Library, ListedCapture
+from mcpspy.tui.model.timeline import OpenCapture
+
+PATIENCE = 1.2
+"""Seconds that a question may let captures grow."""
+ALL, RUN = "all", "run:"
+_ID = re.compile("[0-9a-f]{32}")
+_LIKE_ID = re.compile("[0-9a-f]{6,}")
+_OPEN = 8  # captures that stay open
+_LEAST = 6  # digits of an id
+_STEP = 0.02  # seconds
+_LOOKS = 3  # at a live capture, whose last records wait for their order as long as more may come
+
+
+class AgentCaptures:
+    """The captures of a directory. Raises UsageError, in one sentence, for what does not exist."""
+
+    def __init__(self, folder: str, patience: float = PATIENCE) -> None:
+        self.folder = folder
+        self.scrubber = Scrubber()
+        self.entries: list[ListedCapture] = []
+        """Live ones first, then the newest; `look` finds them."""
+        self.complete = False
+        """All of them were found and counted at the last look."""
+        self._library = Library([folder])
+        self._patience = patience
+        self._parent = os.getppid()
+        self._names: dict[str, str] = {}  # by path: the whole id
+        self._short: dict[str, str] = {}  # by that: what the capture is called
+        self._open: OrderedDict[str, OpenCapture] = OrderedDict()
+        self._changes = -1
+        self._counts = False  # somebody has asked for the counts of all
+
+    def close(self) -> None:
+        """Give the files back."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def look(self, *, count: bool = False) -> None:
+        """Look at the directory anew; with `count`, count for a while what is in its captures."""
+        deadline = time.perf_counter() + self._patience
+        self._counts = self._counts or count
+        self._library.look()
+        more = True
+        while more and (count or not self._library.looked) and time.perf_counter() < deadline:
+            more = self._library.grow(_STEP)
+        self.complete = not more
+        if self._library.changes != self._changes:
+            self._changes = self._library.changes
+            shown = [entry for entry in self._library.entries if not self._own(entry.header)]
+            known = {entry.header.id for entry in shown}
+            self.entries = [it for it in shown if not it.header.continues or it.header.continues not in known]
+            counts = Counter(it.header.id for it in self.entries)
+            self._names = {
+                it.path: it.header.id if _ID.fullmatch(it.header.id) and counts[it.header.id] == 1 else _digest(it.path)
+                for it in self.entries
+            }
+            self._short = _shortened(self._names.values())
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why files of the directory cannot be read, by their names."""
+        return {os.path.basename(path): why for path, why in self._library.refused.items()}
+
+    def name(self, entry: ListedCapture) -> str:
+        """What a capture is called."""
+        return self._short[self._names[entry.path]]
+
+    def _own(self, header: Header) -> bool:
+        """Whether a capture is of a server such as this one: by its command, or as our own relay writes it."""
+        return is_agent(header.argv) or (header.pid is not None and header.pid == self._parent)
+
+    def runs(self) -> Iterator[tuple[str, list[ListedCapture]]]:
+        """The captures by client process, each with the name of its run; it is empty for one that is alone."""
+        for group in runs(self.entries):
+            first = min(group, key=lambda entry: (entry.started, entry.path))
+            yield RUN + self.name(first) if len(group) > 1 else "", group
+
+    def find(self, text: str) -> ListedCapture:
+        """The capture with an id, a beginning of one, or the name of a server; the newest if the text is empty."""
+        self.look()
+        text = text.strip().partition("#")[0]
+        if not self.entries:
+            why = "; ".join(safe(it, 200) for it in list(self.refused.values())[:2])
+            raise UsageError(
+                f"there are no sessions yet in the capture directory{f' ({why})' if why else ''}; record one with "
+                "'mcpspy wrap' or 'mcpspy install', or see 'mcpspy doctor'"
+            )
+        if not text:
+            return max(self.entries, key=lambda it: it.started)
+        found = [it for it in self.entries if self._names[it.path].startswith(text.lower())]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(self.name(it) for it in found[:5])
+            raise UsageError(f"the id {safe(text, 60)!r} is not unique; it may be {names}")
+        named = [it for it in self.entries if text in (it.header.name, os.path.basename(it.path), it.path)]
+        if named:
+            return max(named, key=lambda it: it.started)
+        raise UsageError(self._unknown(text))
+
+    def _unknown(self, text: str) -> str:
+        broken = next((why for name, why in self.refused.items() if text in name), "")
+        if broken:
+            return f"the capture {safe(text, 60)!r} cannot be read: {safe(broken, 200)}"
+        servers = {it.header.name: it for it in self.entries}
+        near = [] if _LIKE_ID.fullmatch(text) else get_close_matches(text, servers, n=1, cutoff=0.5)
+        entry = servers[near[0]] if near else max(self.entries, key=lambda it: it.started)
+        hint = "the nearest is" if near else "it may have been deleted; the newest is"
+        name = safe(entry.header.name, 60)
+        return f"there is no session {safe(text, 60)!r}; {hint} {self.name(entry)} (server {name!r})"
+
+    def several(self, text: str) -> list[ListedCapture]:
+        """The captures that are meant by `all` (the newest first), by the name of a run, or by what `find` takes."""
+        if text.strip() == ALL and self.find(""):
+            return sorted(self.entries, key=lambda it: (-it.started, it.path))
+        if not text.strip().startswith(RUN):
+            return [self.find(text)]
+        self.look()
+        wanted = text.strip()
+        runs = {name: group for name, group in self.runs() if name}
+        if wanted not in runs:
+            near = get_close_matches(wanted, runs, n=1)
+            hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(list(runs)[:5]) or 'none'}"
+            raise UsageError(f"there is no run {safe(wanted, 60)!r}; {hint}")
+        return runs[wanted]
+
+    def open(self, entry: ListedCapture, seconds: float | None = None) -> OpenCapture:
+        """The capture, read on for a while. Raises CaptureError."""
+        capture = self._open.get(entry.path)
+        if capture:
+            capture.index.look()
+        if capture and (capture.header.id != entry.header.id or capture.index.state in ("cut short", "deleted")):
+            self._open.pop(entry.path).close()
+            capture = None
+        if capture is None:
+            try:
+                capture = OpenCapture(entry.path)
+            except CaptureError:
+                if os.path.lexists(entry.path):
+                    raise
+                raise UsageError(
+                    f"the capture {self.name(entry)} was deleted; list_sessions tells what is left"
+                ) from None
+            self._open[entry.path] = capture
+            if len(self._open) > _OPEN:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(entry.path)
+        grow(capture, self._patience if seconds is None else seconds)
+        for _ in range(_LOOKS if capture.index.live else 0):
+            capture.grow(0.05)
+        return capture
+
+    def grow(self, seconds: float) -> bool:
+        """Read on for about that long, in the captures that are open, then to count; tells whether there is more."""
+        waiting = [it for it in self._open.values() if not it.complete and not it.index.live]
+        if not waiting:
+            return self._counts and self._library.grow(seconds)
+        return waiting[-1].grow(seconds) or len(waiting) > 1
+
+
+def grow(capture: OpenCapture, seconds: float) -> None:
+    """Let a capture grow for at most that long."""
+    deadline = time.perf_counter() + seconds
+    while capture.grow(min(seconds, 0.2)) and time.perf_counter() < deadline:
+        pass
+
+
+def _shortened(names: Iterable[str]) -> dict[str, str]:
+    """The shortest beginning of each name that no other has."""
+    ranked = sorted(names)
+    lengths = [_common(*pair) + 1 for pair in pairwise(ranked)]
+    least = zip(ranked, [_LEAST, *lengths], [*lengths, _LEAST], strict=False)
+    return {name: name[: max(before, after, _LEAST)] for name, before, after in least} if ranked else {}
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _digest(path: str) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()

@@ -1,0 +1,277 @@
+"""The timeline of a session, row by row, and one message with what answered it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from mcpspy.agent.answers import LARGEST, Answer, cursor_at, facts, milliseconds, place_of, progress, split_address
+from mcpspy.agent.answers import address as at_line
+from mcpspy.agent.captures import AgentCaptures
+from mcpspy.agent.clean import Scrubber, clipped, rest, safe, size_of
+from mcpspy.agent.rulebook import told_findings
+from mcpspy.errors import FilterError, UsageError
+from mcpspy.filters import Filter, parse
+from mcpspy.json_values import nearest, resolve
+from mcpspy.timeline import Row, wall_time
+from mcpspy.tui.model.library import ListedCapture
+from mcpspy.tui.model.search import verdict
+from mcpspy.tui.model.timeline import OpenCapture
+
+_MOST, _ROWS = 200, 50  # rows of an answer: at most, and if nothing else is asked for
+_PREVIEWED = 1 << 16  # bytes of a frame that is decoded for a preview
+_PREVIEW = 160  # characters
+_LARGE = 4096  # bytes of a frame whose size is told
+_SEARCH = 1.0  # seconds
+_MANY = 50  # messages of a batch that are told
+_NAMED = 10  # members that are named where there is nothing
+
+
+def wanted_filter(text: str, started: str) -> Filter:
+    """The filter that a text stands for. Raises UsageError, which tells the column."""
+    try:
+        return parse(text, started)
+    except FilterError as error:
+        raise UsageError(f"the filter is not understood: {safe(str(error), 300)}") from error
+
+
+def read_timeline(
+    captures: AgentCaptures,
+    *,
+    session: str = "",
+    filter: str = "",  # noqa: A002 (what an agent calls it)
+    newest_first: bool = False,
+    limit: int = _ROWS,
+    cursor: str = "",
+) -> Answer:
+    """The rows that a filter wants, one page of them: of a session, or of several, one session after the other."""
+    entries = captures.several(session)
+    key = ("read_timeline", filter, newest_first)
+    first, place = _begin(captures, entries, cursor, key)
+    page = _Page(captures.scrubber, min(limit, _MOST), newest_first=newest_first)
+    answer: Answer = {}
+    for entry in entries[first:]:
+        wanted = wanted_filter(filter, entry.header.started)
+        capture, name = captures.open(entry), captures.name(entry)
+        shown = len(page.rows)
+        place = page.read(capture, name, wanted, place)
+        server = captures.scrubber.text(entry.header.name, 80)
+        if len(entries) == 1:
+            answer |= {"session": name, "server": server} | progress(capture)
+        elif len(page.rows) > shown:
+            answer.setdefault("servers", {})[name] = server
+            page.room -= size_of(server) + 12
+        if not capture.complete and not capture.index.live and newest_first:
+            answer["note"] = "the capture is still being read; its newest rows lack a status and findings"
+        if place < len(capture.index.rows) or (progress(capture) and not newest_first):
+            answer["next"] = cursor_at((*key, name), place)
+            break
+        place = 0
+    if not page.rows:
+        answer["note"] = _nothing(page.seen, len(entries), wanted.words(), more="next" in answer)
+    more = {"next": answer.pop("next")} if "next" in answer else {}
+    return answer | {"rows": page.rows} | more
+
+
+def _begin(
+    captures: AgentCaptures, entries: list[ListedCapture], cursor: str, key: tuple[object, ...]
+) -> tuple[int, int]:
+    """Among several sessions the one that a cursor goes on with, and the place in it."""
+    for number, entry in enumerate(entries[:-1]):
+        with suppress(UsageError):
+            return number, place_of(cursor, (*key, captures.name(entry)))
+    return len(entries) - 1, place_of(cursor, (*key, captures.name(entries[-1])))
+
+
+def _nothing(seen: int, sessions: int, texts: tuple[str, ...], *, more: bool) -> str:
+    """Why there are no rows."""
+    if more:
+        return f"nothing in {seen} rows so far; go on with `next`"
+    where = "the session" if sessions == 1 else f"{sessions} sessions"
+    words = ", ".join(repr(safe(it, 40)) for it in texts[:3])
+    told = f"; {words} was searched as text (a key takes a colon: status:error)" if words else ""
+    return f"none of the {seen} rows of {where} matches{told}"
+
+
+class _Page:
+    """The rows of an answer, and what room and time there is for more."""
+
+    def __init__(self, scrubber: Scrubber, limit: int, *, newest_first: bool) -> None:
+        self.rows: list[Answer] = []
+        self.room = LARGEST - 500
+        self.seen = 0
+        """Rows that were looked at."""
+        self._scrubber = scrubber
+        self._limit = limit
+        self._newest_first = newest_first
+        self._deadline = 0.0
+
+    def read(self, capture: OpenCapture, name: str, wanted: Filter, place: int) -> int:
+        """Take rows of a capture, from a place on; the place where that stopped."""
+        self._deadline = self._deadline or time.perf_counter() + _SEARCH
+        rows, keys = capture.index.rows, wanted.keys
+        while place < len(rows) and len(self.rows) < self._limit and time.perf_counter() < self._deadline:
+            at = len(rows) - 1 - place if self._newest_first else place
+            fits = verdict(capture, wanted, keys, at)
+            if fits is None and not self._newest_first:
+                break  # the fold has to come first
+            if fits:
+                told = told_row(self._scrubber, capture, name, at)
+                self.room -= size_of(told) + 1
+                if self.room < 0 and self.rows:
+                    break
+                self.rows.append(told)
+            self.seen += 1
+            place += 1
+        return place
+
+
+def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Answer:
+    """One row in a few facts."""
+    n = capture.index.rows[place]
+    line, known = capture.line(place), capture.known(n)
+    small = line.size <= _PREVIEWED
+    shown = scrubber.rows(capture, place)[0] if small and line.kind != "batch" else None
+    said = (shown.preview or shown.text or "") if shown else line.text if line.kind == "batch" else ""
+    if line.kind == "error" and shown:
+        said = error_text(shown.value)
+    why = ""
+    if line.kind == "invalid" and shown and shown.value is None:
+        said, why = shown.raw.decode(errors="replace"), shown.text or ""
+    partner = capture.partner(place)
+    return facts(
+        at=at_line(name, n),
+        s=round(line.t / 1e9, 3),
+        from_=line.sender,
+        kind=line.kind,
+        what=scrubber.text(" ".join(filter(None, (line.method, line.name))), 120),
+        preview=scrubber.text(said, _PREVIEW),
+        why=scrubber.text(why, _PREVIEW),
+        status=line.status,
+        ms=milliseconds(line.latency) if line.kind != "request" else None,
+        other=at_line(name, capture.index.rows[partner]) if partner is not None else None,
+        bytes=line.size if line.size > _LARGE else None,
+        findings=sorted({it.rule for it in known.findings}) if known else None,
+        gate=scrubber.text(line.act, 100),
+    )
+
+
+def error_text(value: Any) -> str:
+    """The code and the words of an error response."""
+    error = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    return " ".join(str(error[key]) for key in ("code", "message") if key in error)
+
+
+def place_at(capture: OpenCapture, name: str, n: int) -> int:
+    """The place of the row on a line. Raises UsageError with the nearest."""
+    place = capture.index.row_of(n)
+    if place is not None:
+        return place
+    if not capture.index.rows:
+        raise UsageError(f"the session {name} has no frames yet")
+    near = min(capture.index.rows, key=lambda it: abs(it - n))
+    raise UsageError(f"there is no frame {name}#{n}; the nearest is {name}#{near}")
+
+
+def read_message(
+    captures: AgentCaptures, *, address: str, pointer: str = "", offset: int = 0, alone: bool = False
+) -> Answer:
+    """One message with the one that it answers, or that answers it; or one value of it, from an offset on."""
+    session, n = split_address(address)
+    entry = captures.find(session)
+    capture, name = captures.open(entry), captures.name(entry)
+    place = place_at(capture, name, n)
+    if pointer or offset:
+        return _value(captures.scrubber, capture, name, place, pointer, offset)
+    places = [place]
+    partner = capture.partner(place)
+    if partner is not None and not alone:
+        places = sorted((place, partner), key=lambda it: capture.index.rows[it])
+    answer: Answer = {"session": name, "server": captures.scrubber.text(entry.header.name, 80)} | progress(capture)
+    told = [it for at in places for it in _messages(captures.scrubber, capture, name, at)]
+    rows = [row for row, _ in told]
+    lines = dict.fromkeys(row.n for row in rows)
+    found = told_findings(captures.scrubber, capture, name, [it for n in lines for it in capture.findings.of(n)], 2000)
+    room = LARGEST - size_of(answer) - size_of(found) - 300
+    answer["messages"] = []
+    for left, (row, fields) in zip(range(len(told), 0, -1), told, strict=True):
+        own = facts(**fields)
+        value = payload(row)
+        if value is not None:
+            part, clips = clipped(value, max(room // left - size_of(own) - 60, 200))
+            above = f"/{row.part}" if _is_batch(row) else ""
+            own |= facts(content=part, clipped=[it | {"pointer": above + it["pointer"]} for it in clips])
+        room -= size_of(own) + 1
+        if room < 0 and answer["messages"]:
+            break
+        answer["messages"].append(own)
+    count = len(answer["messages"])
+    if count < len(told) or count == _MANY:
+        answer["note"] = f"the first {count} messages of a batch; pointer /{count} reads the next one"
+    return answer | facts(findings=found)
+
+
+def _messages(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Iterator[tuple[Row, Answer]]:
+    """The rows at a place, scrubbed, each with what there is to tell beside its content."""
+    for row in scrubber.rows(capture, place, _MANY):
+        what = " ".join(filter(None, (row.method, row.name)))
+        yield (
+            row,
+            {
+                "at": at_line(name, row.n),
+                "part": row.part or None,
+                "time": wall_time(capture.header, row.t),
+                "from_": row.sender,
+                "kind": row.kind,
+                "what": scrubber.text(what, 200),
+                "id": scrubber.text(str(row.id), 100) if row.id else None,
+                "revision": row.revision,
+                "status": row.status,
+                "ms": milliseconds(row.latency),
+                "bytes": row.size,
+                "http": clipped(row.http, 400)[0] if row.http else None,
+                "gate": scrubber.text(str(row.act), 200) if row.act else None,
+                "note": f"only its first {len(row.raw)} bytes can be read here"
+                if row.size > len(row.raw) > 0 and row.value is None
+                else None,
+                "why": scrubber.text(row.text, 300) if row.kind == "invalid" and row.text else None,
+            },
+        )
+
+
+def payload(row: Row) -> Any:
+    """What a message says: its params, result or error; or the text of what is no message."""
+    if row.value is None:
+        return row.raw.decode(errors="replace") if row.raw else row.text
+    if isinstance(row.value, dict) and row.kind != "invalid":
+        return {key: it for key, it in row.value.items() if key not in ("jsonrpc", "id", "method")} or None
+    return row.value
+
+
+def _is_batch(row: Row) -> bool:
+    return row.value is not None and row.raw.lstrip()[:1] == b"["
+
+
+def _near(value: Any, pointer: str) -> str:
+    """The pointers to what there is in the last value on the way of a pointer that leads nowhere."""
+    way = nearest(value, pointer)
+    value = resolve(value, way)
+    names = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    return ", ".join(safe(f"{way}/{it}", 120) for it in names[:_NAMED]) or f"only {safe(way, 120) or 'the whole'}"
+
+
+def _value(scrubber: Scrubber, capture: OpenCapture, name: str, place: int, pointer: str, offset: int) -> Answer:
+    """One value of a message, or what comes at an offset in it."""
+    where = at_line(name, capture.index.rows[place])
+    pointer = "/" + pointer if pointer and not pointer.startswith("/") else pointer
+    rows = scrubber.rows(capture, place, None)
+    whole = [row.value for row in rows] if _is_batch(rows[0]) else payload(rows[0])
+    try:
+        value, more = rest(whole, pointer, offset, LARGEST - 800)
+    except LookupError:
+        raise UsageError(
+            f"there is nothing at {safe(pointer, 100)!r} in {where}; there is {_near(whole, pointer)}"
+        ) from None
+    return {"at": where, "value": value} | facts(pointer=safe(pointer, 300), offset=offset or None, next_offset=more)

@@ -1,0 +1,102 @@
+"""Rules explained, and findings with what to do about them."""
+
+from collections.abc import Iterable
+from textwrap import dedent
+
+from mcpspy.agent.answers import Answer, address, facts, fitting
+from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.errors import UsageError
+from mcpspy.report.waivers import no_rule
+from mcpspy.rules import RULES, SEVERITIES, Finding, Rule, current
+from mcpspy.timeline import Row
+from mcpspy.tui.model.findings import Group
+from mcpspy.tui.model.timeline import OpenCapture
+
+_MOST = 30  # findings of an answer
+_RELATED = 5  # frames that a finding names beside its own
+_SAME = 5  # frames that a group names
+
+
+def explain_rule(*, rule: str) -> Answer:
+    """What a rule finds, why, how to fix it, and where the specification says so."""
+    found = the_rule(rule)
+    return facts(
+        rule=found.id,
+        severity=found.severity,
+        blame=found.blame,
+        explanation=found.explanation,
+        **advice(found, found.blame),
+        spec=found.url(None),
+        revisions=[revision.value for revision in found.revisions],
+        fails=dedent(found.fails).strip()[:1500],
+        passes=dedent(found.passes).strip()[:1500],
+    )
+
+
+def the_rule(name: str) -> Rule:
+    """The rule with that id, or a former one. Raises UsageError with the nearest."""
+    name = current(name.strip())
+    if name not in RULES:
+        raise UsageError(safe(no_rule(name[:100]), 300))
+    return RULES[name]
+
+
+def advice(rule: Rule, blame: str) -> dict[str, str]:
+    """What the side to blame changes, and what the other can do until then."""
+    told = [text for _, text in rule.advice(blame)]
+    return dict(zip(("fix", "meanwhile"), told, strict=False))
+
+
+def told_findings(
+    scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterable[Finding], room: int
+) -> list[Answer]:
+    """Findings, the worst first, each with its fix the first time that its rule comes."""
+    ranked = sorted(findings, key=lambda it: (SEVERITIES.index(it.severity), it.frame))
+    explained: set[str] = set()
+    told = []
+    for finding in ranked[:_MOST]:
+        rule = RULES.get(finding.rule)
+        more = advice(rule, finding.blame) if rule and finding.rule not in explained else {}
+        explained.add(finding.rule)
+        told.append(_told(scrubber, capture, name, finding) | more)
+    return list(fitting(told, room, _MOST))
+
+
+def told_groups(
+    scrubber: Scrubber, capture: OpenCapture, name: str, groups: Iterable[Group], room: int
+) -> list[Answer]:
+    """Findings by rule and blame, the worst first: how often, where, the first of them, and the fix."""
+    ranked = sorted(groups, key=lambda it: (SEVERITIES.index(it.severity), -it.count, it.rule))
+    told = []
+    for group in ranked[:_MOST]:
+        rule, first = RULES.get(group.rule), group.findings[0] if group.findings else None
+        fields = (
+            _told(scrubber, capture, name, first)
+            if first
+            else facts(rule=group.rule, severity=group.severity, blame=group.blame)
+        )
+        frames = list(dict.fromkeys(it.frame for it in group.findings))[1 : _SAME + 1]
+        count = facts(count=group.count if group.count > 1 else None, also=[address(name, n) for n in frames])
+        told.append(fields | count | (advice(rule, group.blame) if rule else {}))
+    return list(fitting(told, room, _MOST))
+
+
+def _is_text(row: Row) -> bool:
+    return row.kind == "invalid" and row.value is None
+
+
+def _told(scrubber: Scrubber, capture: OpenCapture, name: str, finding: Finding) -> Answer:
+    scrubber.learn(capture, finding.related[:_RELATED])  # the message may quote their values
+    place = capture.index.row_of(finding.frame)
+    row = scrubber.rows(capture, place)[0] if place is not None else None
+    return facts(
+        rule=finding.rule,
+        severity=finding.severity,
+        blame=finding.blame,
+        at=address(name, finding.frame),
+        message=scrubber.text(finding.message, 400),
+        text=scrubber.text(row.raw.decode(errors="replace"), 160) if row and _is_text(row) else None,
+        pointer=scrubber.text(finding.pointer, 200),
+        related=[address(name, n) for n in finding.related[:_RELATED]],
+        spec=finding.spec,
+    )

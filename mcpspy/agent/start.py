@@ -1,0 +1,135 @@
+"""Why a session failed to start: how far the handshake came, what the server wrote, how it ended."""
+
+from typing import NamedTuple
+
+from mcpspy.agent.answers import LARGEST, Answer, address, facts, milliseconds, progress
+from mcpspy.agent.captures import AgentCaptures
+from mcpspy.agent.clean import Scrubber, size_of
+from mcpspy.agent.problems import answer_text, end_of, stderr
+from mcpspy.agent.rulebook import told_groups
+from mcpspy.conversation.preview import INTRODUCE
+from mcpspy.tui.model.timeline import OpenCapture
+
+_FIRST = 5000  # rows among which the handshake is looked for
+_STDERR = 12  # lines
+_GROUPS = ("lifecycle/", "framing/", "jsonrpc/", "http/", "shape/")
+_SLOW = 10_000_000_000  # nanoseconds: some clients wait no longer
+
+
+class Handshake(NamedTuple):
+    """How far the handshake came: line numbers, 0 for what never came."""
+
+    first: int = 0
+    """The first message of the client."""
+    request: int = 0
+    """The `initialize`, or `server/discover`."""
+    answer: int = 0
+    status: str = ""
+    latency: int | None = None
+    initialized: int = 0
+    later: int = 0
+    """A request that was answered after it."""
+    method: str = ""
+
+
+def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
+    """Whether a session started, and if not, why."""
+    entry = captures.find(session)
+    capture, name, scrubber = captures.open(entry), captures.name(entry), captures.scrubber
+    shaken = handshake(capture)
+    ending = end_of(scrubber, capture, name)
+    groups = [it for it in capture.findings.groups.values() if it.rule.startswith(_GROUPS)]
+    started, why, advice = _judged(scrubber, capture, shaken, ending["text"] if ending else "")
+    header = entry.header
+    answer = facts(
+        session=name,
+        server=scrubber.text(header.name, 80),
+        started=started,
+        why=why,
+        advice=advice,
+        state=capture.state,
+        end=ending,
+        **progress(capture),
+        handshake=facts(
+            request=address(name, shaken.request) if shaken.request else None,
+            method=shaken.method,
+            answer=address(name, shaken.answer) if shaken.answer else None,
+            status=shaken.status,
+            ms=milliseconds(shaken.latency),
+            initialized=address(name, shaken.initialized) if shaken.initialized else None,
+        ),
+        command=scrubber.argv(header.argv),
+        url=scrubber.text(header.url or "", 300),
+        stderr=stderr(scrubber, capture, name, _STDERR),
+    )
+    return answer | facts(findings=told_groups(scrubber, capture, name, groups, LARGEST - size_of(answer) - 200))
+
+
+def handshake(capture: OpenCapture) -> Handshake:
+    """How far the handshake came, as the fold knows it by now."""
+    found = Handshake()
+    for n in list(capture.index.rows[:_FIRST]):
+        row = capture.known(n)
+        if row is None or row.kind in ("stderr", "gap", "signal", "gates", "end", "batch"):
+            continue
+        if row.sender == "client" and not found.first:
+            found = found._replace(first=n)
+        if row.kind == "request" and row.method in INTRODUCE and row.status != "error":
+            found = found._replace(
+                request=n, method=row.method, answer=row.response or 0, status=row.status or "", latency=row.latency
+            )
+        elif row.kind == "request" and row.method in INTRODUCE and not found.request:
+            found = found._replace(
+                request=n, method=row.method, answer=row.response or 0, status="error", latency=row.latency
+            )
+        elif row.method == "notifications/initialized":
+            found = found._replace(initialized=n)
+        elif row.kind == "result" and row.method not in INTRODUCE:
+            return found._replace(later=n)
+    return found
+
+
+def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending: str) -> tuple[bool, str, str]:
+    """Whether it started, why it did or did not, and what to do."""
+    live = capture.index.live
+    if shaken.later or (shaken.status == "ok" and shaken.method == "server/discover"):
+        return True, _slow(shaken) or "the handshake succeeded, and requests were answered", ""
+    if ending.startswith("cannot start"):
+        return False, ending, "correct the command in the client's configuration; 'mcpspy doctor' tries it"
+    if not shaken.first:
+        why = "the client has sent nothing" + (f"; {ending}" if ending else "")
+        return False, why, "see the server's stderr; if it exited by itself, run its command in a terminal"
+    if not shaken.request:
+        return False, "the client sent messages and no initialize", "the client has to send initialize first"
+    if shaken.status == "error":
+        text = scrubber.text(answer_text(scrubber, capture, shaken.answer), 300)
+        return False, f"the server answered {shaken.method} with an error: {text}", "see the error and the findings"
+    if not shaken.answer:
+        return False, *_silent(capture, shaken, ending, live=live)
+    if not shaken.initialized:
+        why = "the server answered initialize, and the client never sent notifications/initialized"
+        return False, why, "the client may refuse the revision or the answer; see the findings and the answer"
+    if live:
+        return True, _slow(shaken) or "the handshake succeeded; nothing else was requested yet", ""
+    return True, _slow(shaken) or "the handshake succeeded, and nothing else was answered", ""
+
+
+def _silent(capture: OpenCapture, shaken: Handshake, ending: str, *, live: bool) -> tuple[str, str]:
+    """Why `initialize` has no answer."""
+    if any(it.rule == "framing/not-json" for it in capture.findings.groups.values()):
+        why = f"the server wrote lines to stdout that are not JSON, and no answer to {shaken.method}"
+        return f"{why}; {ending}" if ending else why, "logs belong on stderr; see the findings"
+    if ending.startswith(("the server exited", "the server was killed")):
+        return f"{ending} before it answered {shaken.method}", "the last lines of stderr usually say why"
+    if live:
+        return f"the server has not answered {shaken.method} yet", "wait_for tells when it does"
+    return (
+        f"the session ended before the server answered {shaken.method}",
+        "the client may have stopped waiting; see how long it took",
+    )
+
+
+def _slow(shaken: Handshake) -> str:
+    if shaken.latency is None or shaken.latency < _SLOW:
+        return ""
+    return f"the handshake succeeded after {shaken.latency / 1e9:.0f} s, which is longer than some clients wait"

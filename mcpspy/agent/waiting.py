@@ -1,0 +1,128 @@
+"""The next error, or the next row that a filter wants, in a session that is being recorded.
+
+The theory. Whoever waits wants what comes from now on: rows that are new, and requests that become others, as by a
+response. `NextMatch` looks a step at a time and knows no clock; its caller waits between two looks.
+"""
+
+from bisect import bisect_right
+
+from mcpspy.agent.answers import Answer, address, split_address
+from mcpspy.agent.captures import AgentCaptures
+from mcpspy.agent.clean import safe
+from mcpspy.agent.rows import told_row, wanted_filter
+from mcpspy.errors import UsageError
+from mcpspy.tui.model.search import verdict
+from mcpspy.tui.model.timeline import OpenCapture
+
+ERRORS = "status:error,tool-error,unanswered or severity:error or kind:invalid"
+"""What counts as an error where no filter is given."""
+STEP = 0.2
+"""Seconds between two looks."""
+_NEAR = 64  # places that a row may stand from where its line number says
+LONGEST = 300
+"""Seconds that a client may wait for at most."""
+
+
+class NextMatch:
+    """A look at one live session, or at all that are live, for what comes from now on."""
+
+    def __init__(self, captures: AgentCaptures, session: str = "", filter: str = "", after: str = "") -> None:  # noqa: A002
+        """What comes after the frame at the address `after` is new, else what comes from now on.
+
+        Raises UsageError for a session that is not live, unless something may have come `after`.
+        """
+        self._captures = captures
+        self._text = filter or ERRORS
+        wanted_filter(self._text, "2026-01-01T00:00:00Z")  # before anything is waited for
+        self._session = ""
+        self._before: dict[str, tuple[int, int, int]] = {}  # by path: rows, the last line and revised rows of before
+        line = 0
+        if after:
+            session, line = split_address(after)
+        if session:
+            entry = captures.find(session)
+            self._session = captures.name(entry)
+            if not (entry.live or after):
+                raise UsageError(
+                    f"the session {self._session} has ended, so nothing new will come; find_problems and read_timeline "
+                    "tell what is in it"
+                )
+        else:
+            captures.look()
+        for entry in captures.entries:
+            if (entry.live or after) and self._watched(captures.name(entry)):
+                capture = captures.open(entry)
+                rows = capture.index.rows
+                seen = bisect_right(rows, line) if after else len(rows)
+                self._before[entry.path] = seen, line if after else max(rows, default=0), len(capture.revised)
+        self.seen = 0
+        """New rows that were looked at."""
+
+    def _watched(self, name: str) -> bool:
+        return not self._session or name == self._session
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are watched."""
+        return len(self._before)
+
+    def look(self) -> Answer | None:
+        """What has come, if the filter wants it; or that the session has ended."""
+        captures = self._captures
+        captures.look()
+        ended = self._session
+        for entry in captures.entries:
+            name = captures.name(entry)
+            if not self._watched(name) or not (entry.live or entry.path in self._before):
+                continue
+            ended = ""
+            capture = captures.open(entry, STEP)
+            hit = self._hit(entry.path, capture)
+            if hit is not None:
+                row = told_row(captures.scrubber, capture, name, hit)
+                return {"found": True, "session": name, "server": captures.scrubber.text(entry.header.name, 80)} | {
+                    "row": row,
+                    "hint": f"read_message {row['at']}",
+                }
+            if self._session and not entry.live and capture.complete:
+                ended = name
+        return {"found": False, "session": ended, "note": "the session has ended"} if ended else None
+
+    def _hit(self, path: str, capture: OpenCapture) -> int | None:
+        wanted = wanted_filter(self._text, capture.header.started)
+        keys = wanted.keys
+        rows, last, revised = self._before.get(path, (0, 0, 0))
+        found = None
+        for n in sorted(n for n in capture.index.rows[max(rows - _NEAR, 0) :] if n > last):
+            at = capture.index.row_of(n)
+            fits = at is not None and verdict(capture, wanted, keys, at)
+            if fits is None:
+                break  # the fold has to come first
+            self.seen += 1
+            rows, last = rows + 1, n
+            if fits:
+                found = at
+                break
+        while revised < len(capture.revised) and found is None:
+            at = capture.index.row_of(capture.revised[revised])
+            found = at if at is not None and verdict(capture, wanted, keys, at) else None
+            revised += 1
+        self._before[path] = rows, last, revised
+        partner = capture.partner(found) if found is not None else None
+        if found is None or partner is None or partner < found:
+            return found
+        return partner if verdict(capture, wanted, keys, partner) else found  # the response says what the error is
+
+    def nothing(self, seconds: float) -> Answer:
+        """The answer when the time is over."""
+        what = f"in {self._session}" if self._session else f"in {self.sessions} live sessions"
+        note = f"nothing matched {safe(self._text, 200)!r} {what} within {seconds:g} s; {self.seen} new rows were seen"
+        return {"found": False, "note": note} | self._after()
+
+    def _after(self) -> Answer:
+        """Where the next call goes on, if one session is watched."""
+        if len(self._before) != 1:
+            return {}
+        [(path, (_, last, _))] = self._before.items()
+        entry = next((it for it in self._captures.entries if it.path == path), None)
+        return {"after": address(self._captures.name(entry), last)} if entry and last else {}

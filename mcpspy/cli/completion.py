@@ -1,0 +1,35 @@
+"""`mcpspy completion`: the script that has a shell complete commands, options and captures."""
+
+import argparse
+import os
+from difflib import get_close_matches
+
+from mcpspy.cli.arguments import offer
+from mcpspy.errors import UsageError
+
+SHELLS = {
+    "bash": 'eval "$(mcpspy completion bash)"    in ~/.bashrc',
+    "zsh": 'eval "$(mcpspy completion zsh)"     in ~/.zshrc, after compinit',
+    "fish": "mcpspy completion fish | source     in ~/.config/fish/config.fish",
+}
+"""With the line that switches it on, and where that stands."""
+_SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "Print a script that has a shell complete commands, options and captures with Tab."
+    parser.epilog = "To switch it on:\n" + "".join(f"  {line}\n" for line in SHELLS.values())
+    offer(parser.add_argument("shell", metavar="SHELL", help=", ".join(SHELLS)), dict.fromkeys(SHELLS, ""))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the script."""
+    if options.shell not in SHELLS:
+        near = get_close_matches(options.shell, SHELLS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SHELLS)}"
+        raise UsageError(f"there is no completion for {options.shell!r}; {hint}")
+    with open(os.path.join(_SCRIPTS, f"mcpspy.{options.shell}"), encoding="utf-8") as script:
+        print(script.read(), end="")
+    return 0

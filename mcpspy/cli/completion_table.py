@@ -1,0 +1,118 @@
+"""What commands take, as the table from which shells complete: `scripts/write-rules` writes it to a file.
+
+It comes from the parsers themselves, so all that a command declares is completed. What a value is, its placeholder says
+(`CAPTURE`, `FILE`), or the names that the command offers (`mcpspy.cli.arguments.offer`).
+"""
+
+import argparse
+import importlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcpspy.cli.arguments import Parser, offered
+from mcpspy.cli.commands import COMMANDS
+from mcpspy.cli.complete import CAPTURES, DIRECTORIES, FILES, TERMS
+from mcpspy.cli.wrap import HELP
+from mcpspy.filters import KEYS
+from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
+from mcpspy.rules import SEVERITIES
+from mcpspy.spec.revisions import Revision
+
+_PLACEHOLDERS = {
+    "CAPTURE": CAPTURES,
+    "CAPTURE|DIR": CAPTURES,
+    "A": CAPTURES,
+    "B": CAPTURES,
+    "FILE": FILES,
+    "PATH": FILES,
+    "DIR": DIRECTORIES,
+    "EXPR": TERMS,
+}
+_TERMS = {
+    "from": SENDERS,
+    "kind": KINDS,
+    "status": STATUSES,
+    "severity": SEVERITIES,
+    "revision": [revision.value for revision in Revision],
+}
+_WIDEST = 80  # characters of a text
+_OPTION = re.compile(r"^  (-.+?)  +(.+(?:\n {10,}.+)*)", re.MULTILINE)
+
+
+def document() -> str:
+    """The table as JSON, one line for each command."""
+    commands = {name: _declared(name) | {"text": command.help} for name, command in COMMANDS.items()}
+    lines = ",\n".join(f"{json.dumps(name)}:{_compact(node)}" for name, node in commands.items())
+    options = {"-h": "show the commands", "--help": "show the commands", "--version": "show the version"}
+    root = {"options": dict.fromkeys(options), "help": options, "terms": _terms()}
+    return f'{_compact(root)[:-1]},\n"commands":{{\n{lines}\n}}}}\n'
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _terms() -> dict[str, str]:
+    """How terms of a filter begin, and those whose values are known."""
+    values = (f"{key}:{value}" for key, known in _TERMS.items() for value in known)
+    return dict.fromkeys([*(f"{key}:" for key in KEYS), *values], "")
+
+
+def _declared(name: str) -> dict[str, Any]:
+    if name == "wrap":  # which parses its options itself
+        return _from_help(HELP)
+    parser = Parser(prog=f"mcpspy {name}")
+    importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}").arguments(parser)
+    return _node(parser)
+
+
+def _from_help(text: str) -> dict[str, Any]:
+    """What a help text lists under its options: all its values have placeholders, and a server follows."""
+    options: dict[str, Any] = {}
+    texts = {}
+    for head, words in _OPTION.findall(text):
+        placeholder = head.split()[-1] if not head.split()[-1].startswith("-") else None
+        for option in re.findall(r"(?<!\S)-[-\w]+", head):
+            options[option] = None if placeholder is None else _PLACEHOLDERS.get(placeholder, {})
+            texts[option] = _short(" ".join(words.split()))
+    return {"options": options, "help": texts, "positionals": [], "many": False, "server": True}
+
+
+def _node(parser: argparse.ArgumentParser) -> dict[str, Any]:
+    node: dict[str, Any] = {"options": {}, "help": {}, "positionals": [], "many": False}
+    for action in _actions(parser):
+        if isinstance(action.choices, dict) and action.nargs == argparse.PARSER:
+            node["commands"] = {
+                name: _node(inner) | {"text": _short(inner.description or "")} for name, inner in action.choices.items()
+            }
+        elif action.option_strings:
+            for option in action.option_strings:
+                node["options"][option] = None if action.nargs in (0, "?") else _value(action)
+                node["help"][option] = _text(action)
+        else:
+            node["positionals"].append(_value(action))
+            node["many"] = action.nargs in ("*", "+")
+    if parser.get_default("server") is not None:
+        node["server"] = True
+    return node
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    yield from (action for action in parser._actions if action.help != argparse.SUPPRESS)  # noqa: SLF001
+
+
+def _value(action: argparse.Action) -> str | Mapping[str, str]:
+    names = offered(action)
+    if names is not None:
+        return {name: _short(text) for name, text in names.items()}
+    return _PLACEHOLDERS.get(str(action.metavar), {})
+
+
+def _text(action: argparse.Action) -> str:
+    return _short((action.help or "").replace("%(default)s", str(action.default)))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

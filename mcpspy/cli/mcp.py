@@ -1,0 +1,41 @@
+"""`mcpspy mcp`: an MCP server over captures, for agents."""
+
+import argparse
+import os
+import signal
+import sys
+
+from mcpspy.capture.location import directory
+from mcpspy.errors import UsageError
+from mcpspy.text import printable
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = (
+        "Serve captures to agents: an MCP server on stdin and stdout, read-only, without secrets and personal data."
+    )
+    parser.epilog = (
+        "'mcpspy install CLIENT --agent' adds it to a client; docs/agents.md. Needs the extra mcpspy[agent]."
+    )
+    parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until the client closes stdin."""
+    folder = directory(options.directory, os.environ)
+    if options.directory and not os.path.isdir(folder):
+        raise UsageError(f"{options.directory} is not a directory; 'mcpspy mcp' takes the directory of the captures")
+    try:
+        from mcpspy.agent.server import serve
+    except ModuleNotFoundError as error:
+        command = f"{sys.executable} -m pip install 'mcpspy[agent]'"
+        raise UsageError(
+            f"'mcpspy mcp' needs {printable(str(error.name), 60)}, which is not installed: {command}"
+        ) from None
+    if sys.stdin is None or sys.stdin.isatty():
+        print("mcpspy: serving MCP on stdin; 'mcpspy install CLIENT --agent' adds this to a client", file=sys.stderr)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK reads stdin in a thread, which an exception cannot end
+    serve(folder)
+    return 0

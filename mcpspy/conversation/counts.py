@@ -1,0 +1,79 @@
+"""What a list says of a session: how much passed, between whom, which tools were called, the last error."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mcpspy.capture.records import Frame, Record
+from mcpspy.conversation.columns import kind_of
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.conversation.preview import INTRODUCE, introduction, preview
+from mcpspy.conversation.turns import Spell, add_message
+from mcpspy.wire.jsonrpc import Invalid, Request
+
+_CALLED = 1000  # tools that are counted
+_TOLD = 100  # characters of a name
+
+
+@dataclass(slots=True)
+class Counts:
+    """What `ls` says of a capture."""
+
+    frames: int = 0
+    exchanges: int = 0
+    """Requests, answered or not."""
+    errors: int = 0
+    """Requests answered by an error or by a tool's error, and frames that are no message."""
+    client: str = ""
+    """Name and version of the client, as it introduces itself first."""
+    server: str = field(default="", compare=False)
+    """The same of the server."""
+    called: dict[str, int] = field(default_factory=dict, compare=False)
+    """How often each tool was called; of very many the first ones."""
+    last_error: str = field(default="", compare=False)
+    """Where the last of the errors is, and what it tells."""
+    spells: list[Spell] = field(default_factory=list, compare=False)
+    """The messages without pings, by the pauses between them."""
+
+    def add(self, event: Event) -> None:
+        """Count one more event of a conversation."""
+        if isinstance(event, Message):
+            self.frames += event.part == 0
+            add_message(self.spells, event)
+            if isinstance(event.body, Request):
+                self._request(event, event.body)
+            elif isinstance(event.body, Invalid):
+                self._error(event, event.body.reason)
+            elif event.exchange:
+                self._response(event, event.exchange)
+        else:
+            self.frames += isinstance(event, HttpUnit | Frame)
+
+    def _request(self, message: Message, body: Request) -> None:
+        self.exchanges += 1
+        if message.method == "tools/call" and message.name:
+            name = message.name[:_TOLD]
+            if name in self.called or len(self.called) < _CALLED:
+                self.called[name] = self.called.get(name, 0) + 1
+        elif not self.client and message.method in INTRODUCE:
+            self.client = introduction(body.value)
+
+    def _response(self, message: Message, exchange: Exchange) -> None:
+        if exchange.status in ("error", "tool-error"):
+            told = preview(kind_of(message), message.method, message.body.value)
+            self._error(message, " ".join(filter(None, (message.method, (message.name or "")[:_TOLD], told))))
+        elif not self.server and message.method in INTRODUCE:
+            self.server = introduction(message.body.value)
+
+    def _error(self, message: Message, told: str) -> None:
+        self.errors += 1
+        self.last_error = f"#{message.n} {told[: 3 * _TOLD]}"
+
+
+def count(records: Iterable[Record]) -> Counts:
+    """Count what is in a capture."""
+    counts, conversation = Counts(), Conversation()
+    for record in records:
+        for event in conversation.feed(record):
+            counts.add(event)
+    return counts

@@ -1,0 +1,372 @@
+"""What a row shows of a message beside its method and name: what is requested, what came back, what is told.
+
+The theory. A preview is for a person who looks over many rows, so it has the few words that tell this message from
+others of its method. Results are known by their members and not by the method: the answer to `tasks/result` looks like
+that to `tools/call`, and the request of an answer may be missing. Peers send anything: what has another shape than the
+specification gives it is shown as the JSON that it is (R-14).
+"""
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from mcpspy.conversation.brief import LONGEST, clipped, compact, folded, members, words
+from mcpspy.json_values import member
+from mcpspy.text import plural, size_text
+
+INTRODUCE = ("initialize", "server/discover")
+"""Requests by which the peers introduce themselves."""
+_META = "io.modelcontextprotocol/"
+_PEERS = (
+    ("params", "clientInfo"),
+    ("params", "_meta", f"{_META}clientInfo"),
+    ("result", "serverInfo"),
+    ("result", "_meta", f"{_META}serverInfo"),
+)
+_OUTER = 4  # blocks that are inside others
+_NAMES = 40  # names of a list
+_FIELDS = 4  # of a form
+_LOOKED = 1000  # blocks among which the first text is looked for
+_BODY = re.compile(rb'"(?:params|result|error)"\s*:\s*')
+_TEXT = re.compile(
+    rb'\s*\{\s*"(?:content|contents|messages)"\s*:\s*\[\s*\{[^\[\]]{0,300}?"text"\s*:\s*'
+    rb'"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u]){0,2000})'
+)
+_INNER = re.compile(rb'\{\s*(?:"name"\s*:\s*"[^"\\]{0,200}"\s*,\s*)?"(?:arguments|structuredContent)"\s*:\s*')
+_HEAD = 1 << 10  # bytes of a large frame before its params or result
+_UNSEEN = ("_meta", "resultType")  # members that tell nothing beside the others
+
+
+def preview(kind: str, method: str | None, value: Any) -> str:
+    """The words for a decoded message of a kind and a method (of a response: its request's), not made printable."""
+    look = _KINDS.get(kind)
+    return clipped(look(method or "", value)) if look and isinstance(value, dict) else ""
+
+
+def preview_of_large(raw: bytes) -> str:
+    """The words for a message that is not decoded, out of its first bytes: its first text, or how its JSON begins."""
+    found = _BODY.search(raw, 0, _HEAD)
+    start = found.end() if found else 0
+    if text := _TEXT.match(raw, start):
+        with suppress(ValueError):  # an escape that JSON has not
+            return folded(json.loads(f'"{text[1].decode(errors="replace")}"', strict=False))
+    if inner := _INNER.match(raw, start):  # what the name of the row or the place says already
+        start = inner.end()
+    return folded(raw[start : start + 2 * LONGEST].decode(errors="replace"))
+
+
+def introduction(value: Any) -> str:
+    """Name and version of the peer that a message introduces, empty where it introduces none."""
+    for path in _PEERS:
+        if found := member(value, *path):
+            parts = (member(found, "name"), member(found, "version"))
+            return " ".join(words(part, 100) for part in parts if part is not None)
+    return ""
+
+
+def _request(method: str, value: dict[str, Any]) -> str:
+    """A request or a notification."""
+    params = value.get("params")
+    look = _REQUESTS.get(method)
+    if look and isinstance(params, dict):
+        return look(params)
+    if method in INTRODUCE:
+        return _introduced(value, "protocolVersion")
+    return _others(params, "uri") if method.startswith(_OF_RESOURCES) else _others(params)
+
+
+def _others(params: Any, *shown: str) -> str:
+    """Params that no method gives a meaning, without those that are shown already."""
+    if isinstance(params, dict):
+        return members(params, "_meta", *shown)
+    return "" if params is None else compact(params)
+
+
+def _introduced(value: dict[str, Any], version: str) -> str:
+    """Who it is, and the revisions that it speaks."""
+    inner = value.get("params", value.get("result"))
+    revisions = member(inner, version)
+    spoken = ", ".join(words(it, 40) for it in (revisions[:_NAMES] if isinstance(revisions, list) else [revisions]))
+    return ", ".join(filter(None, (introduction(value), spoken if revisions is not None else "")))
+
+
+def _call(params: dict[str, Any]) -> str:
+    """The arguments of a tool or prompt, and what else the request has of weight."""
+    arguments = params.get("arguments")
+    shown = members(arguments) if isinstance(arguments, dict) else "" if arguments is None else compact(arguments)
+    answers = params.get("inputResponses")
+    given = f"(answers {_list(answers, _answer)})" if isinstance(answers, dict) else ""
+    others = _others(params, "name", "arguments", "inputResponses", "requestState", "task")
+    return " ".join(filter(None, (shown, others, given, "(as a task)" if "task" in params else "")))
+
+
+def _answer(answer: Any) -> str:
+    return _result("", {"result": answer})
+
+
+def _completion(params: dict[str, Any]) -> str:
+    """`style="fri"`, the argument that is being typed."""
+    argument, others = params.get("argument"), _others(params, "ref", "argument")
+    if not isinstance(argument, dict) or not isinstance(argument.get("name"), str):
+        return _others(params, "ref")
+    typed = members({argument["name"]: argument.get("value")})
+    return f"{typed} {others}".strip()
+
+
+def _sampling(params: dict[str, Any]) -> str:
+    """`user: What is it? (+1 message)`."""
+    return _messages(params.get("messages")) or _others(params)
+
+
+def _elicitation(params: dict[str, Any]) -> str:
+    """The question; of one that is answered in a browser also where."""
+    if "message" not in params:
+        return _others(params)
+    asked, url = words(params["message"]), params.get("url")
+    schema = member(params, "requestedSchema", "properties")
+    return " ".join(filter(None, (asked, words(url) if url is not None else "", _form(schema))))
+
+
+def _form(schema: Any) -> str:
+    """The first fields of a form: `(name, email, …)`."""
+    if not isinstance(schema, dict) or not schema:
+        return ""
+    more = ", …" if len(schema) > _FIELDS else ""
+    return f"({', '.join(words(name, 40) for name in list(schema)[:_FIELDS])}{more})"
+
+
+def _log(params: dict[str, Any]) -> str:
+    """`info [logger]: text` (server/utilities/logging)."""
+    level, logger = params.get("level"), params.get("logger")
+    parts = ("" if level is None else words(level, 20), "" if logger is None else f"[{words(logger, 60)}]")
+    start = " ".join(filter(None, parts))
+    told = words(params["data"]) if "data" in params else ""
+    return f"{start}: {told}" if start else told
+
+
+def _progress(params: dict[str, Any]) -> str:
+    """`2/3 message` (basic/utilities/progress)."""
+    done, total, message = (params.get(name) for name in ("progress", "total", "message"))
+    if done is None:
+        return ""
+    found = _count(done) if total is None else f"{_count(done)}/{_count(total)}"
+    return found if message is None else f"{found} {words(message)}"
+
+
+def _count(value: Any) -> str:
+    """2.0 as 2: Python peers count in floats."""
+    return compact(int(value) if isinstance(value, float) and value.is_integer() else value, 40)
+
+
+def _cancelled(params: dict[str, Any]) -> str:
+    """`id 17 reason`, the id being that of the request."""
+    if "requestId" not in params:
+        return _others(params)
+    reason = params.get("reason")
+    return f"id {compact(params['requestId'], 60)} {words(reason) if reason is not None else ''}".rstrip()
+
+
+def _subscription(params: dict[str, Any]) -> str:
+    chosen = params.get("notifications")
+    return members(chosen) if isinstance(chosen, dict) else _others(params)
+
+
+def _task(task: Any) -> str:
+    """`task working: message (786512e2)`."""
+    if not isinstance(task, dict):
+        return compact(task)
+    number, status, message = (task.get(name) for name in ("taskId", "status", "statusMessage"))
+    found = "task" if status is None else f"task {words(status, 40)}"
+    found += "" if message is None else f": {words(message, 160)}"
+    return found if number is None else f"{found} ({words(number, 60)})"
+
+
+def _level(params: dict[str, Any]) -> str:
+    return words(params["level"], 20) if "level" in params else _others(params)
+
+
+def _error(_: str, value: dict[str, Any]) -> str:
+    """`-32602 Unknown tool: foo`, then the data."""
+    error = value.get("error")
+    if not isinstance(error, dict):
+        return compact(error)
+    code, message = error.get("code"), error.get("message")
+    found = [compact(code, 40) if code is not None else "", words(message) if message is not None else ""]
+    return " ".join(filter(None, (*found, words(error["data"]) if error.get("data") is not None else "")))
+
+
+def _result(_: str, value: dict[str, Any]) -> str:
+    """What came back, by the first of its members that tells."""
+    result = value.get("result")
+    if not isinstance(result, dict):
+        return words(result)
+    for name, look in _RESULTS.items():
+        if name in result and (found := look(result)):
+            return found
+    return members(result, *_UNSEEN)
+
+
+def _called(result: dict[str, Any]) -> str:
+    """The first text of a result, or its structured content where the text only repeats that as JSON."""
+    content, structured = result.get("content"), result.get("structuredContent")
+    text = _blocks(content, "block")
+    repeated = text.startswith(("{", "[")) or not text
+    return members(structured) if isinstance(structured, dict) and structured and repeated else text
+
+
+def _sampled(result: dict[str, Any]) -> str:
+    """`model: text`."""
+    return f"{words(result['model'], 60)}: {_blocks(result.get('content'), 'block')}"
+
+
+def _elicited(result: dict[str, Any]) -> str:
+    """`accept name="Ada"`."""
+    content = result.get("content")
+    return f"{words(result['action'], 40)} {words(content) if content is not None else ''}".rstrip()
+
+
+def _asked(result: dict[str, Any]) -> str:
+    """`asks elicitation/create: Your name?` (2026-07-28, a result that is `input_required`)."""
+    wanted = result["inputRequests"]
+    return f"asks {_list(wanted, _question)}" if isinstance(wanted, dict) and wanted else ""
+
+
+def _question(request: Any) -> str:
+    method, params = member(request, "method"), member(request, "params")
+    look = _ASKED.get(method) if isinstance(method, str) else None
+    told = look(params) if look and isinstance(params, dict) else _others(params)
+    if not isinstance(method, str):
+        return words(request)
+    return f"{words(method, 60)}: {told}" if told else words(method, 60)
+
+
+def _list(value: dict[str, Any], look: Callable[[Any], str]) -> str:
+    """The first member of an object, and how many more there are."""
+    return _counted(look(next(iter(value.values()))) if value else "nothing", len(value), "more")
+
+
+def _counted(first: str, number: int, noun: str) -> str:
+    """What comes first, and how much more there is: `text (+2 blocks)`."""
+    if number < 2:
+        return first
+    more = f" (+{number - 1:,} more)" if noun == "more" else f" (+{plural(number - 1, noun)})"
+    return f"{clipped(first, LONGEST - len(more))}{more}".lstrip()  # the first one may be an empty text
+
+
+def _messages(found: Any) -> str:
+    if not isinstance(found, list) or not found:
+        return ""
+    first = found[0]
+    role, content = member(first, "role"), member(first, "content")
+    told = words(first) if content is None else _blocks(content, "block")
+    return _counted(f"{words(role, 20)}: {told}" if role is not None else told, len(found), "message")
+
+
+def _blocks(found: Any, noun: str) -> str:
+    """The first text among blocks, or the first of them, and how many more there are."""
+    if not isinstance(found, list):
+        return "" if found is None else _block(found)
+    texts = (it for it in found[:_LOOKED] if isinstance(member(it, "text"), str) and member(it, "text"))
+    return _counted(_block(next(texts, found[0])), len(found), noun) if found else ""
+
+
+def _block(block: Any, depth: int = 0) -> str:
+    """A text as it is, a picture as `image/png 12.0 kB`, a link as its URI."""
+    if not isinstance(block, dict) or depth == _OUTER:
+        return words(block)
+    if isinstance(block.get("text"), str):
+        return folded(block["text"])
+    kind, inner = block.get("type"), block.get("resource", block.get("content"))
+    for data in (block.get("data"), block.get("blob")):
+        if isinstance(data, str):  # in base64
+            return f"{words(block.get('mimeType', kind or 'blob'), 60)} {size_text(len(data) * 3 // 4)}"
+    if kind == "resource" and isinstance(inner, dict):
+        return f"{words(inner.get('uri', ''))} {_block(inner, depth + 1)}"
+    if kind == "tool_result" and isinstance(inner, list) and inner:
+        return _block(inner[0], depth + 1)
+    if kind == "tool_use" and isinstance(block.get("input"), dict):
+        return f"{words(block.get('name', ''), 60)} {members(block['input'])}"
+    return words(block["uri"]) if kind == "resource_link" and "uri" in block else members(block, "type", *_UNSEEN)
+
+
+def _listed(name: str, noun: str, *keys: str) -> Callable[[dict[str, Any]], str]:
+    """Takes `12 tools: search, fetch, …` from a list; with a cursor more follow."""
+
+    def look(result: dict[str, Any]) -> str:
+        found = result[name]
+        if not isinstance(found, list):
+            return ""
+        names, used = [], 0
+        for it in found[:_NAMES]:
+            known = next((member(it, key) for key in keys if member(it, key) is not None), it)
+            names.append(words(known, 60))
+            used += len(names[-1]) + 2
+            if used > LONGEST:
+                break
+        more = "more follow" if result.get("nextCursor") is not None else ""
+        told = f"{plural(len(found), noun)}" + (f" ({more})" if more else "")
+        rest = ", …" if len(found) > len(names) else ""
+        return f"{told}: {', '.join(names)}{rest}" if names else f"no {noun}s {more}".rstrip()
+
+    return look
+
+
+def _completed(result: dict[str, Any]) -> str:
+    """`2 values of 10: formal, friendly`."""
+    completion = result["completion"]
+    values, total = member(completion, "values"), member(completion, "total")
+    if not isinstance(values, list):
+        return compact(completion)
+    of = f" of {compact(total, 40)}" if isinstance(total, int) and total > len(values) else ""
+    more = " (more follow)" if member(completion, "hasMore") is True else ""
+    names = ", ".join(words(it, 60) for it in values[:_NAMES])
+    return f"{plural(len(values), 'value')}{of}{more}: {names}" if values else f"no values{more}"
+
+
+_OF_RESOURCES = ("resources/", "notifications/resources/")  # the URI is the name of the row
+_KINDS: dict[str, Callable[[str, dict[str, Any]], str]] = {
+    "request": _request,
+    "notification": _request,
+    "result": _result,
+    "error": _error,
+}
+_REQUESTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "tools/call": _call,
+    "prompts/get": _call,
+    "completion/complete": _completion,
+    "logging/setLevel": _level,
+    "sampling/createMessage": _sampling,
+    "elicitation/create": _elicitation,
+    "subscriptions/listen": _subscription,
+    "notifications/message": _log,
+    "notifications/progress": _progress,
+    "notifications/cancelled": _cancelled,
+    "notifications/subscriptions/acknowledged": _subscription,
+    "notifications/tasks/status": _task,
+}
+"""By method: what finds the words in params."""
+_ASKED = {name: _REQUESTS[name] for name in ("sampling/createMessage", "elicitation/create")}
+_RESULTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "serverInfo": lambda result: _introduced({"result": result}, "protocolVersion"),
+    "protocolVersion": lambda result: _introduced({"result": result}, "protocolVersion"),
+    "supportedVersions": lambda result: _introduced({"result": result}, "supportedVersions"),
+    "inputRequests": _asked,
+    "model": _sampled,
+    "action": _elicited,
+    "content": _called,
+    "structuredContent": _called,
+    "contents": lambda result: _blocks(result["contents"], "part"),
+    "messages": lambda result: _messages(result["messages"]),
+    "tools": _listed("tools", "tool", "name"),
+    "prompts": _listed("prompts", "prompt", "name"),
+    "resources": _listed("resources", "resource", "name", "uri"),
+    "resourceTemplates": _listed("resourceTemplates", "template", "name", "uriTemplate"),
+    "roots": _listed("roots", "root", "uri", "name"),
+    "tasks": _listed("tasks", "task", "taskId"),
+    "completion": _completed,
+    "task": lambda result: _task(result["task"]),
+    "taskId": _task,
+}
+"""By a member of the result, in the order in which they are looked for: what finds the words."""

@@ -1,0 +1,1 @@
+"""Two messages, or two sessions, beside each other."""

@@ -1,0 +1,196 @@
+"""Two sessions beside each other: what changed from one to the other, and the values of the selected change."""
+
+import os
+from collections.abc import Hashable
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.events import Resize
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from mcpspy.capture.records import Header
+from mcpspy.errors import McpspyError
+from mcpspy.replay.compare.values import ABSENT
+from mcpspy.replay.script.load import script_of
+from mcpspy.text import plural, printable
+from mcpspy.tui.compare.columns import COLUMNS
+from mcpspy.tui.compare.messages import ComparedSide, MessagesCompared
+from mcpspy.tui.compare.rows import ComparedRows
+from mcpspy.tui.model.comparison import listed
+from mcpspy.tui.model.session_comparison import ChangeEntry, entries
+from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.rows import Cell
+from mcpspy.tui.widgets.view import RowsOrNotice, fit
+
+_NAME = 24  # columns of the name of a session, before the time that tells it from the other one
+_STYLES = {"-": "compare--left", "+": "compare--right", "~": "compare--label", "·": "compare--dim"}
+
+
+class FrameWanted(Message):
+    """Asks the application to open a capture at the frame on line `n`."""
+
+    def __init__(self, path: str, n: int) -> None:
+        super().__init__()
+        self.path, self.n = path, n
+
+
+class ChangeRows(RowsOrNotice):
+    """One row for each change."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*_STYLES.values()}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[ChangeEntry] = []
+        """What changed."""
+        self.notice = "reading"
+        """What stands there while nothing is known to have changed."""
+
+    def count(self) -> int:
+        """How many changes there are."""
+        return len(self.entries)
+
+    def nothing(self) -> str:
+        """Why no row is there."""
+        return self.notice
+
+    def face(self, place: int) -> Hashable:
+        """A row stays as it is."""
+        return place
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """What changed, and where it stands in each capture."""
+        entry = self.entries[place]
+        where = [f"#{n}" if n else "" for n in entry.lines]
+        style = _STYLES[entry.sign]
+        return [
+            (f" {entry.sign} ", style),
+            (f"{where[0]:>7} {where[1]:>7}  ", "compare--dim"),
+            (fit(entry.text, width - 20), style if entry.sign != "~" else ""),
+        ]
+
+
+class SessionsCompared(Screen[None]):
+    """The changes, and below them the values of the selected one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("comparison")
+
+    def __init__(self, *captures: tuple[str, Header]) -> None:
+        """Compare two captures, given by path and header: the later one with the earlier one."""
+        super().__init__()
+        self._captures = sorted(captures, key=lambda it: it[1].started)
+
+    def compose(self) -> ComposeResult:
+        """What is compared and how much differs, the changes, the values, the keys."""
+        yield Static("compare", id="title", markup=False)
+        with Container(id="sides"):
+            for side, (_, header) in zip("AB", self._captures, strict=True):
+                started = header.started[:19].replace("T", " ")
+                yield Static(f"{side} {printable(header.name, _NAME)} · {printable(started, 20)}", markup=False)
+        yield ChangeRows()
+        yield ComparedRows()
+        yield Keys()
+
+    def on_mount(self) -> None:
+        """Read both captures."""
+        rows = self._changes
+        rows.focus()
+        self.watch(rows, "cursor", self._show_change, init=False)
+        self._read()
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the titles as the columns stand."""
+        self.set_class(event.size.width >= COLUMNS, "columns")
+
+    @property
+    def _changes(self) -> ChangeRows:
+        return self.query_one(ChangeRows)
+
+    @work(thread=True)
+    def _read(self) -> None:
+        worker = get_current_worker()
+        done = [0, 0]  # bytes, and the part of the whole that was told
+
+        def advance(read: int) -> None:
+            if worker.is_cancelled:
+                raise _Left
+            done[0] += read
+            if done[0] * 100 // whole > done[1]:
+                done[1] = done[0] * 100 // whole
+                self.app.call_from_thread(self._tell, f"reading {min(done[1], 100)}%")
+
+        try:
+            whole = max(sum(os.path.getsize(path) for path, _ in self._captures), 1)
+            old, new = (script_of(path, advance) for path, _ in self._captures)
+            totals, found = entries(old, new)
+        except _Left:
+            return
+        except (McpspyError, OSError, RecursionError) as error:
+            deep = isinstance(error, RecursionError)
+            text = "these sessions hold what is nested too deeply to compare" if deep else printable(str(error), 300)
+            self.app.call_from_thread(self._tell, text)
+            return
+        self.app.call_from_thread(self._show, totals, found)
+
+    def _tell(self, text: str) -> None:
+        if self.is_attached:
+            self._changes.notice = text
+            self._changes.grown()
+
+    def _show(self, totals: str, found: list[ChangeEntry]) -> None:
+        if self.is_attached:
+            rows = self._changes
+            rows.entries, rows.notice = found, "nothing differs"
+            rows.grown()
+            self.query_one("#title", Static).update(f"compare · {plural(len(found), 'difference')} · {totals}")
+            self._show_change()
+
+    def _show_change(self) -> None:
+        rows = self._changes
+        entry = rows.entries[rows.cursor] if rows.entries else None
+        differences = entry.differences if entry else ()
+        self.query_one(ComparedRows).show(listed(differences) if differences else None)
+
+    def on_rows_chosen(self) -> None:
+        """Compare the two messages of the selected change as wholes."""
+        entry = self._changes.entries[self._changes.cursor]
+        if entry.values == (ABSENT, ABSENT):
+            self.app.bell()
+            return
+        titles = [
+            f"{side} #{n} {entry.text}" if n else f"{side} has none" for side, n in zip("AB", entry.lines, strict=True)
+        ]
+        left, right = (ComparedSide(title, value) for title, value in zip(titles, entry.values, strict=True))
+        self.app.push_screen(MessagesCompared(left, right), lambda side: self._open(entry, side))
+
+    def action_difference(self, step: int) -> None:
+        """Go to the next difference, or to the one before; after those of a change come those of the next."""
+        if not self.query_one(ComparedRows).difference(step):
+            before = self._changes.cursor
+            self._changes.action_move(step)
+            if self._changes.cursor == before:
+                self.app.bell()
+
+    def action_frame(self, side: int) -> None:
+        """Show where the selected change stands in one of the captures."""
+        rows = self._changes
+        if rows.entries:
+            self._open(rows.entries[rows.cursor], side)
+
+    def _open(self, entry: ChangeEntry, side: int | None) -> None:
+        n = entry.lines[side] if side is not None else None
+        if n:
+            self.post_message(FrameWanted(self._captures[side or 0][0], n))
+        elif side is not None:
+            self.notify(f"it is not in {'AB'[side]}", severity="warning", markup=False)
+
+
+class _Left(Exception):
+    """Nobody waits for the comparison any more."""

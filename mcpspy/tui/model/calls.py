@@ -1,0 +1,134 @@
+"""The requests of a session, or of several, each as one row with what answered it.
+
+The theory. The columns of a session have the lines of each request and its response by ordinal, so a call is a number
+until it is drawn; then the two rows of the timeline tell all of it. In a merge the calls stand in the order of the
+merge: `grow` takes over those whose rows have come to their places there, and what has a place keeps it.
+"""
+
+import time
+from array import array
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from mcpspy.timeline import Row
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
+
+_STEP = 64  # calls between looks at the clock
+_BATCHES = 8  # that are kept decoded
+
+
+class Call(NamedTuple):
+    """One request with what answered it, as the timeline shows both."""
+
+    request: TimelineRow
+    response: TimelineRow | None
+    asked: int
+    """Nanoseconds for which a person was asked while it ran, or before it: it may go on from an answer that asks."""
+    continues: bool
+    """It goes on from such an answer."""
+    progress: tuple[float, float | None] | None
+    """How far it has come, and of how much, while it has no answer."""
+
+
+class Calls:
+    """The calls of what is shown, in the order of their requests."""
+
+    def __init__(self, shown: OpenCapture | Merged) -> None:
+        self._shown = shown
+        self._sessions = shown.sessions
+        self._which, self._ordinals = array("H"), array("I")  # in a merge, by place
+        self._next = [0] * len(self._sessions)  # in a merge: the first ordinal of each that has no place
+        self._batches: dict[tuple[int, int], list[Row]] = {}  # by session and line
+
+    def __len__(self) -> int:
+        """How many there are so far."""
+        if isinstance(self._shown, Merged):
+            return len(self._which)
+        return len(self._shown.columns.exchanges)
+
+    def grow(self, seconds: float) -> bool:
+        """Give calls of a merge their places for about that long; tells whether there is more to do now."""
+        merged, deadline = self._shown, time.perf_counter() + seconds
+        if not isinstance(merged, Merged):
+            return False
+        ready: list[tuple[int, int]] = []  # the next of each session
+        for which in range(len(self._sessions)):
+            self._queue(merged, ready, which)
+        while ready:
+            _, which = heappop(ready)
+            self._which.append(which)
+            self._ordinals.append(self._next[which])
+            self._next[which] += 1
+            self._queue(merged, ready, which)
+            if len(self) % _STEP == 0 and time.perf_counter() > deadline:
+                return True
+        return False
+
+    def _queue(self, merged: Merged, ready: list[tuple[int, int]], which: int) -> None:
+        session = self._sessions[which]
+        exchanges, ordinal = session.columns.exchanges, self._next[which]
+        number = merged.number(session, exchanges.requests[ordinal]) if ordinal < len(exchanges) else 0
+        if number:
+            heappush(ready, (number, which))
+
+    def at(self, place: int) -> Call:
+        """The call at that place."""
+        which, ordinal = (self._which[place], self._ordinals[place]) if self._which else (0, place)
+        session = self._sessions[which]
+        exchanges = session.columns.exchanges
+        n = exchanges.requests[ordinal]
+        request = self._line(session, n) or TimelineRow(n, 0, "gap", "mcpspy", text="overwritten")
+        if request.kind == "batch":
+            request = self._request_of_batch(session, ordinal, request)
+        answer = exchanges.responses[ordinal]
+        response = self._line(session, answer) if answer else None
+        if response and response.kind == "batch":
+            response = self._response_of_batch(session, answer, request, response)
+        asked, continues = session.times.asked.get(ordinal, 0), exchanges.continued[ordinal] > 0
+        return Call(request, response, asked, continues, exchanges.progress.get(ordinal))
+
+    def _line(self, session: OpenCapture, n: int) -> TimelineRow | None:
+        """The row of a line, with its number and time in what is shown; None where it has no place there yet."""
+        shown = self._shown
+        number = shown.number(session, n) if isinstance(shown, Merged) else n
+        place = shown.index.row_of(number)
+        return shown.line(place) if place is not None else None
+
+    def _request_of_batch(self, session: OpenCapture, ordinal: int, line: TimelineRow) -> TimelineRow:
+        """One request of a batch: those of one frame have ordinals in their order."""
+        columns, n = session.columns, session.columns.exchanges.requests[ordinal]
+        first = ordinal
+        while first and columns.exchanges.requests[first - 1] == n:
+            first -= 1
+        requests = [row for row in self._batch(session, n) if row.kind == "request"]
+        if ordinal - first >= len(requests):
+            return line  # too large to be decoded
+        answer = columns.exchanges.responses[ordinal]
+        since, until = columns.time(n) or 0, columns.time(answer) if answer else None
+        latency = abs(until - since) if until is not None else None
+        return _member(line, requests[ordinal - first], columns.exchanges.status(ordinal))._replace(latency=latency)
+
+    def _response_of_batch(self, session: OpenCapture, n: int, request: TimelineRow, line: TimelineRow) -> TimelineRow:
+        """The response to a request among those of a batch."""
+        found = (
+            row for row in self._batch(session, n) if row.kind in ("result", "error") and str(row.id) == request.id
+        )
+        row = next(found, None)
+        return _member(line, row, request.status) if row else line
+
+    def _batch(self, session: OpenCapture, n: int) -> list[Row]:
+        """The messages of a batch, which may be many, and are asked for by each of its calls."""
+        key = self._sessions.index(session), n
+        if key not in self._batches:
+            if len(self._batches) == _BATCHES:
+                self._batches.clear()
+            place = session.index.row_of(n)
+            self._batches[key] = session.messages(place) if place is not None else []
+        return self._batches[key]
+
+
+def _member(line: TimelineRow, row: Row, status: str) -> TimelineRow:
+    """The row of a batch as that of one of its messages."""
+    method, name = row.method or line.method, row.name or ""
+    return line._replace(kind=row.kind, method=method, name=name, id=str(row.id or ""), text=row.preview, status=status)

@@ -1,0 +1,237 @@
+"""Two values beside each other as an outline, of which what is equal is folded.
+
+The theory. A pairing is two values that correspond. Its parts are those of `mcpspy.replay.compare.values.step`, so
+what differs here is what `mcpspy diff` reports, and nothing else. What is equal is made only when somebody unfolds it.
+A text of several lines that has changed has its lines as parts: they are for reading, and the text is one difference.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal, NamedTuple
+
+from mcpspy.json_values import Path, pointer
+from mcpspy.replay.compare.align import by_order
+from mcpspy.replay.compare.values import ABSENT, Difference, excerpt, step
+from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.timeline import Row
+
+State = Literal["same", "parts", "changed", "missing", "extra", "volatile", "passed"]
+DIFFERENT: frozenset[State] = frozenset(("changed", "missing", "extra", "volatile"))
+MOST = 5_000
+"""Lines of an outline."""
+
+_ENVELOPE = ("jsonrpc", "id")
+_SHORT = 60  # characters of a value that stays on one line although it has parts
+_DEEP = 12  # levels that are unfolded by themselves
+
+
+@dataclass(slots=True, eq=False)
+class Pairing:
+    """Two values that correspond; one of them may be ABSENT."""
+
+    label: str
+    """The name or place of the values, as a person reads it."""
+    path: Path
+    recorded: Any
+    observed: Any
+    state: State
+    """parts: something in it differs; missing, extra: only one of the two is there; volatile: it differs, as what is
+    new in each run does; passed: it differs in what is not compared."""
+    parts: "list[Pairing] | None" = None
+    """None: there are none, or they were not made yet."""
+    differing: int = 0
+    """How many differences there are in it."""
+    volatile: int = 0
+    """How many of these look volatile."""
+    is_line: bool = False
+    """The two values are lines of texts."""
+
+    @property
+    def opens(self) -> bool:
+        """Whether there are parts."""
+        if self.parts:
+            return True
+        if self.state in ("changed", "volatile"):
+            return not self.is_line and all(isinstance(it, str) and "\n" in it for it in (self.recorded, self.observed))
+        value = self.observed if self.recorded is ABSENT else self.recorded
+        return self.state in ("same", "missing", "extra") and isinstance(value, dict | list) and bool(value)
+
+    def opened(self) -> "list[Pairing]":
+        """The parts, made if they were not."""
+        if self.parts is None:
+            if self.state == "same":
+                self.parts = _equal_parts(self)
+            elif self.state in ("changed", "volatile"):
+                self.parts = _lines(self)
+            else:
+                self.parts = _one_sided(self)
+        return self.parts
+
+
+def comparable(rows: list[Row]) -> Any:
+    """What is compared of the messages of a frame: each without its envelope; the text of what is no message."""
+    values = [_comparable(row) for row in rows]
+    return values[0] if len(values) == 1 else values
+
+
+def _comparable(row: Row) -> Any:
+    if row.value is None:
+        return row.raw.decode(errors="replace") if row.raw else row.text or ""
+    return bare(row.value)
+
+
+def bare(value: Any) -> Any:
+    """A message without what only ties it to others."""
+    if not isinstance(value, dict):
+        return value
+    return {name: inner for name, inner in value.items() if name not in _ENVELOPE}
+
+
+def compared(recorded: Any, observed: Any) -> Pairing:
+    """Two values, with all that differs between them."""
+    try:
+        return _pairing("", (), recorded, observed)
+    except RecursionError:  # as in `differences`
+        return Pairing("", (), recorded, observed, "changed", differing=1)
+
+
+def listed(differences: Iterable[Difference]) -> Pairing:
+    """Differences that were found, one below the other."""
+    parts = [_different(pointer(*it.path) or "(the whole)", it) for it in differences]
+    volatile = sum(it.volatile for it in parts)
+    return Pairing("", (), None, None, "parts", parts, len(parts), volatile)
+
+
+def _pairing(label: str, path: Path, recorded: Any, observed: Any) -> Pairing:
+    found = step(recorded, observed, path)
+    if isinstance(found, Difference):
+        return _different(label, found)
+    parts = _parts(found, path)
+    differing = sum(it.differing for it in parts)
+    if differing:
+        return Pairing(label, path, recorded, observed, "parts", parts, differing, sum(it.volatile for it in parts))
+    passed = found is None and recorded != observed
+    return Pairing(label, path, recorded, observed, "passed" if passed else "same")
+
+
+def _parts(found: Any, path: Path) -> list[Pairing]:
+    if not isinstance(found, list):
+        return []
+    return [_pairing(_label(name), (*path, name), first, second) for name, first, second in found]
+
+
+def _different(label: str, found: Difference) -> Pairing:
+    state: State = "changed"
+    if found.observed is ABSENT or found.recorded is ABSENT:
+        state = "missing" if found.observed is ABSENT else "extra"
+    elif looks_volatile(found):
+        state = "volatile"
+    return Pairing(
+        label, found.path, found.recorded, found.observed, state, differing=1, volatile=int(state == "volatile")
+    )
+
+
+def _equal_parts(pairing: Pairing) -> list[Pairing]:
+    try:
+        return _parts(step(pairing.recorded, pairing.observed, pairing.path), pairing.path)
+    except RecursionError:
+        return []
+
+
+def _one_sided(pairing: Pairing) -> list[Pairing]:
+    """The parts of a value that only one side has."""
+    value = pairing.observed if pairing.recorded is ABSENT else pairing.recorded
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = []
+    for name, inner in parts:
+        first, second = (ABSENT, inner) if pairing.state == "extra" else (inner, ABSENT)
+        found.append(Pairing(_label(name), (*pairing.path, name), first, second, pairing.state))
+    return found
+
+
+def _lines(pairing: Pairing) -> list[Pairing]:
+    """The lines of two texts, aligned as the items of arrays are."""
+    one, other = pairing.recorded.split("\n"), pairing.observed.split("\n")
+    found = []
+    for place, there in by_order(one, other, (str,)):
+        first, second = ABSENT if place is None else one[place], ABSENT if there is None else other[there]
+        state: State = (
+            "same" if first == second else "missing" if there is None else "extra" if place is None else "changed"
+        )
+        if state == "changed" and pairing.state == "volatile":
+            state = "volatile"
+        found.append(Pairing("", pairing.path, first, second, state, is_line=True))
+    return found
+
+
+def _label(name: str | int) -> str:
+    return f"[{name}]" if isinstance(name, int) else name
+
+
+class ComparedLine(NamedTuple):
+    """A line of an outline."""
+
+    pairing: Pairing
+    depth: int
+    folded: bool | None
+    """None: it opens nothing."""
+    run: tuple[Pairing, ...] = ()
+    """Parts that stand beside each other and are equal: the line stands for all of them."""
+
+
+class ComparisonOutline:
+    """The lines of a pairing, some of them folded."""
+
+    def __init__(self, root: Pairing) -> None:
+        self.root = root
+        self.everything = False
+        """What is equal is unfolded."""
+        self._turned: set[tuple[str, int]] = set()  # what somebody has folded or unfolded
+
+    def lines(self) -> list[ComparedLine]:
+        """The lines that are seen, at most `MOST`."""
+        found: list[ComparedLine] = []
+        first = self._below(self.root, 0) if self.root.opens else [self._line(self.root, 0)]
+        stack = first[::-1]
+        while stack and len(found) < MOST:
+            line = stack.pop()
+            found.append(line)
+            if line.folded is False:
+                inner = [self._line(it, line.depth + 1) for it in line.run] or self._below(line.pairing, line.depth + 1)
+                stack += inner[::-1]
+        return found
+
+    def turn(self, line: ComparedLine) -> None:
+        """Fold or unfold what a line opens."""
+        self._turned ^= {_key(line.pairing, line.run)}
+
+    def show_everything(self, everything: bool) -> None:
+        """Unfold what is equal, or fold it again."""
+        self.everything = everything
+        self._turned.clear()
+
+    def _below(self, pairing: Pairing, depth: int) -> list[ComparedLine]:
+        found: list[ComparedLine] = []
+        parts = pairing.opened()
+        apart = self.everything or all(it.state == "same" for it in parts)
+        for equal, group in groupby(parts, lambda it: it.state == "same"):
+            run = tuple(group)
+            if equal and len(run) > 1 and not apart:
+                found.append(ComparedLine(run[0], depth, _key(run[0], run) not in self._turned, run))
+            else:
+                found += [self._line(it, depth) for it in run]
+        return found
+
+    def _line(self, pairing: Pairing, depth: int) -> ComparedLine:
+        if not pairing.opens:
+            return ComparedLine(pairing, depth, None)
+        folded = pairing.state == "same" and not self.everything
+        if pairing.state in ("missing", "extra"):
+            value = pairing.observed if pairing.recorded is ABSENT else pairing.recorded
+            folded = depth > _DEEP or len(excerpt(value, 2 * _SHORT)) <= _SHORT
+        return ComparedLine(pairing, depth, folded != (_key(pairing) in self._turned))
+
+
+def _key(pairing: Pairing, run: tuple[Pairing, ...] = ()) -> tuple[str, int]:
+    return "run" if run else "one", id(pairing)

@@ -1,0 +1,106 @@
+"""All that client and server said of themselves, as a list of facts; each knows the frame that tells it.
+
+The theory. A peer may say anything: members that nobody knows are shown as they came, as JSON. What is bounded is how
+many there are and how long each is; nothing is printable yet, the view sees to that.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from mcpspy.conversation.times import WAITED
+from mcpspy.cost import compact, tokens_text
+from mcpspy.overview import Peer
+from mcpspy.text import duration_text, plural, size_text
+from mcpspy.tui.model.timeline import OpenCapture
+
+_MEMBERS, _LONG = 60, 4000  # facts of one kind; characters of one
+_INSTRUCTIONS = 100_000  # characters
+_NAMES = 200  # of what is listed
+_ICON = ("src", "mimeType", "sizes", "theme")
+_LISTINGS = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "templates"}
+
+
+class Fact(NamedTuple):
+    """One thing that is known."""
+
+    title: str
+    text: str = ""
+    n: int = 0
+    """The line of the frame that tells it; 0 for none."""
+    heading: bool = False
+
+
+def facts(session: OpenCapture) -> Iterator[Fact]:
+    """What is known of both sides, and for how long each was waited for."""
+    yield Fact("waited for", waited_text(session.times.spent) or "nothing so far")
+    announced = session.announced
+    for side, peer in (("client", announced.client), ("server", announced.server)):
+        yield Fact("")
+        if peer is None:
+            yield Fact(side, "has not said who it is", heading=True)
+            continue
+        yield Fact(side, "", peer.n, heading=True)
+        yield from _peer(side, peer, asked=announced.client.revision if announced.client else "")
+        declared = {name: sides[side] for name, sides in announced.extensions.sides.items() if side in sides}
+        for name, n in islice(sorted(declared.items()), _MEMBERS):
+            yield Fact("extension", name, n)
+    yield from _lists(session)
+
+
+def waited_text(spent: dict[str, int]) -> str:
+    """Who was waited for: `server 1.20 s (60%), client 800.0 ms (40%)`; nothing where nobody was."""
+    whole = sum(spent.values())
+    return ", ".join(f"{it} {duration_text(spent[it])} ({spent[it] / whole:.0%})" for it in WAITED if spent[it])
+
+
+def _peer(side: str, peer: Peer, asked: str) -> Iterator[Fact]:
+    """What one side said of itself."""
+    told, n = peer.told, peer.n
+    identity: dict[str, Any] = told.identity if told and isinstance(told.identity, dict) else {}
+    for key, value in islice(identity.items(), _MEMBERS):
+        if key == "icons" and isinstance(value, list):
+            yield from (Fact("icon", _icon(icon), n) for icon in value[:_MEMBERS])
+        else:
+            yield Fact("website" if key == "websiteUrl" else key, _value(value), n)
+    if peer.revision:
+        other = f"; the client asks for {asked}" if side == "server" and asked not in ("", peer.revision) else ""
+        yield Fact("revision", f"{'asks for' if side == 'client' else 'agrees to'} {peer.revision}{other}", n)
+    capabilities = told.capabilities if told else None
+    if isinstance(capabilities, dict):
+        for name, options in islice(capabilities.items(), _MEMBERS):
+            yield Fact("capability", name if options in ({}, None) else f"{name}  {_value(options)}", n)
+    if not capabilities:
+        yield Fact("capability", "none", n)
+    if told and isinstance(told.instructions, str) and told.instructions:
+        text = told.instructions
+        yield Fact("instructions", f"{size_text(peer.instructions)}, {tokens_text(peer.instructions)} tokens", n)
+        yield Fact("", text[:_INSTRUCTIONS] + "…" * (len(text) > _INSTRUCTIONS), n)
+
+
+def _lists(session: OpenCapture) -> Iterator[Fact]:
+    """What the server lists."""
+    first = True
+    for kind, title in _LISTINGS.items():
+        listing = session.announced.listings.get(kind)
+        if listing is None:
+            continue
+        if first:
+            yield from (Fact(""), Fact("lists", heading=True))
+            first = False
+        shown = [name or "(no name)" for name in listing.names[:_NAMES]]
+        more = f" and {listing.count - len(shown):,} more" if listing.count > len(shown) else ""
+        count = f"{plural(listing.count, title.removesuffix('s'))}, {size_text(listing.size)}"
+        yield Fact(title, f"{count}{': ' if shown else ''}{', '.join(shown)}{more}", listing.n)
+
+
+def _icon(icon: Any) -> str:
+    """Where an icon is and what kind: one of `data:` is long, and its beginning tells the same."""
+    if not isinstance(icon, dict):
+        return _value(icon)
+    return "  ".join(_value(icon[key])[:300] for key in _ICON if key in icon)
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else compact(value).decode()
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"

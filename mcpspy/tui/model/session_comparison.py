@@ -1,0 +1,68 @@
+"""What `mcpspy diff` reports of two captures, as entries that lead to the frames and messages of each."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from mcpspy.replay.compare.offers import surface
+from mcpspy.replay.compare.sessions import FINE
+from mcpspy.replay.compare.values import ABSENT, Difference
+from mcpspy.replay.script.turns import Script
+from mcpspy.report.changes import Changes, change_title, examine, latency_text
+from mcpspy.report.differences.exchange_text import outcome_text, totals
+from mcpspy.report.words import CHANGES
+from mcpspy.text import plural
+from mcpspy.tui.model.comparison import bare
+
+_SIGNS = {"changed": "~", "error-changed": "~", "missing": "-", "extra": "+"}
+
+
+class ChangeEntry(NamedTuple):
+    """One thing that changed from a session to another."""
+
+    sign: str
+    """`+` only the second has it, `-` only the first, `~` both, `·` a difference in time."""
+    text: str
+    """Safe for a screen."""
+    differences: tuple[Difference, ...] = ()
+    lines: tuple[int | None, int | None] = (None, None)
+    """Where it stands in each capture."""
+    values: tuple[Any, Any] = (ABSENT, ABSENT)
+    """What each has there, as a whole."""
+
+
+def entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
+    """A line of totals, and all that changed: offers, answers, what takes much longer or less."""
+    report = examine(old, new, [])
+    found = [*_offers(report, old, new), *_answers(report, old, new)]
+    found += [ChangeEntry("·", latency_text(it)) for it in report.latencies if it.notable]
+    told = [f"{number:,} {outcome}" for outcome, number in totals(report.compared).items() if number]
+    offered = plural(len(report.changes) + bool(report.told), "change")
+    return f"{offered} in what is offered · answers: {', '.join(told) or 'none'}", found
+
+
+def _offers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
+    before, now = surface(old), surface(new)
+    if report.told:
+        lines, values = (before.told_in, now.told_in), ({"result": before.told}, {"result": now.told})
+        yield ChangeEntry("~", "what the server says of itself", tuple(report.told), lines, values)
+    for change in report.changes:
+        sides = [(it.listings[change.kind].get(change.name, ABSENT), it.listed_in[change.kind]) for it in (before, now)]
+        (first, there), (second, here) = sides
+        lines = there.get(change.name), here.get(change.name)
+        differences = change.differences or (Difference((), first, second),)
+        yield ChangeEntry(CHANGES[change.change], change_title(change), differences, lines, (first, second))
+
+
+def _answers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
+    sides = [{turn.cause.n: turn.response for turn in it.turns} for it in (old, new)]
+    said = [{it.n: it for it in script.messages} for script in (old, new)]
+    for it in report.compared:
+        if it.outcome in FINE:
+            continue
+        messages = []
+        for n, answers, by_line in zip((it.request, it.observed), sides, said, strict=True):
+            messages.append(answers.get(n) or by_line.get(n) if n is not None else None)
+        first, second = messages
+        values = tuple(bare(message.body.value) if message else ABSENT for message in messages)
+        lines = first.n if first else None, second.n if second else None
+        yield ChangeEntry(_SIGNS[it.outcome], outcome_text(it), it.differences, lines, (values[0], values[1]))

@@ -1,0 +1,208 @@
+"""How the row of a call looks: a pure function from the call to the texts that stand in it."""
+
+import math
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from mcpspy.conversation.brief import parts
+from mcpspy.overview import CALL
+from mcpspy.text import duration_text, printable, size_text
+from mcpspy.tui.model.calls import Call
+from mcpspy.tui.session.views.row_text import SLOW, SOURCES, waiting_text
+from mcpspy.tui.widgets.rows import Cell
+from mcpspy.tui.widgets.view import MARKS, fit
+
+_BAD = ("error", "tool-error", "unanswered")
+_ARROWS = {"client": "→", "server": "←"}
+_SMALL, _SIZES = 100, 6  # bytes that have no bar; columns of the bar, a decade each
+_LATENCY = 9  # columns
+_PROGRESS = 8  # columns of the bar of progress
+_FELT, _ROOMY = 1_000_000_000, 48
+"""Nanoseconds from which a question to a person is told beside any result; columns from which a shorter one is, too."""
+_LEAST = 8  # columns of arguments or a result that are worth showing
+
+
+class Axis(NamedTuple):
+    """The time that the bars of a screen share. Nanoseconds since the start of what is shown."""
+
+    start: int
+    end: int
+    now: int
+    """Until when calls without an answer have been waiting."""
+
+
+class CallFace(NamedTuple):
+    """All that decides how a row looks."""
+
+    call: Call
+    axis: Axis
+    live: bool
+    """It may still be answered."""
+
+
+class CallLayout(NamedTuple):
+    """How many columns each part of a row has, in a view of some width; 0 for what is left out."""
+
+    source: int
+    number: int
+    status: int
+    latency: int
+    bar: int
+    size: int
+    axis: int
+    call: int
+    result: int
+
+    @classmethod
+    def of(cls, width: int, *, merged: bool) -> "CallLayout":
+        """The layout for a width."""
+        source = (12 if width >= 120 else 8) * merged
+        if width >= 150:
+            fixed = cls(source, 8, 11, 10, _SIZES + 1, 9, min(width // 4, 60), 0, 0)
+        elif width >= 110:
+            fixed = cls(source, 8, 11, 10, 0, 9, 20, 0, 0)
+        elif width >= 70:
+            fixed = cls(source, 0, 0, 10, 0, 0, 14, 0, 0)
+        else:
+            fixed = cls(source, 0, 0, 10 if width >= 40 else 0, 0, 0, 0, 0, 0)
+        room = max(width - 4 - sum(fixed), 0)
+        call = room * 11 // 20 if room >= 4 * _LEAST else room
+        return fixed._replace(call=call, result=room - call)
+
+
+def call_cells(face: CallFace, width: int) -> list[Cell]:
+    """What was found, whose it is, direction, the request, what came back, how it went, and when."""
+    request, response = face.call.request, face.call.response
+    layout = CallLayout.of(width, merged=request.source is not None)
+    severity = request.severity or (response.severity if response else "")
+    number = request.source.n if request.source else request.n
+    size = response.size if response else 0
+    bad = "view--error" if request.status in _BAD else ""
+    status = "" if face.live and request.status == "pending" else request.status
+    took = duration_text(request.latency) if request.latency is not None else ""
+    slow = "view--warning" if (request.latency or 0) >= SLOW else "view--dim"
+    return [
+        (f"{MARKS[severity]} ", f"view--{severity}" if severity else ""),
+        *_source(face.call, layout.source),
+        (f"{'#' + str(number):>7} "[: layout.number], "view--dim"),
+        (f"{_ARROWS.get(request.sender, '·')} ", f"view--{request.sender}" if request.sender in _ARROWS else ""),
+        *_asked(face.call, layout.call),
+        *_came(face, layout.result),
+        (f" {status:<10}"[: layout.status], bad or ("view--ok" if status == "ok" else "view--person")),
+        (f"{fit(took, _LATENCY):>{_LATENCY}} "[: layout.latency], slow),
+        (f"{size_bar(size):<{_SIZES}} "[: layout.bar], "view--dim"),
+        (f"{size_text(size) if size else '':>8} "[: layout.size], "view--dim"),
+        (waterfall(face, layout.axis), bad or _colour(face.call)),
+    ]
+
+
+def heading(width: int, axis: Axis | None, *, merged: bool) -> str:
+    """The names of the columns, and the times at both ends of the bars."""
+    layout = CallLayout.of(width, merged=merged)
+    names = [
+        "  ",
+        f"{'session':<{layout.source}}"[: layout.source],
+        f"{'request':>7} "[: layout.number],
+        "  ",
+        f"{'call':<{layout.call}}"[: layout.call],
+        f"{'result':<{layout.result}}"[: layout.result],
+        f" {'status':<10}"[: layout.status],
+        f"{'latency':>9} "[: layout.latency],
+        f"{'':<{layout.bar}}",
+        f"{'size':>8} "[: layout.size],
+    ]
+    if axis and layout.axis:
+        start, span = f"{axis.start / 1e9:.3f} s", f"+{duration_text(axis.end - axis.start)}"
+        room = layout.axis - len(start)
+        names.append(f"{start}{span:>{room}}" if room > len(span) else f"{span:>{layout.axis}}"[: layout.axis])
+    return "".join(names)
+
+
+def size_bar(size: int) -> str:
+    """A size as a bar: a column for each decade above 100 bytes."""
+    return "▄" * min(math.ceil(math.log10(max(size, _SMALL) / _SMALL)), _SIZES)
+
+
+def waterfall(face: CallFace, columns: int) -> str:
+    """When a call began and ended, as a bar on the axis; dotted where it has no end."""
+    axis, request, response = face.axis, face.call.request, face.call.response
+    if not columns:
+        return ""
+    until = response.t if response else axis.now if face.live else axis.end
+    whole = max(axis.end - axis.start, 1)
+    first = min(max((request.t - axis.start) * columns // whole, 0), columns - 1)
+    last = min(max(-((axis.start - until) * columns // whole), first + 1), columns)
+    mark = "▄" if response or face.live else "╌"
+    if request.status == "cancelled" and not response:
+        mark, last = "x", first + 1
+    return " " * first + mark * (last - first) + " " * (columns - last)
+
+
+def progress_text(done: float, total: float | None) -> str:
+    """How far something has come: `2/4 ████░░░░`, or `2` where nobody says of how much."""
+    if not total or total <= 0:
+        return f"{done:g}"
+    filled = round(min(max(done / total, 0), 1) * _PROGRESS)
+    return f"{done:g}/{total:g} {'█' * filled}{'░' * (_PROGRESS - filled)}"
+
+
+def _source(call: Call, columns: int) -> list[Cell]:
+    source = call.request.source
+    if source is None:
+        return []
+    return [(set_cell_size(fit(source.name, columns - 1), columns), f"timeline--source{source.which % SOURCES}")]
+
+
+def _colour(call: Call) -> str:
+    source = call.request.source
+    return f"timeline--source{source.which % SOURCES}" if source else "view--client"
+
+
+def _asked(call: Call, columns: int) -> list[Cell]:
+    """The tool, or the method and its name, and the arguments."""
+    request = call.request
+    method = "" if request.method == CALL and request.name else printable(request.method or request.kind, columns)
+    name = printable(request.name, columns)
+    if not method:
+        head = [(fit(name, columns - 1), "view--client")]
+    else:
+        shown = fit(method, columns - 1)
+        head = [(shown, ""), (fit(f" {name}", columns - 1 - cell_len(shown)) if name else "", "view--client")]
+    return _padded([*head, *_words(request.text, columns - 1 - sum(cell_len(text) for text, _ in head))], columns)
+
+
+def _came(face: CallFace, columns: int) -> list[Cell]:
+    """What came back, or how long it has been waited for; and for how long a person was asked."""
+    call, request = face.call, face.call.request
+    if not columns:
+        return []
+    told: list[Cell] = []
+    if call.asked >= _FELT or (call.asked and columns >= _ROOMY):
+        asked = duration_text(call.asked)
+        text = f"asked {asked} before" if call.continues else f"of which asked {asked}"
+        told = [(fit(f" {text}", columns - 1), "view--person")]
+    room = columns - 1 - sum(cell_len(text) for text, _ in told)
+    if call.response:
+        text, bad = call.response.text or request.status, request.status in _BAD
+        words = [(fit(text, room), "view--error")] if bad else _words(text, room + 2)
+        return _padded([*(words if bad else words[1:] or [("", "")]), *told], columns)
+    if not face.live or request.status != "pending":
+        return _padded(
+            [(fit(request.status, room), "view--error" if request.status in _BAD else "view--dim"), *told], columns
+        )
+    waited = waiting_text(max(face.axis.now - request.t, 0) / 1e9)
+    text = f"{progress_text(*call.progress)} {waited}" if call.progress else f"waiting {waited}"
+    return _padded([(fit(text, room), "view--warning"), *told], columns)
+
+
+def _words(text: str, room: int) -> list[Cell]:
+    """A preview in its colours after two blanks, where there is room for a word."""
+    shown = fit(text, room - 2) if room - 2 >= min(_LEAST, cell_len(text)) else ""
+    looks = {"name": "view--dim", "string": "view--ok"}
+    return [("  ", ""), *((piece, looks.get(look, "")) for piece, look in parts(shown) if piece)] if shown else []
+
+
+def _padded(cells: list[Cell], columns: int) -> list[Cell]:
+    taken = sum(cell_len(text) for text, _ in cells)
+    return [*cells, (" " * (columns - taken), "")]

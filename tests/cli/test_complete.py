@@ -1,0 +1,347 @@
+"""What shells are told at a Tab, and what the three shells make of it."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+from mcpspy import cli
+from mcpspy.cli.commands import COMMANDS
+from mcpspy.cli.complete import (
+    CAPTURES,
+    COMMAND,
+    DIRECTORIES,
+    FILES,
+    TERMS,
+    VALUES,
+    answer,
+    captures,
+    read_table,
+    split,
+)
+from mcpspy.rules import RULES
+from tests import limits
+
+BREAKS = " \t\n\"'@><=;|&(:"  # COMP_WORDBREAKS of bash
+HOSTILE = (
+    "a b.jsonl",
+    "c:d.jsonl",
+    "e'f\".jsonl",
+    "g$(touch pwned).jsonl",
+    "h`touch pwned`.jsonl",
+    "-i.jsonl",
+    "j;touch pwned;.jsonl",
+    "k*?[x]{y,z}~!.jsonl",
+    "l\\m&n|o<p>q#.jsonl",
+    "r\ns.jsonl",
+    "t\x1b[31m.jsonl",
+    "üv.jsonl",
+)
+TABLE = read_table()
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """Of a shell that finds mcpspy, in an empty directory beside that of the captures, `caps`."""
+    (tmp_path / "caps").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    own = {"MCPSPY_CAPTURE_DIR": str(tmp_path / "caps"), "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+    own |= dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
+    return own | {"PATH": path, "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+
+
+# What may stand at the cursor
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "some"),
+    [
+        ("", VALUES, {"wrap", "show", "completion"}),
+        ("sh", VALUES, {"show", "schema"}),
+        ("-", VALUES, {"--help", "--version"}),
+        ("show ", CAPTURES, set()),
+        ("show a.jsonl ", VALUES, {"--json", "--filter"}),
+        ("show -", VALUES, {"--json", "--filter", "--follow", "-h"}),
+        ("show --json ", CAPTURES, set()),
+        ("show --gate ", FILES, set()),
+        ("show --gate=", FILES, set()),
+        ("show --gate x ", CAPTURES, set()),
+        ("show --gate=x ", CAPTURES, set()),
+        ("show --gate -- ", CAPTURES, set()),
+        ("show -- ", CAPTURES, set()),
+        ("show -- -", CAPTURES, set()),
+        ("show --filter ", TERMS, {"method:", "status:"}),
+        ("show --filter status:", TERMS, {"status:error"}),
+        ("check a b ", CAPTURES, set()),
+        ("check --client ", VALUES, {"cursor", "all"}),
+        ("check --ignore ", VALUES, set(RULES)),
+        ("check --as ", VALUES, {"2025-06-18"}),
+        ("check --format=", VALUES, {"junit"}),
+        ("check --fail-on ", VALUES, {"warning", "never"}),
+        ("rules ", VALUES, set(RULES)),
+        ("install ", VALUES, {"cursor", "vscode"}),
+        ("install cursor --scope ", VALUES, {"user", "project"}),
+        ("proxy --from ", VALUES, {"cursor"}),
+        ("diff a ", CAPTURES, set()),
+        ("import ", FILES, set()),
+        ("import x --capture-dir ", DIRECTORIES, set()),
+        ("ls ", DIRECTORIES, set()),
+        ("ca ", VALUES, {"export", "env", "status"}),
+        ("ca export ", FILES, set()),
+        ("schema diff 2025-06-18 ", VALUES, {"2025-11-25"}),
+        ("wrap ", VALUES, {"--name", "-o", "--check"}),
+        ("wrap --check -- ", COMMAND, set()),
+        ("wrap --name -- -- ", COMMAND, set()),
+        ("wrap -- show ", COMMAND, set()),
+        ("replay a -- python ", COMMAND, set()),
+        ("completion ", VALUES, {"bash", "zsh", "fish"}),
+    ],
+)
+def test_what_may_stand_at_the_cursor(line, kind, some):
+    found = answer(TABLE, line.split(" "))
+    assert (found.kind, some - set(found.words)) == (kind, set())
+
+
+@pytest.mark.parametrize("line", ["nonsense ", "ca nonsense ", "wrap --name ", "demo -- ", "prune --older "])
+def test_nothing_is_offered_where_nothing_is_known(line):
+    found = answer(TABLE, line.split(" "))
+    assert (found.kind, found.words) == (VALUES, {})
+
+
+def test_what_stands_before_in_the_same_word_stays():
+    found = answer(TABLE, ["show", "--filter=status:error kind:"])
+    assert (found.before, "kind:request" in found.words) == ("--filter=status:error ", True)
+    assert not any(it.endswith(":") for it in found.words)
+
+
+def test_the_capture_that_was_written_to_last_comes_first(tmp_path):
+    for number, name in enumerate(("b.jsonl", "a.jsonl", "c.jsonl", "d.txt")):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, number))
+    (tmp_path / "e.jsonl").mkdir()
+    (tmp_path / "f.jsonl").symlink_to("nowhere")
+    (tmp_path / "g.jsonl").symlink_to("g.jsonl")
+    assert [os.path.basename(path) for path in captures(str(tmp_path))] == ["c.jsonl", "a.jsonl", "b.jsonl"]
+    assert captures(str(tmp_path / "nowhere")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "start"),
+    [
+        ("mcpspy", ["mcpspy"], 0),
+        ("mcpspy  show ", ["mcpspy", "show", ""], 0),
+        (r"mcpspy a\ b 'c d' \"e", ["mcpspy", "a b", "c d", '"e'], 0),
+        ("mcpspy 'a b", ["mcpspy", "a b"], 0),
+        ("mcpspy '' ", ["mcpspy", "", ""], 0),
+        ("mcpspy --a=b", ["mcpspy", "--a=b"], 4),
+        (r"mcpspy a\:b", ["mcpspy", "a:b"], 0),
+        ("mcpspy 'a:b' a:b:c", ["mcpspy", "a:b", "a:b:c"], 4),
+        (r"""mcpspy "a\"b'""", ["mcpspy", "a\"b'"], 0),
+    ],
+)
+def test_a_line_of_bash_is_split_as_bash_does(line, words, start):
+    assert split(line, BREAKS) == (words, start)
+
+
+def test_a_tab_imports_nothing_heavy():
+    script = "import sys; sys.argv = ['mcpspy', '__complete', 'fish', 'mcpspy', 'show', '']\n"
+    script += "from mcpspy.cli import main; main(); print(*sys.modules)"
+    script = f"import sys; sys.path[:0] = {sys.path!r}\n{script}"
+    run = subprocess.run([sys.executable, "-IS", "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    loaded = set(run.stdout.rpartition("\0")[2].split())
+    assert "mcpspy.cli.complete" in loaded
+    assert not {"re", "json", "typing", "argparse", "orjson", "mcpspy.rules", "mcpspy.cli.commands"} & loaded
+
+
+@pytest.mark.parametrize("arguments", [[], ["fish"], ["fish", ""], ["bash", ""], ["csh", "mcpspy", ""]])
+def test_whoever_asks_otherwise_is_told_who_asks(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mcpspy", "__complete", *arguments])
+    assert cli.main() == 2
+    assert capsys.readouterr().err == (
+        "mcpspy: only the scripts that 'mcpspy completion SHELL' prints use '__complete'\n"
+    )
+
+
+@pytest.mark.parametrize("line", ["", "mcpspy", "'", "\\", "a 'b", "mcpspy show '\\"])
+def test_any_line_of_bash_has_an_answer(line, monkeypatch, capfdbinary):
+    monkeypatch.setattr(sys, "argv", ["mcpspy", "__complete", "bash", line, BREAKS])
+    assert cli.main() == 0
+    assert capfdbinary.readouterr().out.endswith(b"\0")
+
+
+# The shells
+
+ASKED = {
+    "mcpspy ": set(COMMANDS),
+    "mcpspy sh": {"show", "share"},
+    "mcpspy check --fo": {"--format", "--follow"},
+    "mcpspy rules tools/arg": {"tools/arguments"},
+    "mcpspy check --client cursor --ignore tools/": {it for it in RULES if it.startswith("tools/")},
+    "mcpspy check --as 2025-": {"2025-03-26", "2025-06-18", "2025-11-25"},
+    "mcpspy check $(touch pwned) `touch pwned` (touch pwned) --wai": {"--waivers"},
+    "mcpspy ca e": {"export", "env"},
+    "mcpspy install --scope p": {"project"},
+}
+"""Lines, and all that a shell offers for the last word."""
+
+
+def test_bash_offers_what_there_is(environment):
+    script = f"""
+        COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
+        eval "$(mcpspy completion bash)"
+        while IFS= read -r COMP_LINE; do
+            COMP_POINT=${{#COMP_LINE}} COMP_WORDS=($COMP_LINE) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+            _mcpspy
+            printf '%s\\n' "${{COMPREPLY[@]}}" {"END"}
+        done
+    """
+    lines = [*ASKED, "mcpspy check --format=te"]
+    text = "".join(f"{line}\n" for line in lines)
+    run = limits.run(["bash", "-c", script], input=text, capture_output=True, text=True, check=True, env=environment)
+    *found, rest = run.stdout.split("END\n")
+    assert rest == ""
+    assert [set(it.splitlines()) for it in found] == [*ASKED.values(), {"text"}]  # bash replaces what follows the `=`
+    assert not os.path.exists("pwned")
+
+
+def test_fish_offers_what_there_is(environment):
+    script = "mcpspy completion fish | source; while read line; complete -C $line; echo END; end"
+    lines = [*ASKED, "mcpspy check --format=te"]
+    text = "".join(f"{line}\n" for line in lines)
+    command = ["fish", "--no-config", "-c", script]
+    run = limits.run(command, input=text, capture_output=True, text=True, check=True, env=environment)
+    *found, rest = run.stdout.split("END\n")
+    assert rest == ""
+    assert [{line.partition("\t")[0] for line in it.splitlines()} for it in found] == [
+        *ASKED.values(),
+        {"--format=text"},
+    ]
+    assert "show\tprint a capture as a timeline" in found[0].splitlines()
+    assert not os.path.exists("pwned")
+
+
+START = {
+    "bash": ["bash", "--rcfile", "{rc}", "-i"],
+    "zsh": ["zsh", "-i"],
+    "fish": ["fish", "--no-config", "-i", "-C", "source {rc}"],
+}
+TELL = "printf '%s\\0' {words} '' >&9"
+PROFILES = {
+    "bash": f"""
+        mcpspy() {{ {TELL.format(words='"$@"')}; }}
+        eval "$(command mcpspy completion bash)"
+    """,
+    "zsh": f"""
+        mcpspy() {{ {TELL.format(words='"$@"')}; }}
+        autoload -Uz compinit
+        compinit -u -D
+        eval "$(command mcpspy completion zsh)"
+    """,
+    "fish": f"""
+        function mcpspy; {TELL.format(words="$argv")}; end
+        command mcpspy completion fish | source
+    """,
+}
+
+
+class Shell:
+    """A shell in a terminal in which `mcpspy` only tells its arguments; keys go in, arguments come out."""
+
+    def __init__(self, name, environment, folder):
+        path = folder / ".zshrc"
+        path.write_text(f"{PROFILES[name]}\nmcpspy ready")
+        self.told, write = os.pipe()
+        self.pid, self.screen = pty.fork()
+        if not self.pid:
+            os.dup2(write, 9)
+            with suppress(OSError):
+                os.execvpe(name, [word.format(rc=path) for word in START[name]], environment)
+            os._exit(127)
+        os.close(write)
+        assert self._read() == ["ready"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.screen)  # which hangs it up
+        os.close(self.told)
+        limits.within(os.waitpid, self.pid, 0)
+
+    def tab(self, line):
+        """The arguments that `mcpspy` gets after a line, Tab and Enter."""
+        os.write(self.screen, f"{line}\t\r".encode())
+        return self._read()
+
+    def _read(self):
+        """What `mcpspy` tells, while what goes to the terminal is taken from it."""
+        told, shown, end = b"", b"", time.monotonic() + limits.LIMIT
+        while not told.endswith(b"\0\0"):
+            ready, _, _ = select.select([self.told, self.screen], [], [], max(0, end - time.monotonic()))
+            assert ready, f"nothing came: {shown.decode(errors='replace')}"
+            if self.screen in ready:
+                shown += limits.read(self.screen, 65536)
+            if self.told in ready:
+                told += limits.read(self.told, 65536)
+        return os.fsdecode(told).split("\0")[:-2]
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
+def shell(request, environment, tmp_path):
+    """A shell in a terminal."""
+    with Shell(request.param, environment, tmp_path) as shell:
+        yield shell
+
+
+def test_a_shell_completes_hostile_names_as_they_are_and_runs_nothing(shell, tmp_path):
+    caps = tmp_path / "caps"
+    for name in HOSTILE:
+        (caps / name).touch()
+    for name in HOSTILE:
+        assert shell.tab(f"mcpspy show {caps}/{name[0]}") == ["show", str(caps / name)]
+    assert not os.path.exists("pwned")
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_a_hostile_name_of_the_capture_directory_is_completed_as_it_is(name, environment, tmp_path):
+    path = tmp_path / "caps" / "a $(touch pwned)'\n[b]*" / "weather x.jsonl"
+    path.parent.mkdir()
+    path.touch()
+    with Shell(name, environment | {"MCPSPY_CAPTURE_DIR": str(path.parent)}, tmp_path) as shell:
+        assert shell.tab("mcpspy show weat") == ["show", str(path)]
+    assert not os.path.exists("pwned")
+
+
+def test_a_shell_completes_commands_options_values_and_files(shell, tmp_path):
+    (tmp_path / "caps" / "weather.jsonl").touch()
+    for name in ("here.jsonl", "there.txt"):
+        open(name, "w").close()
+    asked = {
+        "mcpspy sho": ["show"],
+        "mcpspy show --fol": ["show", "--follow"],
+        "mcpspy check --format=sar": ["check", "--format=sarif"],
+        "mcpspy rules tools/arg": ["rules", "tools/arguments"],
+        "mcpspy show --filter late": ["show", "--filter", "latency:"],
+        "mcpspy show --filter status:error\\ late": ["show", "--filter", "status:error latency:"],
+        "mcpspy show weat": ["show", str(tmp_path / "caps" / "weather.jsonl")],
+        "mcpspy show he": ["show", "here.jsonl"],
+        "mcpspy import the": ["import", "there.txt"],
+    }
+    for line, expected in asked.items():
+        assert shell.tab(line) == expected
+
+
+def test_zsh_offers_each_capture_once_also_when_their_directory_is_typed(environment, tmp_path):
+    for written, name in enumerate(("a.jsonl", "b.jsonl")):
+        (tmp_path / "caps" / name).touch()
+        os.utime(tmp_path / "caps" / name, (0, written))
+    with Shell("zsh", environment, tmp_path) as shell:  # the first Tab lists, each other one takes the next
+        found = [shell.tab(f"mcpspy show {tmp_path}/caps/{tabs}")[1][-7:] for tabs in ("\t", "\t\t", "\t\t\t")]
+    assert found == ["b.jsonl", "a.jsonl", "b.jsonl"]

@@ -1,0 +1,71 @@
+"""The commands of docs/scale.md: each is one that mcpspy has, and all of them run, one after the other."""
+
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from mcpspy.cli.arguments import Parser
+from mcpspy.cli.wrap import HELP
+from tests.cli.test_replay import SESSION
+from tests.replay import scripts
+from tests.telemetry.collector import Collector
+
+PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```", PAGE)
+COMMANDS = [shlex.split(line) for line in re.findall(r"\bmcpspy (.+)", "\n".join(BLOCKS))]
+ASKED = "".join(line.partition("> ")[2] + "\n" for line in SESSION.splitlines() if "> {" in line)
+LIMIT = 60  # seconds
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_each_command_is_one_that_there_is(command):
+    name, *arguments = command
+    if name == "wrap":  # it parses its options itself
+        options = [it for it in arguments[: arguments.index("--")] if it.startswith("-")]
+        assert options
+        assert all(f"{option} " in HELP for option in options)
+        return
+    parser = Parser(prog=name)
+    importlib.import_module(f"mcpspy.cli.{name}").arguments(parser)
+    parser.parse(arguments, Namespace(command=name))
+
+
+@pytest.mark.field
+def test_all_of_them_run(tmp_path):
+    """But for --follow, which has no end, and the places, which are those of the test."""
+    shutil.copy(scripts.SERVER[-1], tmp_path / "weather_server.py")
+    environ = os.environ | {
+        "HOME": str(tmp_path),
+        "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
+    }
+    for name in ("MCPSPY_CAPTURE_DIR", "XDG_CACHE_HOME"):
+        environ.pop(name, None)
+    printed = []
+    with Collector() as collector:
+        places = {"http://collector.example:4318": collector.url, "/srv/mcp": str(tmp_path), " --follow": ""}
+        for block in BLOCKS:
+            for place, ours in places.items():
+                block = block.replace(place, ours)  # noqa: PLW2901 (this is what is run)
+            command = ["bash", "-e", "-o", "pipefail", "-c", block]
+            done = subprocess.run(
+                command, cwd=tmp_path, env=environ, input=ASKED, capture_output=True, text=True,
+                timeout=LIMIT, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, (block, done.stdout, done.stderr)
+            printed.append(done.stdout)
+        counts = collector.counts()
+    exchanges = ASKED.count('"id"')
+    assert len(counts) == counts.total() == exchanges
+    assert {resource["host.name"] for resource in collector.resources} == {os.uname().nodename}
+    assert any(f"│ {exchanges}" in " ".join(text.split()) for text in printed), (
+        printed
+    )  # what DuckDB counts in the lake
+    assert len(list((tmp_path / "lake" / "captures").rglob("*.parquet"))) == 2  # and a copy without secrets

@@ -1,0 +1,135 @@
+"""Each request with what answered it: of a session, of a batch, and of several sessions."""
+
+import time
+from contextlib import closing
+
+import pytest
+
+from mcpspy.tui.model.calls import Calls
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.timeline import OpenCapture
+from tests.timelines import CAPTURES
+from tests.transcript import begin, finish
+from tests.tui.model import test_merged
+from tests.tui.model.test_timeline import grow, said
+
+CALL = '{"id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"n":%d},"_meta":{"progressToken":"p%d"}}}'
+
+
+def told(calls):
+    """Each call in a line: the rows of both, the subject, the status, the preview of both, milliseconds."""
+    return [_told(calls.at(place)) for place in range(len(calls))]
+
+
+def _told(call):
+    request, response = call.request, call.response
+    rows = f"#{request.n} #{response.n if response else '-'}"
+    subject = " ".join(filter(None, (request.method, request.name, request.text, "=>", response and response.text)))
+    took = f" {request.latency // 1_000_000} ms" if request.latency is not None else ""
+    return f"{rows} {subject} {request.status}{took}"
+
+
+def test_a_call_is_its_request_and_its_response(tmp_path):
+    text = f"""
+    > {CALL % (1, "a", 5, 1)}
+    > {{"id":2,"method":"ping"}}
+    < {{"id":7,"method":"roots/list"}}
+    @1 < {{"id":1,"result":{{"content":[{{"type":"text","text":"fine"}}]}}}}
+    > {{"method":"notifications/cancelled","params":{{"requestId":2}}}}
+    """
+    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
+        assert told(Calls(session)) == [
+            "#5 #8 tools/call a n=5 => fine ok 999 ms",
+            "#6 #- ping => cancelled",
+            "#7 #- roots/list => unanswered",
+        ]
+
+
+def test_the_calls_of_a_batch_stand_by_themselves(tmp_path):
+    text = f"""
+    > [{CALL % (1, "a", 5, 1)},{{"method":"notifications/x"}},{CALL % (2, "b", 6, 2)}]
+    @1 < [{{"id":2,"error":{{"code":-32603,"message":"no"}}}},{{"id":1,"result":{{}}}}]
+    """
+    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
+        assert told(Calls(session)) == [
+            "#5 #6 tools/call a n=5 => ok 999 ms",
+            "#5 #6 tools/call b n=6 => -32603 no error 999 ms",
+        ]
+
+
+def test_a_batch_that_is_too_large_to_be_decoded_is_shown_as_one(tmp_path):
+    batch = f'[{CALL % (1, "a", 5, 1)},{{"id":2,"method":"{"x" * (3 << 20)}"}}]'.encode()
+    writer = begin(tmp_path / "a.jsonl")
+    for at in range(0, len(batch), 1 << 16):
+        writer.frame(1, 10**9, batch[at : at + (1 << 16)], more=at + (1 << 16) < len(batch), cut=False)
+    finish(writer)
+    with closing(grow(OpenCapture(str(tmp_path / "a.jsonl")))) as session:
+        assert [Calls(session).at(place).request.kind for place in range(2)] == ["batch", "batch"]
+
+
+def test_progress_is_known_while_a_call_runs(tmp_path):
+    progress = '< {"method":"notifications/progress","params":{"progressToken":"p%d","progress":%s%s}}'
+    text = "\n".join(f"> {CALL % (n, 'a', n, n)}" for n in range(1, 6))
+    for n, (done, total) in enumerate((("2", ',"total":4'), ("1.5", ""), ('"x"', ""), ("1e999", ""), ("3", "")), 1):
+        text += "\n" + progress % (n, done, total)
+    text += '\n< {"id":5,"result":{}}\n' + progress % (5, "4", "")
+    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
+        found = [Calls(session).at(place).progress for place in range(5)]
+    assert found == [(2.0, 4.0), (1.5, None), None, None, None]
+
+
+def test_a_call_knows_for_how_long_it_waited_for_a_person(tmp_path):
+    text = f"""
+    @0 > {CALL % (1, "a", 5, 1)}
+    @1 < {{"id":7,"method":"elicitation/create"}}
+    @13 > {{"id":7,"result":{{"action":"accept"}}}}
+    @14 < {{"id":1,"result":{{}}}}
+    """
+    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
+        call = Calls(session).at(0)
+        assert (call.asked, call.continues) == (12 * 10**9, False)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_request_of_a_golden_capture_is_a_call(path):
+    with closing(grow(OpenCapture(str(path)))) as session:
+        calls = Calls(session)
+        rows = [session.line(place) for place in range(len(session))]
+        requests = [row.n for row in rows if row.kind == "request"]
+        found = [calls.at(place) for place in range(len(calls))]
+        assert sorted(call.request.n for call in found) == sorted(requests)
+        for call in found:
+            partner = session.partner(session.index.row_of(call.request.n))
+            assert (call.response.n if call.response else None) == (
+                None if partner is None else session.index.rows[partner]
+            )
+
+
+def test_the_calls_of_a_merge_stand_in_the_order_of_their_requests(tmp_path):
+    one = test_merged.capture(tmp_path / "one.jsonl", 0, "@1 > 1 ping\n@2 < 1 = {}\n@3 > 2 ping\n@3.5 < 2 = {}")
+    two = test_merged.capture(tmp_path / "two.jsonl", 0.5, "@1 > 1 tools/list\n@4 < 1 = {}")
+    with closing(test_merged.grown(Merged([OpenCapture(str(path)) for path in (one, two)]))) as merged:
+        calls = Calls(merged)
+        assert len(calls) == 0
+        assert not calls.grow(1.0)
+        found = [calls.at(place) for place in range(3)]
+        assert [(call.request.source.name, call.request.source.n, call.request.t / 1e9) for call in found] == [
+            ("one", 5, 1),
+            ("two", 5, 1.5),
+            ("one", 7, 3),
+        ]
+        assert [call.response.t / 1e9 for call in found] == [2, 4.5, 3.5]
+        assert [merged.index.source(call.request.n)[1] for call in found] == [5, 5, 7]
+
+
+def test_the_calls_of_a_merge_are_placed_in_slices(tmp_path):
+    text = "\n".join(f"> {n} ping\n< {n} = {{}}" for n in range(200))
+    paths = [test_merged.capture(tmp_path / f"{n}.jsonl", n, text) for n in range(2)]
+    with closing(test_merged.grown(Merged([OpenCapture(str(path)) for path in paths]))) as merged:
+        calls, slices, deadline = Calls(merged), 0, time.monotonic() + 20
+        while calls.grow(0.0):
+            slices += 1
+            assert time.monotonic() < deadline
+        assert (len(calls), slices > 1) == (400, True)
+        numbers = [calls.at(place).request.n for place in range(400)]
+        assert numbers == sorted(numbers)

@@ -1,0 +1,117 @@
+"""All that both sides said of themselves, as facts."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+from mcpspy.tui.model.peers import Fact, facts, waited_text
+from mcpspy.tui.model.timeline import OpenCapture
+from tests.test_overview import HANDSHAKE, listed
+from tests.timelines import CAPTURES
+from tests.tui.model.test_timeline import grow, said
+
+FULL = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {"listChanged": True}, "logging": {}, "experimental": {"x/y": {"a": 1}}},
+    "serverInfo": {
+        "name": "weather",
+        "title": "Weather",
+        "version": "1",
+        "websiteUrl": "https://example.com",
+        "icons": [{"src": "https://example.com/a.png", "mimeType": "image/png", "sizes": ["48x48"], "odd": 1}, "odd"],
+        "x": [1],
+    },
+    "instructions": "First.\nSecond.",
+}
+
+
+def told(folder, text):
+    """The facts of a transcript, but for the times: title and text, and the lines that tell them."""
+    with closing(grow(OpenCapture(said(folder, text)))) as session:
+        return list(facts(session))[1:]
+
+
+def server(folder, result):
+    """What the page says of a server that answers `initialize` so; it is asked for 2025-11-25."""
+    text = '> {"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
+    found = told(folder, f'{text}< {{"id":1,"result":{json.dumps(result)}}}')
+    return found[next(n for n, fact in enumerate(found) if fact.title == "server") :]
+
+
+def test_all_that_a_server_says_has_a_line(tmp_path):
+    assert server(tmp_path, FULL) == [
+        Fact("server", "", 6, heading=True),
+        Fact("name", "weather", 6),
+        Fact("title", "Weather", 6),
+        Fact("version", "1", 6),
+        Fact("website", "https://example.com", 6),
+        Fact("icon", 'https://example.com/a.png  image/png  ["48x48"]', 6),
+        Fact("icon", "odd", 6),
+        Fact("x", "[1]", 6),
+        Fact("revision", "agrees to 2025-06-18; the client asks for 2025-11-25", 6),
+        Fact("capability", 'tools  {"listChanged":true}', 6),
+        Fact("capability", "logging", 6),
+        Fact("capability", 'experimental  {"x/y":{"a":1}}', 6),
+        Fact("instructions", "14 B, ~3 tokens", 6),
+        Fact("", "First.\nSecond.", 6),
+        Fact("extension", "x/y", 6),
+    ]
+
+
+def test_x_03_extensions_stand_with_the_side_that_declares_them(tmp_path):
+    text = HANDSHAKE.replace('"capabilities":{', '"capabilities":{"extensions":{"com.example/turbo":{}},')
+    found = told(tmp_path, text)
+    assert [fact.n for fact in found if fact.title == "extension"] == [5, 6]
+
+
+def test_what_is_listed_is_named(tmp_path):
+    text = HANDSHAKE + listed(1, '{"name":"a"}', "{}", cursor=None)
+    text += '> {"id":2,"method":"resources/list"}\n< {"id":2,"result":{"resources":[{"uri":"u://1"}]}}'
+    found = told(tmp_path, text)[-3:]
+    assert [(fact.title, fact.text) for fact in found] == [
+        ("lists", ""),
+        ("tools", "2 tools, 14 B: a, (no name)"),
+        ("resources", "1 resource, 15 B: u://1"),
+    ]
+    many = told(tmp_path, listed(1, *(f'{{"name":"t{n}"}}' for n in range(300))))
+    assert many[-1].text.endswith(", t199 and 100 more")
+
+
+def test_before_anything_is_said_neither_side_is_known(tmp_path):
+    with closing(grow(OpenCapture(said(tmp_path, "! on")))) as session:
+        assert [(fact.title, fact.text) for fact in facts(session) if fact.title] == [
+            ("waited for", "nothing so far"),
+            ("client", "has not said who it is"),
+            ("server", "has not said who it is"),
+        ]
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", [], {}, [[]], {"name": None}])
+@pytest.mark.parametrize("key", ["serverInfo", "capabilities", "instructions", "protocolVersion"])
+def test_what_has_another_shape_is_no_trouble(tmp_path, key, odd):
+    assert server(tmp_path, FULL | {key: odd})
+
+
+def test_what_is_told_is_bounded(tmp_path):
+    info = {f"k{n}": "x" * 9000 for n in range(90)}
+    found = server(tmp_path, {"serverInfo": info, "capabilities": info, "instructions": "y" * 300_000})
+    assert len(found) < 130
+    assert sum(len(fact.text) for fact in found) < 700_000
+    assert max(len(fact.text) for fact in found) == 100_001
+
+
+def test_who_was_waited_for_is_told_in_parts():
+    assert waited_text({"server": 10**9, "asked": 3 * 10**9, "held": 0, "client": 0}) == (
+        "server 1.00 s (25%), asked 3.00 s (75%)"
+    )
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_golden_capture_names_both_sides(path):
+    with closing(grow(OpenCapture(str(path)))) as session:
+        found = list(facts(session))
+        assert sum(fact.title == "name" for fact in found) == sum(
+            bool(peer and peer.name) for peer in (session.announced.client, session.announced.server)
+        )
+        assert {fact.n for fact in found if fact.n} <= set(session.index.rows)

@@ -1,0 +1,117 @@
+"""The view of the calls: a row for each request, which leads to it."""
+
+from unittest.mock import patch
+
+import pytest
+
+from mcpspy.tui.session.views.calls import CallsView
+from tests.timelines import CAPTURES
+from tests.transcript import WALL, begin, capture, finish, record
+from tests.tui.model import test_merged
+from tests.tui.screen import lines, on_screen, opened, play, sessions, shown, timeline, until
+from tests.tui.views import HOSTILE, view
+
+CALL = '{"id":%d,"method":"tools/call","params":{"name":"book","_meta":{"progressToken":1}}}'
+
+
+def words(app):
+    """The rows, blanks run together."""
+    return [" ".join(line.split()) for line in shown(app.rows) if line]
+
+
+def test_each_call_has_a_row_that_leads_to_its_request(tmp_path):
+    text = "@1 > 1 ping\n! on\n@2 < 1 = {}\n@2 > 2 tools/list\n@3 < 2 = {}"
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, "+2.00 s"))
+        assert [line.split("#")[1] for line in words(pilot.app)] == [
+            "5 → ping ok ok 1.00 s 36 B ▄▄▄▄▄▄▄▄▄▄",
+            "8 → tools/list ok ok 1.00 s 36 B ▄▄▄▄▄▄▄▄▄▄",
+        ]
+        await pilot.press("enter", "down", "enter")
+
+    assert view(CallsView, capture(tmp_path / "a.jsonl", text), scenario).jumps == [5, 8]
+
+
+def test_what_runs_says_for_how_long_and_how_far_it_has_come(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, f"@1 > {CALL % 1}")
+
+    async def scenario(pilot):
+        app = pilot.app
+        with patch("time.time", return_value=WALL / 1e9 + 4):
+            app.grow()
+            await pilot.pause()
+            assert "waiting 3.0 s" in words(app)[0]
+            progress = b'{"method":"notifications/progress","params":{"progressToken":1,"progress":1,"total":2}}'
+            writer.frame(2, 2 * 10**9, progress, more=False, cut=False)
+            app.grow()
+            await pilot.pause()
+            assert "1/2 ████░░░░ 3.0 s" in words(app)[0]
+            writer.frame(2, 3 * 10**9, b'{"id":1,"result":{}}', more=False, cut=False)
+            app.grow()
+            await pilot.pause()
+        assert "ok 2.00 s" in words(app)[0]
+        assert app.rows.follow
+        finish(writer)
+
+    view(CallsView, tmp_path / "a.jsonl", scenario)
+
+
+@pytest.mark.parametrize(("live", "text"), [(True, "nothing was called so far"), (False, "nothing was called")])
+def test_without_a_call_it_says_so(tmp_path, live, text):
+    writer = begin(tmp_path / "a.jsonl")
+    if not live:
+        finish(writer)
+
+    async def scenario(pilot):
+        await until(pilot, on_screen(pilot, text))
+        await pilot.press("enter", "down", "G")
+        if live:
+            finish(writer)
+
+    view(CallsView, tmp_path / "a.jsonl", scenario)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
+def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
+    names = [text.replace("\x1b", "\\u001b").replace("\x07", "") for text in (*HOSTILE, "\\ud800")]
+    call = '> {"id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"%s":"%s"}}}'
+    answer = '< {"id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}'
+    both = f"{call}\n{answer}"
+    text = "\n".join(both % (n, name, name, name, n, name) for n, name in enumerate(names))
+    path = capture(tmp_path / "a.jsonl", text)
+
+    async def scenario(pilot):
+        await pilot.press(*(["down"] * 12), "G", "g")
+        for line in lines(pilot.app):
+            assert line.isprintable()
+
+    view(CallsView, path, scenario, size)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_golden_capture_is_shown(path):
+    async def scenario(pilot):
+        for _ in range(pilot.app.rows.count()):
+            await pilot.press("enter", "down")
+        assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
+
+    view(CallsView, path, scenario, (120, 60))
+
+
+def test_a_merge_has_the_calls_of_all_sessions_and_enter_leads_to_the_timeline(tmp_path):
+    paths = [test_merged.capture(tmp_path / f"{name}.jsonl", 0, "@1 > 1 ping\n@2 < 1 = {}") for name in ("one", "two")]
+
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 2)
+        await pilot.press("space", "space", "m")
+        await opened(pilot)
+        await pilot.press("7")
+        await until(pilot, on_screen(pilot, "session"))
+        for name in ("one", "two"):
+            await until(pilot, on_screen(pilot, f"  {name} "))
+        await pilot.press("G", "enter")
+        await until(pilot, lambda: timeline(pilot).has_focus and timeline(pilot).cursor == 1)
+
+    play(scenario, *paths)

@@ -1,0 +1,123 @@
+"""How the row of a call looks, without a screen."""
+
+import pytest
+from rich.cells import cell_len
+
+from mcpspy.tui.model.calls import Call
+from mcpspy.tui.model.timeline import Source, TimelineRow
+from mcpspy.tui.session.views.calls_text import (
+    Axis,
+    CallFace,
+    CallLayout,
+    call_cells,
+    heading,
+    progress_text,
+    size_bar,
+    waterfall,
+)
+from tests.test_text import unsafe
+from tests.tui.views import HOSTILE
+
+SECOND = 10**9
+REQUEST = TimelineRow(7, SECOND, "request", "client", "tools/call", "forecast", "3", "ok", SECOND, 90, 'city="Oslo"')
+RESPONSE = REQUEST._replace(n=9, t=2 * SECOND, kind="result", sender="server", size=120_000, text="rain")
+AXIS = Axis(0, 4 * SECOND, 3 * SECOND)
+
+
+def face(request=REQUEST, response=RESPONSE, *, live=False, asked=0, continues=False, progress=None, axis=AXIS):
+    return CallFace(Call(request, response, asked, continues, progress), axis, live)
+
+
+def text(*args, width=120, **named):
+    """The row as it is read, blanks run together."""
+    return " ".join("".join(text for text, _ in call_cells(face(*args, **named), width)).split())
+
+
+def test_a_row_has_the_request_the_result_and_how_it_went():
+    assert text() == '#7 → forecast city="Oslo" rain ok 1.00 s 120.0 kB ▄▄▄▄▄'
+    ping = REQUEST._replace(method="ping", name="", text="", sender="server", severity="warning")
+    assert text(ping, RESPONSE._replace(text="")) == "! #7 ← ping ok ok 1.00 s 120.0 kB ▄▄▄▄▄"
+    assert text(width=72) == '→ forecast city="Oslo" rain 1.00 s ▄▄▄▄'
+
+
+def test_a_latency_that_does_not_fit_says_so():
+    assert " 10000000… " in text(REQUEST._replace(latency=10**17))
+
+
+@pytest.mark.parametrize(
+    ("status", "live", "named", "shown"),
+    [
+        ("pending", True, {}, "waiting 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
+        ("pending", True, {"progress": (2.0, 4.0)}, "2/4 ████░░░░ 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
+        ("pending", True, {"progress": (2.5, None)}, "2.5 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
+        ("unanswered", False, {}, "unanswered unanswered ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"),
+        ("cancelled", False, {}, "cancelled cancelled x"),
+    ],
+)
+def test_a_call_without_an_answer_says_what_is_known(status, live, named, shown):
+    request = REQUEST._replace(status=status, latency=None)
+    assert text(request, None, live=live, **named) == f'#7 → forecast city="Oslo" {shown}'
+
+
+@pytest.mark.parametrize(
+    ("asked", "continues", "width", "shown"),
+    [
+        (12 * SECOND, False, 120, "of which asked 12.00 s"),
+        (12 * SECOND, True, 120, "asked 12.00 s before"),
+        (SECOND // 100, False, 220, "of which asked 10.0 ms"),
+        (SECOND // 100, False, 120, ""),
+    ],
+)
+def test_a_call_that_waited_for_a_person_says_so(asked, continues, width, shown):
+    assert (shown or "rain ok") in text(asked=asked, continues=continues, width=width)
+
+
+def test_an_error_is_red_all_over():
+    bad = REQUEST._replace(status="tool-error")
+    cells = call_cells(face(bad, RESPONSE._replace(status="tool-error")), 120)
+    assert {look for part, look in cells if any(word in part for word in ("rain", "tool-error", "▄"))} == {
+        "view--error"
+    }
+
+
+@pytest.mark.parametrize("width", [40, 60, 69, 70, 80, 109, 110, 149, 150, 200, 400])
+@pytest.mark.parametrize("merged", [False, True])
+def test_rows_and_their_heading_are_as_wide_as_the_view(width, merged):
+    request = REQUEST._replace(source=Source(1, 4, "天気予報サーバー")) if merged else REQUEST
+    for name in HOSTILE:
+        hostile = request._replace(name=name, text=name * 9)
+        row = "".join(part for part, _ in call_cells(face(hostile, RESPONSE._replace(text=name), asked=SECOND), width))
+        assert cell_len(row) == width
+        assert not unsafe(row)
+    assert len(heading(width, AXIS, merged=merged)) == width
+
+
+@pytest.mark.parametrize("width", [0, 1, 5, 12, 39])
+def test_what_has_no_room_is_left_out(width):
+    row = "".join(part for part, _ in call_cells(face(), width))
+    assert cell_len(row) <= max(width, 4)
+    assert sum(CallLayout.of(width, merged=False)) == max(width - 4, 0)
+
+
+def test_bars_begin_and_end_where_their_call_did():
+    assert waterfall(face(), 8) == "  ▄▄    "
+    assert waterfall(face(axis=Axis(SECOND, 2 * SECOND, 0)), 4) == "▄▄▄▄"
+    assert waterfall(face(response=RESPONSE._replace(t=SECOND + 1)), 8) == "  ▄     "
+    assert waterfall(face(response=RESPONSE._replace(t=0)), 8) == "  ▄     ", "a clock that goes back"
+    assert waterfall(face(axis=Axis(0, 0, 0)), 3) == "  ▄"
+
+
+def test_sizes_and_progress_are_bars():
+    assert [size_bar(size) for size in (0, 100, 101, 10_000, 10**9, 10**12)] == ["", "", "▄", "▄▄", "▄" * 6, "▄" * 6]
+    assert [progress_text(*it) for it in ((0.0, 2.0), (9.0, 2.0), (-1.0, 2.0), (3.0, 0.0))] == [
+        "0/2 ░░░░░░░░",
+        "9/2 ████████",
+        "-1/2 ░░░░░░░░",
+        "3",
+    ]
+
+
+def test_the_heading_tells_the_time_of_the_bars():
+    assert heading(120, AXIS, merged=False).split()[-4:] == ["0.000", "s", "+4.00", "s"]
+    assert heading(80, AXIS._replace(start=2 * 10**15, end=3 * 10**15), merged=False).endswith(" +1000000.00 s")
+    assert "session" in heading(120, None, merged=True)
