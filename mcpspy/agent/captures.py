@@ -101,7 +101,7 @@ class AgentCaptures:
             yield RUN + self.name(first) if len(group) > 1 else "", group
 
     def find(self, text: str) -> ListedCapture:
-        """The capture with an id, a beginning of one, or the name of a server; the newest if the text is empty."""
+        """The capture with an id (or six digits of it), or of the server with a name; the newest if the text is empty."""
         self.look()
         text = text.strip().partition("#")[0]
         if not self.entries:
@@ -112,7 +112,8 @@ class AgentCaptures:
             )
         if not text:
             return max(self.entries, key=lambda it: it.started)
-        found = [it for it in self.entries if self._names[it.path].startswith(text.lower())]
+        long = len(text) >= _LEAST  # or a server called "db" would be another one's id
+        found = [it for it in self.entries if long and self._names[it.path].startswith(text.lower())]
         if len(found) == 1:
             return found[0]
         if found:

@@ -37,6 +37,16 @@ def test_a_name_is_as_long_as_it_must_be(folder):
         folder.captures.find(whole[:6])
 
 
+def test_a_short_name_is_a_server_and_no_beginning_of_an_id(folder):
+    for digit in "0123456789abcdef":
+        folder.add(name=digit)
+    for digit in "0123456789abcdef":
+        assert folder.captures.find(digit).header.name == digit
+    short = next(iter(folder.captures.entries)).header.id[:5]
+    with pytest.raises(UsageError, match="no session"):
+        folder.captures.find(short)
+
+
 def test_copies_of_a_capture_have_names_of_their_own(folder):
     folder.add()
     shutil.copy(folder.captures.entries[0].path, folder.path / "copy.jsonl")
