@@ -260,7 +260,7 @@ def dialect(message: Message, history: SessionHistory) -> Dialect:
 
     What a server notifies of unasked belongs to no request; it may use what any request has declared.
     """
-    client, server = (declared(capabilities(side, message, history)) for side in ("client", "server"))
+    client, server = declared(capabilities("client", message, history)), declared(history.server)
     unasked = history.extensions if message.sender == "server" and message.exchange is None else ()
     return Dialect(message.revision, client.union(server, unasked))
 

@@ -16,6 +16,7 @@ missing. One that gets none of these no longer counts after a thousand messages:
 """
 
 from collections import OrderedDict
+from itertools import chain
 from typing import NamedTuple
 
 from mcpspy.capture.records import Gap
@@ -31,6 +32,7 @@ STALE = 1000
 """Messages after which a request without an answer no longer counts."""
 MOST = 64
 """Requests, answers that ask, and held frames that are followed at once."""
+_FIRST = {"asked": 0, "client": 1, "server": 2}  # of those that are waited for side by side
 _CALLS = 100_000  # calls of which it is kept for how long they waited for a person
 
 
@@ -148,8 +150,7 @@ class Times:
             return "held"
         if not self._open and not self._rounds:
             return "client"
-        waits = {wait.whom for waits in (self._open, self._rounds) for wait in waits.values()}
-        return next((whom for whom in ("asked", "client", "server") if whom in waits), "client")
+        return min((wait.whom for wait in chain(self._open.values(), self._rounds.values())), key=_FIRST.__getitem__)
 
     def _add_asked(self, ordinal: int, span: int) -> None:
         if ordinal in self.asked or len(self.asked) < _CALLS:

@@ -14,16 +14,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from mcpspy.json_values import member
 from mcpspy.spec.methods import Side, methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Definitions
 
 _DECLARED_BY = ("extensions", "experimental")  # members of the capabilities of either side
 _MOST = 100  # names of each that are looked at
+_NOTHING = frozenset[str]()
 _VERSION = re.compile(r"[-_.]?v\d+$")
 _WORD = re.compile(r"[A-Za-z][a-z]*")
 
@@ -50,12 +50,10 @@ class Extension:
 
 def declared(capabilities: Any) -> frozenset[str]:
     """The names of the extensions and experiments that a side declares, whatever it gave as its capabilities."""
-    names: set[str] = set()
-    for name in _DECLARED_BY:
-        value = member(capabilities, name)
-        if isinstance(value, dict):
-            names.update(islice(value, _MOST))
-    return frozenset(names)
+    if not isinstance(capabilities, dict):
+        return _NOTHING
+    named = [value for name in _DECLARED_BY if isinstance(value := capabilities.get(name), dict)]
+    return frozenset(chain.from_iterable(islice(value, _MOST) for value in named)) if named else _NOTHING
 
 
 def owns_method(extension: str, method: str) -> bool:
