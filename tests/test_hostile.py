@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mcpspy import cli
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import BY_NAME, answer
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.exporters import single_message
 from mcpspy.replay.match.strategies import STRATEGIES
@@ -24,7 +25,6 @@ from mcpspy.replay.script.load import load, script_of
 from mcpspy.report.differences.exchange_json import to_json
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around
-from mcpspy.tui.model.timeline import OpenCapture
 from tests import NIGHTLY
 from tests.timelines import CAPTURES
 from tests.transcript import capture

@@ -178,6 +178,8 @@ def test_imports_point_downwards_only(module):
         ("tui.model.lanes", "from textual.app import App", "tui.model.lanes imports textual"),
         ("tui.model.lanes", "def f():\n    import rich.cells", "tui.model.lanes imports rich"),
         ("tui.model.lanes", "from mcpspy.tui.widgets.rows import Rows", "tui.model.lanes imports tui.widgets.rows"),
+        ("browse.timeline", "import rich.cells", "browse imports rich"),
+        ("browse.timeline", "from mcpspy.tui.app import run", "browse imports tui, which is not below it"),
         ("utilities", "", "has no layer"),
     ],
 )

@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 
 from mcpspy import overview as module
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.offers import PagedListing
 from mcpspy.overview import OTHERS, Latencies, Peer, ToolUse
-from mcpspy.tui.model.timeline import OpenCapture
+from tests.browse.test_timeline import grow, said
 from tests.timelines import CAPTURES
-from tests.tui.model.test_timeline import grow, said
 
 HANDSHAKE = """
 > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{"listChanged":true},"sampling":{}},"clientInfo":{"name":"cursor","version":"2.1"}}}

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mcpspy.agent.clean import safe, size_of
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
-from mcpspy.tui.model.timeline import OpenCapture
 
 Answer = dict[str, Any]
 

@@ -18,12 +18,12 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.browse.library import Library, ListedCapture
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.records import Header
 from mcpspy.capture.runs import runs
 from mcpspy.clients.agent import is_agent
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.tui.model.library import Library, ListedCapture
-from mcpspy.tui.model.timeline import OpenCapture
 
 PATIENCE = 1.2
 """Seconds that a question may let captures grow."""
@@ -101,7 +101,7 @@ class AgentCaptures:
             yield RUN + self.name(first) if len(group) > 1 else "", group
 
     def find(self, text: str) -> ListedCapture:
-        """The capture with an id (or six digits of it), or of the server with a name; the newest if the text is empty."""
+        """The capture with an id (or six digits of it), or of a server by name; the newest if the text is empty."""
         self.look()
         text = text.strip().partition("#")[0]
         if not self.entries:

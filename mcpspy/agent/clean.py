@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.json_values import Number, pointer, resolve
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.sharing.scrub.frames import FrameScrub
@@ -26,7 +27,6 @@ from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.texts import Texts
 from mcpspy.text import printable
 from mcpspy.timeline import Row
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.wire.jsonrpc import decode
 
 LARGEST = 1 << 20

@@ -8,6 +8,7 @@ from mcpspy.agent.answers import LARGEST, Answer, address, cursor_at, facts, mil
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import Scrubber, clipped, size_of
 from mcpspy.agent.rows import payload, place_at
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.replay.compare.offers import Change
 from mcpspy.replay.compare.sessions import FINE, Compared
@@ -16,7 +17,6 @@ from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import Changes, examine
 from mcpspy.report.differences.exchange_text import totals
 from mcpspy.text import size_text
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.wire.jsonrpc import decode
 
 LARGEST_SESSION = 64 << 20

@@ -7,10 +7,10 @@ from mcpspy.agent.captures import RUN, AgentCaptures
 from mcpspy.agent.clean import Scrubber, clipped, safe, size_of
 from mcpspy.agent.rows import error_text
 from mcpspy.agent.rulebook import told_groups
+from mcpspy.browse.library import ListedCapture
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.columns import STATUSES
 from mcpspy.json_values import member
-from mcpspy.tui.model.library import ListedCapture
-from mcpspy.tui.model.timeline import OpenCapture
 
 _FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # of each in an answer
 _LAST = 6  # rows from the end among which the end of the session is

@@ -10,13 +10,13 @@ from mcpspy.agent.answers import address as at_line
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import Scrubber, clipped, rest, safe, size_of
 from mcpspy.agent.rulebook import told_findings
+from mcpspy.browse.library import ListedCapture
+from mcpspy.browse.search import verdict
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import FilterError, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.json_values import nearest, resolve
 from mcpspy.timeline import Row, wall_time
-from mcpspy.tui.model.library import ListedCapture
-from mcpspy.tui.model.search import verdict
-from mcpspy.tui.model.timeline import OpenCapture
 
 _MOST, _ROWS = 200, 50  # rows of an answer: at most, and if nothing else is asked for
 _PREVIEWED = 1 << 16  # bytes of a frame that is decoded for a preview

@@ -5,12 +5,12 @@ from textwrap import dedent
 
 from mcpspy.agent.answers import Answer, address, facts, fitting
 from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.browse.findings import Group
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, SEVERITIES, Finding, Rule, current
 from mcpspy.timeline import Row
-from mcpspy.tui.model.findings import Group
-from mcpspy.tui.model.timeline import OpenCapture
 
 _MOST = 30  # findings of an answer
 _RELATED = 5  # frames that a finding names beside its own

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from mcpspy.agent.answers import LARGEST, Answer, cursor_at, facts, place_of
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import size_of
-from mcpspy.tui.model.library import COUNTED, ListedCapture
+from mcpspy.browse.library import COUNTED, ListedCapture
 
 _MOST = 50  # sessions of an answer
 

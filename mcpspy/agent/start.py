@@ -7,8 +7,8 @@ from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import Scrubber, size_of
 from mcpspy.agent.problems import answer_text, end_of, stderr
 from mcpspy.agent.rulebook import told_groups
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.preview import INTRODUCE
-from mcpspy.tui.model.timeline import OpenCapture
 
 _FIRST = 5000  # rows among which the handshake is looked for
 _STDERR = 12  # lines

@@ -3,9 +3,9 @@
 from mcpspy.agent.answers import LARGEST, Answer, address, cursor_at, facts, milliseconds, place_of, progress
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import size_of
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens
 from mcpspy.overview import ToolUse
-from mcpspy.tui.model.timeline import OpenCapture
 
 
 def tool_usage(captures: AgentCaptures, *, session: str = "", cursor: str = "") -> Answer:

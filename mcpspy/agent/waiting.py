@@ -10,9 +10,9 @@ from mcpspy.agent.answers import Answer, address, split_address
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import safe
 from mcpspy.agent.rows import told_row, wanted_filter
+from mcpspy.browse.search import verdict
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
-from mcpspy.tui.model.search import verdict
-from mcpspy.tui.model.timeline import OpenCapture
 
 ERRORS = "status:error,tool-error,unanswered or severity:error or kind:invalid"
 """What counts as an error where no filter is given."""

@@ -15,13 +15,13 @@ from textual.driver import Driver
 from textual.filter import NoColor
 from textual.screen import Screen
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.text import printable
 from mcpspy.tui.compare.sessions import FrameWanted
 from mcpspy.tui.model.actions import SCOPES
 from mcpspy.tui.model.exports import SHARE
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
 from mcpspy.tui.sessions import SessionsScreen

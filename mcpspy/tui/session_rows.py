@@ -7,9 +7,9 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
+from mcpspy.browse.library import COUNTED, Library, ListedCapture, chosen
 from mcpspy.rules import SEVERITIES
 from mcpspy.text import age_text, plural, printable, size_text
-from mcpspy.tui.model.library import COUNTED, Library, ListedCapture, chosen
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Rows

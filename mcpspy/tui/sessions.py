@@ -12,14 +12,14 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from mcpspy.browse.library import Library, ListedCapture
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import plural, printable
 from mcpspy.tui.compare.sessions import SessionsCompared
 from mcpspy.tui.model import commands
-from mcpspy.tui.model.library import Library, ListedCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS

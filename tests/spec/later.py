@@ -73,10 +73,10 @@ def _examined(text, name):
 
 def _spoken(path, name, folder):
     """What is made of a capture in which the newest revision is called `name`: rows, findings, peers, lanes."""
+    from mcpspy.browse.timeline import OpenCapture
     from mcpspy.tui.model.lanes import Lanes
-    from mcpspy.tui.model.timeline import OpenCapture
+    from tests.browse.test_timeline import grow
     from tests.timelines import timeline
-    from tests.tui.model.test_timeline import grow
 
     copy = Path(folder) / path.name
     copy.write_bytes(path.read_bytes().replace(NEWEST.encode(), name.encode()))

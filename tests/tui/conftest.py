@@ -3,7 +3,7 @@ from contextlib import closing
 
 import pytest
 
-from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.browse.timeline import OpenCapture
 from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, all of them ended)
 from tests.tui.terminal import Terminal
 

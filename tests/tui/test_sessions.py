@@ -7,8 +7,8 @@ from threading import Event, Thread
 
 import pytest
 
+from mcpspy.browse.library import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
-from mcpspy.tui.model.library import COUNTED
 from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session.views.timeline import TimelineRows
 from tests.timelines import CAPTURES

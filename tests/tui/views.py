@@ -2,7 +2,7 @@
 
 from textual.app import App, ComposeResult
 
-from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Jump, Rows
 from tests.tui.screen import STYLES, play
 

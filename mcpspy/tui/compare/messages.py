@@ -10,6 +10,7 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Static
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import plural, printable, size_text
 from mcpspy.tui.compare.columns import COLUMNS
 from mcpspy.tui.compare.rows import ComparedRows
@@ -17,7 +18,6 @@ from mcpspy.tui.message.context import Around
 from mcpspy.tui.message.facts import entries
 from mcpspy.tui.model.comparison import Pairing, comparable, compared
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.keys import Keys
 

@@ -13,6 +13,8 @@ from textual import on
 from textual.binding import BindingType
 from textual.events import DescendantBlur, DescendantFocus
 
+from mcpspy.browse.gates import HeldFrame, breakpoint_text
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.gate_files.when import compile_when
 from mcpspy.text import printable
@@ -28,9 +30,7 @@ from mcpspy.tui.gates.message_text import (
     request_mistake,
 )
 from mcpspy.tui.gates.prompt import BreakpointPrompt
-from mcpspy.tui.model.gates import HeldFrame, breakpoint_text
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Jump

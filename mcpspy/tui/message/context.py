@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.records import Frame, Open, Record
 from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 
 _PAGES = 20  # pages of listings that are looked at for a tool
 

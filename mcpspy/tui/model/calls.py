@@ -10,9 +10,9 @@ from array import array
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 
 _STEP = 64  # calls between looks at the clock
 _BATCHES = 8  # that are kept decoded

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, count
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import UsageError
 from mcpspy.exporters import FORMATS, export
@@ -22,7 +23,6 @@ from mcpspy.sharing.scrub import Scrub, ScrubOptions
 from mcpspy.text import plural
 from mcpspy.tui.model.commands import nearest
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 
 
 @dataclass(frozen=True, slots=True)

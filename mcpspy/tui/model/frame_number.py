@@ -7,10 +7,10 @@ is selected.
 from bisect import bisect_left
 from typing import NamedTuple
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 
 _DIGITS = 9  # of the number of a frame
 

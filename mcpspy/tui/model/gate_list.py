@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from mcpspy.tui.model.control import SetGate
-from mcpspy.tui.model.gates import action_text, when_text
+from mcpspy.browse.control import SetGate
+from mcpspy.browse.gates import action_text, when_text
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 
 HERE, FILE, OTHER = "set here", "gate file", "another viewer"
 

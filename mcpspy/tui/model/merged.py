@@ -16,13 +16,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from mcpspy.browse.gates import HeldFrame
+from mcpspy.browse.timeline import OpenCapture, Source, TimelineRow
 from mcpspy.capture.records import Header, Record
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.turns import turns
 from mcpspy.text import length_text
 from mcpspy.timeline import Row
-from mcpspy.tui.model.gates import HeldFrame
-from mcpspy.tui.model.timeline import OpenCapture, Source, TimelineRow
 
 SLICE = 0.0005
 """Seconds that one session is read at a time."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.times import WAITED
 from mcpspy.cost import compact, tokens_text
 from mcpspy.overview import Peer
 from mcpspy.text import duration_text, plural, size_text
-from mcpspy.tui.model.timeline import OpenCapture
 
 _MEMBERS, _LONG = 60, 4000  # facts of one kind; characters of one
 _INSTRUCTIONS = 100_000  # characters

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from mcpspy.browse.library import ListedCapture
 from mcpspy.capture.runs import client_process, runs
 from mcpspy.conversation.turns import turns
 from mcpspy.rules import SEVERITIES
-from mcpspy.tui.model.library import ListedCapture
 
 Selected = tuple[str, bool]
 """What is selected, however the rows change: the path of a capture, the first one of a run; and whether it is a run."""

@@ -11,8 +11,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator  # noqa: TC003
 
+from mcpspy.browse.search import Searched, SearchStep, search, verdict
 from mcpspy.filters import Filter
-from mcpspy.tui.model.search import Searched, SearchStep, search, verdict
 
 _NEAR = 32  # rows that one may stand from where its line number says
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.widgets.bindings import bindings
 

@@ -18,6 +18,7 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, FilterError, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.text import printable
@@ -27,7 +28,6 @@ from mcpspy.tui.model import commands
 from mcpspy.tui.model.exports import requested
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.client_menu import ClientMenu, named
 from mcpspy.tui.session.exporting import begin
 from mcpspy.tui.session.status import Status, title

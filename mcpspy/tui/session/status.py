@@ -9,9 +9,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import plural, printable
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.table import VIEWS
 from mcpspy.tui.widgets.view import MARKS
 

@@ -1,8 +1,8 @@
 """What belongs to a message: its partner, the HTTP heads, the tool that it calls."""
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.message.context import around
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 

@@ -5,13 +5,13 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
+from tests.browse.test_timeline import grow, said
 from tests.timelines import CAPTURES
 from tests.transcript import begin, finish
 from tests.tui.model import test_merged
-from tests.tui.model.test_timeline import grow, said
 
 CALL = '{"id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"n":%d},"_meta":{"progressToken":"p%d"}}}'
 

@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.tui.model.exports import ExportRequest, requested, written
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from tests.exporters.consumers import exported
 from tests.transcript import capture
 

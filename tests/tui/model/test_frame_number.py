@@ -2,10 +2,10 @@
 
 import pytest
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from tests.transcript import begin, capture, finish
 
 CALLS = '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}'

@@ -2,9 +2,9 @@
 
 from contextlib import ExitStack, closing
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.gate_list import FILE, HERE, OTHER, gate_lines
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from tests.tui.gates.relay import ScriptedRelay
 
 

@@ -4,12 +4,12 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model import lanes as module
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
-from mcpspy.tui.model.timeline import OpenCapture
+from tests.browse.test_timeline import grow, said
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.model.test_timeline import grow, said
 
 META = (
     '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'

@@ -7,12 +7,12 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.writer import create
 from mcpspy.filters import parse
 from mcpspy.tui.model import merged as module
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Selection
-from mcpspy.tui.model.timeline import OpenCapture
 from tests import NIGHTLY
 from tests.memory import objects_in
 from tests.test_text import unsafe

@@ -5,11 +5,11 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.peers import Fact, facts, waited_text
-from mcpspy.tui.model.timeline import OpenCapture
+from tests.browse.test_timeline import grow, said
 from tests.test_overview import HANDSHAKE, listed
 from tests.timelines import CAPTURES
-from tests.tui.model.test_timeline import grow, said
 
 FULL = {
     "protocolVersion": "2025-06-18",

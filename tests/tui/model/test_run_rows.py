@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mcpspy.tui.model.library import Library, chosen
+from mcpspy.browse.library import Library, chosen
 from mcpspy.tui.model.run_rows import RunRows
 from tests.transcript import WALL, abandon, begin, capture, record
 

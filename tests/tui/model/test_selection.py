@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.filters import parse
 from mcpspy.tui.model.selection import Hunt, Selection
-from mcpspy.tui.model.timeline import OpenCapture
+from tests.browse.test_search import FILTERS, wanted
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.model.test_search import FILTERS, wanted
 
 ALL = 60.0
 """Seconds: as long as it takes."""

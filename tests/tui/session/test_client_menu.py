@@ -6,9 +6,9 @@ from textual.widgets import OptionList
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.tui.session.client_menu import ClientMenu, named
 from mcpspy.tui.session.views.findings import FindingsRows
+from tests.browse.test_refusals import BEGIN, listed
 from tests.timelines import CAPTURES
 from tests.transcript import capture
-from tests.tui.model.test_refusals import BEGIN, listed
 from tests.tui.screen import lines, on_screen, opened, play, timeline, until
 
 PLACE = {name: place for place, name in enumerate(("none", "all", *CLIENTS))}

@@ -1,6 +1,6 @@
 """Several sessions one in front of the others; how they are opened is in `test_sessions`."""
 
-from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.session.open_sessions import TurnScreen
 from tests.transcript import capture
 from tests.tui.screen import descriptors, on_screen, play, until

@@ -11,9 +11,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Static
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.calls_text import Axis, CallFace, call_cells, heading
 from mcpspy.tui.session.views.row_text import SOURCES
 from mcpspy.tui.widgets.rows import Cell, Jump

@@ -9,10 +9,10 @@ from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
+from mcpspy.browse.findings import Group, Outline, OutlineLine, about
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.rules import RULES
 from mcpspy.text import printable
-from mcpspy.tui.model.findings import Group, Outline, OutlineLine, about
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View

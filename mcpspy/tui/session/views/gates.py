@@ -6,11 +6,11 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
+from mcpspy.browse.control import SetGate
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError
-from mcpspy.tui.model.control import SetGate
 from mcpspy.tui.model.gate_list import GateLine, gate_lines
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump

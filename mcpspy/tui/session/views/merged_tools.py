@@ -6,12 +6,12 @@ from typing import ClassVar, NamedTuple
 from rich.cells import set_cell_size
 from textual.binding import BindingType
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens, tokens_text
 from mcpspy.overview import ToolUse, duplicates
 from mcpspy.rules import SEVERITIES, Finding
 from mcpspy.text import plural
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.client_menu import named
 from mcpspy.tui.session.views.row_text import SOURCES
 from mcpspy.tui.widgets.bindings import bindings

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from rich.cells import set_cell_size
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import wrapped
 from mcpspy.tui.model.peers import Fact, facts
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from mcpspy.browse.gates import HeldTime
+from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.brief import LONGEST, parts
 from mcpspy.text import duration_text, printable, size_text
-from mcpspy.tui.model.gates import HeldTime
-from mcpspy.tui.model.timeline import TimelineRow
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import MARKS, fit
 

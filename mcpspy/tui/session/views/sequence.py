@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
+from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
-from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, CatchingUp, View, fit

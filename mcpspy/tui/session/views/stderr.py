@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 from typing import ClassVar
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import printable
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import Following
 

@@ -6,11 +6,11 @@ To add a view, write its module beside this one and give it an entry here.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.gates.timeline import GatedTimeline
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.actions import Action, Scope
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.calls import CallsView
 from mcpspy.tui.session.views.findings import FindingsView
 from mcpspy.tui.session.views.gates import GatesView

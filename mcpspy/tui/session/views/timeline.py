@@ -10,15 +10,15 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
+from mcpspy.browse.gates import held_time
+from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.filters import Filter, parse
 from mcpspy.tui.compare.messages import MessagesCompared, side_of
 from mcpspy.tui.compare.sessions import SessionsCompared
 from mcpspy.tui.message.context import around
 from mcpspy.tui.message.detail import Detail
-from mcpspy.tui.model.gates import held_time
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection
-from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, Face, cells, waiting_text
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump

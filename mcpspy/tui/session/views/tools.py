@@ -14,11 +14,11 @@ from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens, tokens_text
 from mcpspy.overview import OTHERS, TOOLS, Announced, ToolUse
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.client_menu import named
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump

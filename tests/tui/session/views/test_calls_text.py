@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
+from mcpspy.browse.timeline import Source, TimelineRow
 from mcpspy.tui.model.calls import Call
-from mcpspy.tui.model.timeline import Source, TimelineRow
 from mcpspy.tui.session.views.calls_text import (
     Axis,
     CallFace,

@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.merged_tools import MergedToolsView
 from tests.test_overview import called, listed
 from tests.test_text import unsafe

@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
-from mcpspy.tui.model.gates import HeldTime
-from mcpspy.tui.model.timeline import Source, TimelineRow
+from mcpspy.browse.gates import HeldTime
+from mcpspy.browse.timeline import Source, TimelineRow
 from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
 from tests.test_text import unsafe
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcpspy import tui
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.timeline import OpenCapture
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.widgets.view import RowsOrNotice, View
 from tests.transcript import capture

@@ -6,11 +6,11 @@ from textual.widgets import Static
 from mcpspy import overview
 from mcpspy.tui.session.views import tools
 from mcpspy.tui.session.views.tools import ToolsView
+from tests.browse.test_refusals import BEGIN
+from tests.browse.test_refusals import listed as listing
 from tests.test_overview import HANDSHAKE, called, listed
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
-from tests.tui.model.test_refusals import BEGIN
-from tests.tui.model.test_refusals import listed as listing
 from tests.tui.screen import lines, shown
 from tests.tui.views import HOSTILE, view
 

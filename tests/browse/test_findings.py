@@ -2,9 +2,9 @@
 
 import pytest
 
+from mcpspy.browse import findings as model
+from mcpspy.browse.findings import Outline, OutlineLine, SessionFindings, about
 from mcpspy.rules import Finding
-from mcpspy.tui.model import findings as model
-from mcpspy.tui.model.findings import Outline, OutlineLine, SessionFindings, about
 
 
 def finding(rule="tools/arguments", severity="error", blame="client", frame=5, **fields):

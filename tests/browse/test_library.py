@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
+from mcpspy.browse import library
+from mcpspy.browse.library import Library
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.counts import Counts, count
 from mcpspy.timeline import Row, judged
-from mcpspy.tui.model import library
-from mcpspy.tui.model.library import Library
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES

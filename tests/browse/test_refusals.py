@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from mcpspy.browse.refusals import GROUP
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.report.checked import check
 from mcpspy.spec.client_limits import CLIENTS
-from mcpspy.tui.model.refusals import GROUP
-from mcpspy.tui.model.timeline import OpenCapture
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 

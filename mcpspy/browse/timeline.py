@@ -12,6 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from mcpspy.browse.control import SessionControl
+from mcpspy.browse.findings import SessionFindings
+from mcpspy.browse.gates import GatesInCapture, HeldFrame
+from mcpspy.browse.previews import Previews
+from mcpspy.browse.refusals import GROUP, Refusals
 from mcpspy.capture.index import Index
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
@@ -26,11 +31,6 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
 from mcpspy.timeline import SPOKEN, Row, rows_alone
-from mcpspy.tui.model.control import SessionControl
-from mcpspy.tui.model.findings import SessionFindings
-from mcpspy.tui.model.gates import GatesInCapture, HeldFrame
-from mcpspy.tui.model.previews import Previews
-from mcpspy.tui.model.refusals import GROUP, Refusals
 
 _IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
 SLICE = 1 << 15

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.check.sessions import write
+from mcpspy.browse import timeline
+from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation import model
 from mcpspy.conversation.counts import count
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.errors import CaptureError
 from mcpspy.timeline import final_rows
-from mcpspy.tui.model import timeline
-from mcpspy.tui.model.timeline import OpenCapture, TimelineRow
 from tests.capture.test_index import BIG, write_in_pieces
 from tests.capture.test_reader import END, FRAME, GAP, OPEN, SIGNAL, file
 from tests.each import each

@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.browse.gates import GatesInCapture, HeldFrame
 from mcpspy.capture.live import LiveViewer
 from mcpspy.capture.records import Header
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.tui.model.gates import GatesInCapture, HeldFrame
 
 HOLD = 60_000_000_000
 """Nanoseconds that a breakpoint holds a frame, if nobody lets it go earlier."""

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from mcpspy.browse.previews import Previews
 from mcpspy.timeline import Row
-from mcpspy.tui.model.previews import Previews
 
 VALUE = {"method": "tools/call", "params": {"name": "f", "arguments": {"a": 1}}}
 

@@ -2,9 +2,7 @@
 
 import pytest
 
-from mcpspy.capture.records import End, Frame, Gates, Release
-from mcpspy.filters import parse
-from mcpspy.tui.model.gates import (
+from mcpspy.browse.gates import (
     GatesInCapture,
     HeldFrame,
     HeldTime,
@@ -13,7 +11,9 @@ from mcpspy.tui.model.gates import (
     held_time,
     when_text,
 )
-from mcpspy.tui.model.timeline import OpenCapture
+from mcpspy.browse.timeline import OpenCapture
+from mcpspy.capture.records import End, Frame, Gates, Release
+from mcpspy.filters import parse
 from tests.tui.gates.relay import CALL, CLIENT, RESULT, SERVER, ScriptedRelay
 
 SECOND = 10**9

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from mcpspy.browse.control import HOLD
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.tui.model.control import HOLD
-from mcpspy.tui.model.timeline import OpenCapture
 from tests.transcript import capture
 from tests.tui.gates.relay import ScriptedRelay
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpspy.browse.search import search
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Open
 from mcpspy.filters import parse
 from mcpspy.timeline import Row, final_rows, rows_alone
-from mcpspy.tui.model.search import search
 from tests.capture.test_index import write_in_pieces
 from tests.each import each
 from tests.timelines import CAPTURES
