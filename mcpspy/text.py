@@ -28,8 +28,13 @@ _BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # seen as noth
 def printable(text: str, limit: int) -> str:
     """`text` on one line of at most `limit` characters, whatever is in it."""
     clipped = text[: limit + 1]  # the text may be megabytes long
-    safe = clipped if clipped.isascii() and clipped.isprintable() else "".join(_shown(clipped))
+    safe = clipped if clipped.isprintable() and _is_latin(clipped) else "".join(_shown(clipped))
     return safe if len(safe) <= limit else safe[: max(limit - 1, 0)] + "…"
+
+
+def _is_latin(text: str) -> bool:
+    """Whether all of it is Latin-1 or the mark of our clipping: a column each, and nothing that stands on a letter."""
+    return text.isascii() or len(text) == len(text.encode("latin-1", "ignore")) + text.count("…")
 
 
 def _shown(text: str) -> Iterator[str]:
@@ -56,7 +61,7 @@ def _escape(character: str) -> str:
 
 def columns(text: str) -> int:
     """How many columns of a terminal a printable text takes."""
-    return len(text) if text.isascii() else sum(map(_width, text))
+    return len(text) if _is_latin(text) else sum(map(_width, text))
 
 
 def fitted(text: str, room: int) -> str:

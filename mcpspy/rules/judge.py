@@ -119,8 +119,7 @@ class Judge:
             if isinstance(event, _JUDGED):
                 found = self._judged(event)
                 yield event
-                if found:
-                    yield from found
+                yield from found
             else:
                 yield event
                 if isinstance(event, Gates):
