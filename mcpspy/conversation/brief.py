@@ -19,6 +19,7 @@ _BESIDE = 80  # characters of a string that has others beside it
 _READ = 4096  # characters of a text in which its first words are looked for
 _DIGITS = 60
 _NAME = re.compile(r"[\w.$/@-]{1,60}")
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` makes an encoder for each call
 _MEMBER = re.compile(r'(?:^|(?<= ))([\w.$/@-]{1,60}=)("(?:[^"\\]|\\.)*"?)?')
 
 
@@ -84,7 +85,7 @@ def _json(value: Any, room: int, depth: int) -> str:
         return _nested(value, room, depth)
     if isinstance(value, int) and value.bit_length() > 4 * _DIGITS:
         return "a number of many digits"
-    return json.dumps(value)
+    return _encode(value)
 
 
 def _nested(value: dict[Any, Any] | list[Any], room: int, depth: int) -> str:
@@ -109,4 +110,4 @@ def _nested(value: dict[Any, Any] | list[Any], room: int, depth: int) -> str:
 
 
 def _quoted(text: str, room: int) -> str:
-    return json.dumps(clipped(text, max(room - 2, 1)), ensure_ascii=False)
+    return _encode(clipped(text, max(room - 2, 1)))
