@@ -8,6 +8,7 @@ makes it `printable`.
 import json
 import re
 from collections.abc import Iterator
+from json.encoder import encode_basestring
 from typing import Any
 
 from mcpspy.json_values import Number
@@ -19,7 +20,6 @@ _BESIDE = 80  # characters of a string that has others beside it
 _READ = 4096  # characters of a text in which its first words are looked for
 _DIGITS = 60
 _NAME = re.compile(r"[\w.$/@-]{1,60}")
-_encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` makes an encoder for each call
 _MEMBER = re.compile(r'(?:^|(?<= ))([\w.$/@-]{1,60}=)("(?:[^"\\]|\\.)*"?)?')
 
 
@@ -85,7 +85,7 @@ def _json(value: Any, room: int, depth: int) -> str:
         return _nested(value, room, depth)
     if isinstance(value, int) and value.bit_length() > 4 * _DIGITS:
         return "a number of many digits"
-    return _encode(value)
+    return json.dumps(value)
 
 
 def _nested(value: dict[Any, Any] | list[Any], room: int, depth: int) -> str:
@@ -110,4 +110,4 @@ def _nested(value: dict[Any, Any] | list[Any], room: int, depth: int) -> str:
 
 
 def _quoted(text: str, room: int) -> str:
-    return _encode(clipped(text, max(room - 2, 1)))
+    return encode_basestring(clipped(text, max(room - 2, 1)))

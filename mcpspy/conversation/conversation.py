@@ -5,7 +5,7 @@ HTTP there is more to know (`mcpspy.conversation.http_sessions`). Messages then 
 paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge what comes out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
@@ -33,11 +33,10 @@ class Conversation:
         self.released: GateAct | None = None
         """What became of the frame that the last `release` was about."""
 
-    def feed(self, record: Record) -> Iterable[Event]:
+    def feed(self, record: Record) -> Iterator[Event]:
         """Take the next record; iterate over what it completes before feeding another."""
-        if record.t > self.newest:
-            self.newest = record.t
-        return self._frame(record) if type(record) is Frame else self._other(record)
+        self.newest = max(self.newest, record.t)
+        return self._frame(record) if isinstance(record, Frame) else self._other(record)
 
     def _other(self, record: Record) -> Iterator[Event]:
         """What is no frame."""
@@ -106,13 +105,14 @@ class Conversation:
         """Nothing more is known of a session."""
         self._since_gap.pop(session, None)
 
-    def _frame(self, frame: Frame) -> Iterable[Message | HttpUnit | Frame]:
+    def _frame(self, frame: Frame) -> Iterator[Message | HttpUnit | Frame]:
         """What a frame is: messages, or what is none."""
         channel = self._channels.get(frame.ch)
         act: GateAct | None = None
         http = None if channel else self._http.channel(frame.ch)
         if channel and channel.role == "stderr":
-            return (frame,)
+            yield frame
+            return
         side = http.sender if http else channel.sender if channel else "client"
         sender = frame.sender or side
         if frame.by is not None:
@@ -122,38 +122,23 @@ class Conversation:
         found = self._http.read(frame, http) if http else frame
         if isinstance(found, HttpUnit):
             found.act, found.sender = act, sender
-            return (found,)
-        bodies = _bodies(found)
-        if len(bodies) == 1:
-            return (self._message(found, 0, bodies[0], sender, side, http, act),)
-        return (self._message(found, part, body, sender, side, http, act) for part, body in enumerate(bodies))
-
-    def _message(
-        self,
-        frame: Frame,
-        part: int,
-        body: Body | Undecoded,
-        sender: str,
-        side: str,
-        http: HttpChannel | None,
-        act: GateAct | None,
-    ) -> Message:
-        """A message of a frame, entered into its session."""
-        session, fallback, carrier = self._stdio, None, None
-        if http:
-            session, fallback, carrier = self._http.session(http, body), http.spoken, http.answers
-        message = Message(frame.n, part, frame.t, frame.ch, sender, side, frame, body, session, http, None, None, None, act)
-        if http and http.request is None:
-            http.carried.append(message)
-        pair(message, self._requests, fallback, carrier)
-        if type(body) is Request:
-            self._requests += 1
-            self._since_gap[session] = None
-            if message.t < self.newest and message.exchange:
-                message.exchange.in_doubt = True
-        elif http and message.exchange is None:
-            _join_refusal(message, http)
-        return message
+            yield found
+            return
+        fallback, carrier = (http.spoken, http.answers) if http else (None, None)
+        for part, body in enumerate(_bodies(found)):
+            session = self._http.session(http, body) if http else self._stdio
+            message = Message(found.n, part, found.t, found.ch, sender, side, found, body, session, http, act=act)
+            if http and http.request is None:
+                http.carried.append(message)
+            pair(message, self._requests, fallback, carrier)
+            if isinstance(body, Request):
+                self._requests += 1
+                self._since_gap[session] = None
+                if message.exchange and message.t < self.newest:
+                    message.exchange.in_doubt = True
+            elif http and message.exchange is None:
+                _join_refusal(message, http)
+            yield message
 
 
 def _join_refusal(message: Message, http: HttpChannel) -> None:

@@ -36,6 +36,7 @@ _TEXT = re.compile(
 )
 _INNER = re.compile(rb'\{\s*(?:"name"\s*:\s*"[^"\\]{0,200}"\s*,\s*)?"(?:arguments|structuredContent)"\s*:\s*')
 _HEAD = 1 << 10  # bytes of a large frame before its params or result
+_OF_A_CALL = frozenset(("name", "arguments", "inputResponses", "requestState", "task"))  # what is told otherwise
 _UNSEEN = ("_meta", "resultType")  # members that tell nothing beside the others
 
 
@@ -98,7 +99,7 @@ def _call(params: dict[str, Any]) -> str:
     shown = members(arguments) if isinstance(arguments, dict) else "" if arguments is None else compact(arguments)
     answers = params.get("inputResponses")
     given = f"(answers {_list(answers, _answer)})" if isinstance(answers, dict) else ""
-    others = _others(params, "name", "arguments", "inputResponses", "requestState", "task")
+    others = _others(params, *_OF_A_CALL) if not params.keys() <= _OF_A_CALL else ""
     return " ".join(filter(None, (shown, others, given, "(as a task)" if "task" in params else "")))
 
 

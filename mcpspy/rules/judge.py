@@ -119,7 +119,8 @@ class Judge:
             if isinstance(event, _JUDGED):
                 found = self._judged(event)
                 yield event
-                yield from found
+                if found:
+                    yield from found
             else:
                 yield event
                 if isinstance(event, Gates):
