@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcpspy.relay.stdio.watch import Gated, Watch
 
 _END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
-_ASIDE = 0.05  # seconds that the end waits for a sentence to be read
+_ASIDE = 150_000_000  # nanoseconds of those that the end waits for our sentences to be read
 
 
 def run(
@@ -105,7 +105,7 @@ def run(
     for pump in drain(server, pumps[1:], seen) + pumps[:1]:
         pump.channel().end(*(pump.end or (pump.now(), "exit")))  # it may be about to record its end itself
     for said in _asides:
-        said.acquire(timeout=_ASIDE)
+        said.acquire(timeout=max(exited + _ASIDE - time.monotonic_ns(), 0) / 1e9)
     recording.end(time.monotonic_ns() - started, code, why)
     if watch:
         watch.remove()
