@@ -2,21 +2,23 @@
 
 The theory. Whoever types a filter wants the first hits at once and the rest soon, over hundreds of megabytes, and keys
 answered meanwhile. So a search is a generator that looks at a few rows a step; dropping it ends it. A row is decided by
-the cheapest that tells: the columns that the fold keeps, then the bytes of its line, and only then its messages. What
-needs the fold waits for it; texts are found ahead of it. The rows may grow and change places meanwhile (a request
-recorded after its response), so a search remembers what it has looked at, and looks at those again that were moved or
-revised.
+the cheapest that tells: with many others the columns that the fold keeps (`_decided`), then by itself its columns and
+its line, and only then its messages. What needs the fold waits for it; texts are found ahead of it. The rows may grow
+and change places meanwhile (a request recorded after its response), so a search remembers what it has looked at, and
+looks at those again that were moved or revised.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from mcpspy.capture.records import Frame, Header, Record
 from mcpspy.capture.scan import raw_of
-from mcpspy.filters import KEYS, Filter
+from mcpspy.conversation.columns import Columns
+from mcpspy.filters import KEYS, BlockFilter, Filter, Gathered
 from mcpspy.timeline import Row
 
 _AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up
+_BLOCK = 1024  # rows that are decided together
 _SEARCHED = 1 << 20  # bytes of a frame in pieces that are looked at
 _TEXT = frozenset({"text"})
 _FOLDED = frozenset(KEYS) - _TEXT
@@ -63,6 +65,10 @@ class Searched(Protocol):
         """Its rows."""
 
     @property
+    def columns(self) -> Columns | None:
+        """What is known of each line, if it is kept in columns."""
+
+    @property
     def revised(self) -> Sequence[int]:
         """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
 
@@ -95,21 +101,30 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
     keys = wanted.keys
     looked = bytearray()  # by line number: a verdict of those below, or 0
     place, revised, moved = 0, len(capture.revised), len(capture.moved)
+    block, ahead = BlockFilter(wanted), _BLOCK
     while True:
         looked.extend(bytes(capture.index.lines + 1 - len(looked)))
         before = place, revised, moved
         hits: list[int] = []
         gone: list[int] = []
-        for at in range(max(place - _AT_ONCE, 0), min(place + _AT_ONCE, len(capture.index.rows))):
-            n = capture.index.rows[at]
+        slow = 0  # rows that had to be asked by themselves
+        first = max(place - _AT_ONCE, 0)
+        lines = capture.index.rows[first : place + ahead]
+        for at, (n, decided) in enumerate(zip(lines, _decided(capture, block, lines), strict=True), first):
             if not looked[n]:
-                found = verdict(capture, wanted, keys, at)
+                found = decided
+                if found is None:
+                    slow += 1
+                    found = verdict(capture, wanted, keys, at)
                 if found is None:
                     break
                 looked[n] = _VERDICTS[found]
                 if found:
                     hits.append(n)
             place = max(place, at + 1)
+            if slow == _AT_ONCE:
+                break
+        ahead = _AT_ONCE if slow else _BLOCK
         for n in capture.moved[moved : moved + _AT_ONCE]:
             at_now = capture.index.row_of(n)
             if at_now is not None and at_now < place and not looked[n]:  # it was put among those that are done with
@@ -129,6 +144,17 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
                     looked[n] = _VERDICTS[found]
                     (hits if found else gone).append(n)
         yield SearchStep(place, hits, gone, (place, revised, moved) == before)
+
+
+def _decided(capture: Searched, wanted: BlockFilter, lines: Sequence[int]) -> Iterable[bool | None]:
+    """What the columns of some rows tell of them."""
+    columns = capture.columns
+
+    def column(name: str) -> Gathered | None:
+        found = columns.gather(name, lines) if columns else None
+        return Gathered(*found) if found else None
+
+    return wanted.decide(len(lines), column)
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:

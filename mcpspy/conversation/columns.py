@@ -8,7 +8,8 @@ name that (`Columns`). A message of a batch other than the first has no place of
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from mcpspy.capture.records import Frame
@@ -36,6 +37,8 @@ _PENDING, _UNANSWERED = bytes([_STATUS["pending"]]), bytes([_STATUS["unanswered"
 _NAME = 500  # characters of a method or name that are kept
 _ANY_INPUT = 1  # the response is `input_required`
 _INPUT = {method: 2 << number for number, method in enumerate(ASKED)}
+_IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
+_SEVERAL = 2  # lines: of one there would be no tuple
 _FLOAT = 1e300  # numbers below are progress, others nonsense
 _LARGEST = 2**32 - 1  # bytes of a frame: what is larger counts as that
 
@@ -154,6 +157,19 @@ class Columns:
         self._places: dict[str | None, int] = {None: 0, "": 0}
         self._acts: dict[int, GateAct] = {}
         self._ids: dict[int, str] = {}  # by line number: those that are no small number
+        text, number = self._texts.__getitem__, int
+        self._gathered: dict[str, tuple[Sequence[int], Callable[[int], Any]]] = {
+            "kind": (self._kind, KINDS.__getitem__),
+            "sender": (self._sender, _SENDERS.__getitem__),
+            "revision": (self._revision, _REVISION_NAMES.__getitem__),
+            "method": (self._method, text),
+            "name": (self._name, text),
+            "session": (self._session, text),
+            "size": (self._size, number),
+            "t": (self._t, number),
+            "status": (self._exchange, lambda code: None if code < 0 else STATUSES[code]),
+            "latency": (self._exchange, lambda code: None if code < 0 else code),
+        }
 
     def extend(self, lines: int) -> None:
         """Make room for line numbers up to `lines`."""
@@ -246,6 +262,35 @@ class Columns:
             texts[self._session[n]],
         )
         return tuple.__new__(Known, values)  # a filter asks for every line: the class itself would take as long again
+
+    def gather(self, name: str, lines: Sequence[int]) -> tuple[Sequence[int | None], Callable[[int], Any]] | None:
+        """What several lines have of a member of `Known`: numbers, and what a number stands for; None for other names.
+
+        The numbers of lines that are not known yet, or are a batch or no message, are None: there the row has to be
+        asked. So has that of an exchange that a gate changed.
+        """
+        column = self._gathered.get(name)
+        if column is None or len(lines) < _SEVERAL:
+            return None
+        get: Callable[[Sequence[int]], tuple[int, ...]] = itemgetter(*lines)
+        array_, value = column
+        codes: Sequence[int | None] = get(array_)
+        if name in ("status", "latency"):
+            codes = [self._of_exchange(name, ordinal) for ordinal in get(array_)]
+        plain = bytes(get(self._kind)).translate(_IS_PLAIN)
+        if not all(plain):
+            codes = [code if known else None for code, known in zip(codes, plain, strict=True)]
+        return codes, value
+
+    def _of_exchange(self, name: str, ordinal: int) -> int | None:
+        """The number for the status or latency of an exchange, by its ordinal and one; -1 for none."""
+        exchanges = self.exchanges
+        if not ordinal or ordinal - 1 in exchanges.acts:
+            return None if ordinal else -1
+        if name == "status":
+            return exchanges.statuses[ordinal - 1]
+        response = exchanges.responses[ordinal - 1]
+        return abs(self._t[response] - self._t[exchanges.requests[ordinal - 1]]) if response else -1
 
     def _add_message(self, message: Message) -> tuple[int, ...]:
         n, body = message.n, message.body

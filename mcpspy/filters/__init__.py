@@ -3,8 +3,9 @@
 `docs/filters.md` describes it. It knows rows and no capture, screen or clock.
 """
 
+from mcpspy.filters.blocks import BlockFilter, Gathered
 from mcpspy.filters.syntax import parse
 from mcpspy.filters.terms import KEYS
 from mcpspy.filters.tree import Filter
 
-__all__ = ["KEYS", "Filter", "parse"]
+__all__ = ["KEYS", "BlockFilter", "Filter", "Gathered", "parse"]

@@ -24,6 +24,9 @@ OUTCOMES = """
 """
 
 
+GATHERED = ("kind", "sender", "revision", "method", "name", "session", "size", "t", "status", "latency")
+
+
 def folded(all_records, *, live=False):
     """The columns of some records, and the lines that were said to change."""
     columns, conversation, changed = Columns(), Conversation(), []
@@ -154,3 +157,30 @@ def test_progress_is_kept_until_the_response():
     assert folded(records(text))[0].exchanges.progress == {0: (1.0, 4.0), 1: (2.0, None)}
     text += '< {"id":1,"result":{}}\n< {"method":"notifications/progress","params":{"progressToken":"t","progress":4}}'
     assert folded(records(text))[0].exchanges.progress == {1: (2.0, None)}
+
+
+def test_several_lines_tell_at_once_what_each_tells():
+    columns, _ = folded(records(OUTCOMES))
+    lines = [8, 1, 2, 3, 5, 4, 6]
+    for name in GATHERED:
+        codes, value = columns.gather(name, lines)
+        assert [value(code) for code in codes] == [getattr(columns.at(n), name) for n in lines], name
+    assert columns.gather("method", [7, 1, 0])[0] == [None, codes_of(columns, 1), None], "no message, and not known yet"
+    assert columns.gather("id", lines) is None
+    assert columns.gather("method", [1]) is None
+
+
+def codes_of(columns, n):
+    return columns.gather("method", [n, n])[0][0]
+
+
+def test_a_batch_and_what_a_gate_did_something_to_have_to_be_asked_themselves():
+    batch = '> [{"id":1,"method":"a"},{"id":2,"method":"b"}]\n> {"id":3,"method":"a"}'
+    assert folded(records(batch))[0].gather("method", [1, 2])[0][0] is None
+    found = records('> {"id":1,"method":"a"}\n< {"id":1,"result":{}}')
+    frame = next(it for it in found if isinstance(it, Frame))
+    frame.by, frame.sent = "gate slow", b'{"id":1,"method":"b"}'
+    columns, _ = folded(found)
+    assert columns.exchanges.acts
+    assert columns.gather("status", [1, 2])[0] == [None, None]
+    assert None not in columns.gather("method", [1, 2])[0]

@@ -137,6 +137,8 @@ class Merged:
         self._parts = [_Part(each, offset, offset, offset) for each, offset in zip(sessions, offsets, strict=True)]
         self.header = _header([session.header for session in sessions])
         self.index = MergedRows(self.header, self._parts)
+        self.columns = None
+        """Each session has its own."""
         self.complete = False
         """All sessions have ended, and all their rows are here."""
         self.revised = array("I")

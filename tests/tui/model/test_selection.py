@@ -91,17 +91,17 @@ def test_without_a_filter_it_shows_all_rows(tmp_path, opened):
 
 
 def test_a_row_that_is_looked_at_is_there_at_once_and_the_others_come_around_it(tmp_path, opened):
-    session = opened(capture(tmp_path / "a", pings(0, 1000)))
+    session = opened(capture(tmp_path / "a", pings(0, 3000)))
     session.grow(ALL)
-    selection = chosen(session, "method:ping", 505)
-    assert shown(selection) == [505]
+    selection = chosen(session, "method:ping", 2505)
+    assert shown(selection) == [2505]
     assert selection.progress == 0
     selection.grow(0)
-    assert shown(selection) == [*range(5, 5 + 64), 505]
-    assert selection.position(505) == 64
+    assert shown(selection) == [*range(5, 5 + 1024), 2505]
+    assert selection.position(2505) == 1024
     while selection.grow(0):
         pass
-    assert shown(selection) == list(range(5, 1005))
+    assert shown(selection) == list(range(5, 3005))
     assert selection.progress == 1
 
 
