@@ -22,8 +22,10 @@ class Conversation:
     """Folds the records of one capture, in the order of their times; `feed` each."""
 
     def __init__(self) -> None:
-        self._channels: dict[int, Open] = {}  # those that are not HTTP
-        self._stdio = Session()
+        self._channels: dict[int, tuple[Open, Session]] = {}  # those that are not HTTP
+        self._stdio = Session()  # the latest: another one begins with another stdin
+        self._earlier: list[Session] = []  # those before it that have requests without an answer
+        self._stdin = False  # the latest has one
         self._since_gap: dict[Session, None] = {}  # those with requests since the last gap
         self._http = HttpSessions(self._drop)
         self._acts = GateActs()
@@ -42,7 +44,7 @@ class Conversation:
         """What is no frame."""
         if isinstance(record, Open):
             if record.role in ("stdin", "stdout", "stderr"):
-                self._channels[record.ch] = record
+                self._begin_stream(record)
             else:
                 yield from self._head(record)
         elif isinstance(record, Close):
@@ -50,7 +52,7 @@ class Conversation:
             if stream is None:
                 yield from self._http.close(record)
             else:
-                self._end_stream(stream, record)
+                self._end_stream(*stream, record)
         elif isinstance(record, Release):
             self.released = self._acts.release(record)
         else:
@@ -78,9 +80,17 @@ class Conversation:
         if session.gone is None and session.left is None:
             session.left = signal.t
 
-    def _end_stream(self, stream: Open, closed: Close) -> None:
+    def _begin_stream(self, opened: Open) -> None:
+        """Open a channel of a process; a second stdin is that of the next one."""
+        if opened.role == "stdin":
+            if self._stdin:
+                self._earlier += [self._stdio] if any(self._stdio.exchanges()) else []
+                self._stdio = Session()
+            self._stdin = True
+        self._channels[opened.ch] = opened, self._stdio
+
+    def _end_stream(self, stream: Open, session: Session, closed: Close) -> None:
         """Learn who left first: the client, which closes stdin or reads no more, or the server."""
-        session = self._stdio
         if stream.role == "stderr" or session.left is not None or session.gone is not None:
             return
         by_server = ("exit", "abort") if stream.role == "stdin" else ("exit", "eof", "reset")
@@ -97,7 +107,7 @@ class Conversation:
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first within a session."""
-        for session in [self._stdio, *self._http.sessions()]:
+        for session in [*self._earlier, self._stdio, *self._http.sessions()]:
             yield from session.exchanges()
             yield from session.refused
 
@@ -107,7 +117,7 @@ class Conversation:
 
     def _frame(self, frame: Frame) -> Iterator[Message | HttpUnit | Frame]:
         """What a frame is: messages, or what is none."""
-        channel = self._channels.get(frame.ch)
+        channel, process = self._channels.get(frame.ch, (None, self._stdio))
         act: GateAct | None = None
         http = None if channel else self._http.channel(frame.ch)
         if channel and channel.role == "stderr":
@@ -126,7 +136,7 @@ class Conversation:
             return
         fallback, carrier = (http.spoken, http.answers) if http else (None, None)
         for part, body in enumerate(_bodies(found)):
-            session = self._http.session(http, body) if http else self._stdio
+            session = self._http.session(http, body) if http else process
             message = Message(found.n, part, found.t, found.ch, sender, side, found, body, session, http, act=act)
             if http and http.request is None:
                 http.carried.append(message)

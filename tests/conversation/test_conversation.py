@@ -51,3 +51,19 @@ def test_what_is_held_in_any_session_is_released_by_time_and_at_the_end():
     found = http.events()
     assert isinstance(found[-1].body, Result)
     assert found[-1].exchange is None
+
+
+def test_another_stdin_is_that_of_another_session_and_ids_of_the_one_before_are_free():
+    def process(ch, n, t):
+        return [Open(n, ch, t, "client", "stdin", "lines"), Open(n + 1, ch + 1, t, "server", "stdout", "lines")]
+
+    ask, answer = b'{"jsonrpc":"2.0","id":1,"method":"ping"}', b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    first = [*process(1, 2, 0), Frame(4, 1, 1, ask), Close(5, 1, 2, "eof"), Close(6, 2, 2, "exit"), End(7, 3, 0)]
+    conversation = Conversation()
+    records = [*first, *process(3, 8, 5), Frame(10, 3, 6, ask), Frame(11, 4, 7, answer), End(12, 8, 0)]
+    found = [event for record in records for event in conversation.feed(record) if isinstance(event, Message)]
+    assert found[0].session is not found[1].session is found[2].session
+    assert found[2].exchange is found[1].exchange
+    assert [exchange.request.n for exchange in conversation.pending()] == [4]
+    assert found[0].session.left == 2
+    assert found[1].session.left is None

@@ -22,7 +22,8 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
 from mcpspy.replay.compare.values import Difference, answer_differences
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, Strategy, key
-from mcpspy.replay.script.edit import json_text, rewritten
+from mcpspy.replay.mock.frames import OutgoingFrame, error_line, result_line
+from mcpspy.replay.script.edit import rewritten
 from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
 from mcpspy.replay.streams import chunks, lines, send
@@ -41,18 +42,6 @@ class Wrong:
     """The recorded request of the server."""
     difference: Difference | None
     """The first place where the answers differ; None where none came."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingFrame:
-    """A line that the mock says."""
-
-    raw: bytes
-    """Without a newline."""
-    request: Id | None
-    """The client's request whose stream it belongs on, where streams are apart."""
-    answer: bool
-    """Whether it answers that request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -169,13 +158,13 @@ class Mock:
         """Answer a request that no strategy finds a turn for."""
         known = request.method in self._methods
         if not known and request.method == "ping":
-            raw = _line({"result": {}}, request.id)
+            raw = result_line(request.id, {})
         elif not known and request.method == "server/discover":  # as a server of the handshake era does
-            raw = _error(request.id, _UNKNOWN, "Method not found")
+            raw = error_line(request.id, _UNKNOWN, "Method not found")
         else:
             miss = self._matcher.miss(request)
             self.misses.append(miss)
-            raw = _error(request.id, _NOT_RECORDED if known else _UNKNOWN, str(miss))
+            raw = error_line(request.id, _NOT_RECORDED if known else _UNKNOWN, str(miss))
         self._put(now, None, OutgoingFrame(raw, request.id, answer=True))
 
     def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
@@ -185,7 +174,7 @@ class Mock:
             self._play(turn, turn.said, None, now)
         else:
             code = -32700 if body.value is None else -32600
-            self._put(now, None, OutgoingFrame(_error(None, code, f"this is {body.reason}"), None, answer=False))
+            self._put(now, None, OutgoingFrame(error_line(None, code, f"this is {body.reason}"), None, answer=False))
 
     def _notification(self, notification: Notification, now: int) -> None:
         """What the server said to such a notification it says once."""
@@ -295,14 +284,6 @@ class Mock:
 
 def _change(path: Path, before: Any, now: Any) -> dict[Path, Any]:
     return {} if before == now else {path: now}
-
-
-def _line(fields: dict[str, Any], number: Id | None) -> bytes:
-    return f'{{"jsonrpc":"2.0","id":{json_text(number)},{json_text(fields)[1:]}'.encode()
-
-
-def _error(number: Id | None, code: int, text: str) -> bytes:
-    return _line({"error": {"code": code, "message": text}}, number)
 
 
 def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None]) -> None:

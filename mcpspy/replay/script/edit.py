@@ -19,17 +19,21 @@ _scan = json.JSONDecoder(strict=False).raw_decode
 
 
 def rewritten(message: Message, changes: Mapping[Path, Any]) -> bytes:
-    """The bytes of a message, on one line, with the JSON value `changes[path]` at each path that it has.
+    """The bytes of a message, as `edited` has them."""
+    return edited(message.frame.raw, message.part, changes)
+
+
+def edited(raw: bytes, part: int, changes: Mapping[Path, Any]) -> bytes:
+    """Element `part` of a frame, on one line, with the JSON value `changes[path]` at each path that it has.
 
     An `Id` stands for the id with its own digits. An element of a batch comes out alone; what is no JSON, as it was.
     """
-    raw = message.frame.raw
     batch = raw.lstrip()[:1] == b"["
     if not batch and not changes:
         return _one_line(raw)
     text = raw.decode("utf-8", "surrogateescape")
     try:
-        whole = _span(text, 0, (message.part,) if batch else ()) or (0, len(text))
+        whole = _span(text, 0, (part,) if batch else ()) or (0, len(text))
         spans = [(span, value) for path, value in changes.items() if (span := _span(text, whole[0], path))]
     except (ValueError, IndexError, RecursionError):
         return _one_line(raw)
