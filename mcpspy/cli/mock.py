@@ -9,6 +9,7 @@ from typing import Any
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.gates import add_gate, compiled, recorded_answers
 from mcpspy.cli.output import say
+from mcpspy.cli.recording_mock import refuse, serve_recording
 from mcpspy.replay.compare.values import excerpt
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock, Wrong, serve
@@ -17,8 +18,10 @@ from mcpspy.replay.script.load import load
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
+    parser.usage = "mcpspy mock CAPTURE... [OPTION...] [--record-missing -- COMMAND [ARG...]]"
     parser.description = "Serve captures as a mock MCP server, on stdin and stdout or over HTTP."
     parser.epilog = "Exit status 1: a request or an answer of the client was not as recorded."
+    parser.set_defaults(server=[])
     parser.add_argument("captures", nargs="+", metavar="CAPTURE")
     parser.add_argument(
         "--listen", metavar="HOST:PORT", help="serve over HTTP until Ctrl-C and print the URL; port 0: any free port"
@@ -29,28 +32,39 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{strategy.name}", action="append_const", dest="strategies", const=strategy, help=strategy.help
         )
+    parser.add_argument(
+        "--record-missing",
+        action="store_true",
+        help="ask the server that COMMAND starts what the capture lacks, and add it to the capture",
+    )
     add_gate(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the client goes, or over HTTP until a signal comes; returns 1 if it said what was not recorded."""
+    refuse(options)
     gates = compiled(options.gate, "http" if options.listen else "stdio")
     if gates and not options.listen:
         from mcpspy.cli.gated_mock import relay_stdio
 
         return relay_stdio(_command(options), gates, recorded_answers(gates))
-    scripts = [load(path, say) for path in options.captures]
-
-    def make() -> Mock:
-        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=options.strategies)
-
-    mocks = _serve_web(make, options.listen, gates) if options.listen else [_serve_stdio(make())]
+    mocks = [serve_recording(options)] if options.record_missing else _serve(options, gates)
     for mock in mocks:
         for miss in mock.misses:
             say(str(miss))
         for wrong in mock.wrong:
             say(_told(wrong))
-    return 1 if any(mock.misses or mock.wrong for mock in mocks) else 0
+    return 1 if any(mock.misses or mock.wrong or mock.failed for mock in mocks) else 0
+
+
+def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
+    """Serve what the captures have, and no more."""
+    scripts = [load(path, say) for path in options.captures]
+
+    def make() -> Mock:
+        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=options.strategies)
+
+    return _serve_web(make, options.listen, gates) if options.listen else [_serve_stdio(make())]
 
 
 def _serve_stdio(mock: Mock) -> Mock:
@@ -63,7 +77,21 @@ def _serve_stdio(mock: Mock) -> Mock:
 def _command(options: argparse.Namespace) -> list[str]:
     """The same mock on stdio, without gates."""
     strategies = [f"--{strategy.name}" for strategy in options.strategies[1:]]
-    return [sys.executable, "-m", "mcpspy", "mock", "--pace", options.pace, *strategies, "--", *options.captures]
+    return [
+        sys.executable,
+        "-m",
+        "mcpspy",
+        "mock",
+        "--pace",
+        options.pace,
+        *strategies,
+        *map(_as_path, options.captures),
+    ]
+
+
+def _as_path(path: str) -> str:
+    """A path that cannot be taken for an option."""
+    return os.path.join(".", path) if path.startswith("-") else path
 
 
 def _serve_web(make: Callable[[], Mock], where: str, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:

@@ -83,10 +83,12 @@ def run(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
     """One run. Each has a bar of its own, since the thread that draws it may not be there when a server is started."""
     with ProgressBar("replaying", len(script.messages)) as bar:
-        return replay(script, lambda: _connect(options, path, script), read_only=read_only, advance=bar.advance)
+        return replay(
+            script, lambda where: _connect(options, where, script), path, read_only=read_only, advance=bar.advance
+        )
 
 
-def _connect(options: argparse.Namespace, path: str, script: Script) -> "Link | WebLink":
+def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | WebLink":
     name = script.header.name if script.header else "server"
     if options.url:
         from mcpspy.replay.client.http import WebLink

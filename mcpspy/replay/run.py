@@ -1,13 +1,17 @@
 """One replay from beginning to end: who is left out, what is sent, what came of it, and what seems to be volatile."""
 
+import os
+import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.json_values import member
+from mcpspy.recording.append import write_with_sessions
 from mcpspy.replay.client.drive import Driven, drive
 from mcpspy.replay.compare.sessions import Compared, Ignored, Pairs, Rules, compare
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script.load import accept, script_of
 from mcpspy.replay.script.turns import Script, Turn
 from mcpspy.wire.jsonrpc import Id, Request
 
@@ -40,22 +44,52 @@ class Replayed:
 
 def replay(
     script: Script,
-    connect: Callable[[], "Link | WebLink"],
+    connect: Callable[[str], "Link | WebLink"],
+    path: str,
     *,
     read_only: bool,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Replayed:
-    """Replay a capture over the link that `connect` gives; with `read_only` less the calls that may write.
+    """Replay a capture; with `read_only` less the calls that may write.
+
+    `connect` gives a link that records at a path: `path`, and for each further process of the capture a path of its
+    own, whose session is then added to that at `path`.
 
     `advance` is called with the number of messages that are done, from another thread.
 
     Call it from the main thread, while that is the only one. Raises what `connect` raises.
     """
     skip = writing(script) if read_only else set()
-    driven = drive(script, connect, skip=skip, advance=advance)
+    driven = _drive(script, connect, path, skip, advance)
     observed = script_of(driven.path)
     reasons = driven.reasons | dict.fromkeys(skip, _NOT_READ_ONLY)
     return Replayed(script, observed, driven.path, _pairs(script, observed, driven), reasons, skip)
+
+
+def _drive(
+    script: Script,
+    connect: Callable[[str], "Link | WebLink"],
+    path: str,
+    skip: Collection[Turn],
+    advance: Callable[[int], None],
+) -> Driven:
+    """Play each process of a script over a link of its own; all of it ends up in one capture."""
+    first, *others = script.processes
+    driven = drive(first, lambda: connect(path), skip=skip, advance=advance)
+    if not others:
+        return driven
+    with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
+        added: list[str] = []
+        for part in others:
+            place = os.path.join(folder, f"{len(added)}.jsonl")
+            played = drive(part, partial(connect, place), skip=skip, advance=advance)
+            added.append(played.path)
+            driven.sent += played.sent
+            driven.reasons |= played.reasons
+        whole = os.path.join(folder, "whole.jsonl")
+        write_with_sessions(driven.path, added, whole)
+        accept(whole, driven.path)
+    return driven
 
 
 def _pairs(script: Script, observed: Script, driven: Driven) -> list[tuple[Turn | None, Turn | None]]:

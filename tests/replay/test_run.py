@@ -1,5 +1,3 @@
-import functools
-
 import pytest
 
 from mcpspy.replay.client.stdio import Link
@@ -47,14 +45,14 @@ def test_a_replay_is_compared_and_says_what_it_left_out(tmp_path):
         f"{listing}\n> {forecast}\n< {result(2, '13 °C')}\n> {call(3, 'report')}\n< {result(3, 'thanks')}"
     )
     path = str(tmp_path / "new.jsonl")
-    found = replay(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail, 0), read_only=True)
+    found = replay(recorded, lambda it: Link(list(SERVER), "weather", it, pytest.fail, 0), path, read_only=True)
     told = [(it.request, it.outcome, it.reason) for it in found.compared(Rules())]
     assert told[1:] == [(3, "changed", None), (5, "skipped", "the tool has no readOnlyHint")]
 
 
 def test_what_differs_from_run_to_run_is_learned(tmp_path):
     recorded = script(f"> {call(1, 'now')}\n< {result(1, 'then')}\n> {call(2, 'now')}\n< {result(2, 'then')}")
-    runs = [replay(recorded, functools.partial(clock, str(tmp_path / f"{n}.jsonl")), read_only=False) for n in range(2)]
+    runs = [replay(recorded, clock, str(tmp_path / f"{n}.jsonl"), read_only=False) for n in range(2)]
     patterns = learned(runs, Rules())
     assert [str(it) for it in patterns] == ["tools/call now /result/content/0/text"]
     left = runs[-1].compared(Rules(tuple(patterns)))

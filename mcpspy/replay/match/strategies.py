@@ -40,9 +40,14 @@ class Miss:
     difference: Difference | None
     """The first place where the two differ, from `params` on; None where the methods do."""
 
+    @property
+    def asked(self) -> str:
+        """The method and the name."""
+        return f"{self.method} {self.name}" if self.name else self.method
+
     def __str__(self) -> str:
         """One sentence."""
-        asked = f"{self.method} {self.name}" if self.name else self.method
+        asked = self.asked
         if self.nearest is None:
             return f"{asked} was not recorded, nor anything like it"
         near = f"the nearest is #{self.nearest.cause.n}"
@@ -63,6 +68,7 @@ class Matcher:
             assert turn.method is not None
             self._alike.setdefault(key(turn.method, turn.params), []).append(turn)
             self._named.setdefault((turn.method, turn.name), []).append(turn)
+        self._alike = {asked: _without_retried(turns) for asked, turns in self._alike.items()}
 
     def by_params(self, request: Request) -> Turn | None:
         """The turn that answers if method and params have to be equal."""
@@ -129,6 +135,12 @@ def plain(method: str, params: Any) -> Any:
     if isinstance(meta, dict):
         meta = {name: value for name, value in meta.items() if name not in _OF_THE_MOMENT}
     return kept | {"_meta": meta} if meta else kept
+
+
+def _without_retried(turns: list[Turn]) -> list[Turn]:
+    """Turns that are alike, without those that were never answered in one session but were in another."""
+    answered = {id(turn.cause.session) for turn in turns if turn.response}
+    return [turn for turn in turns if not turn.unanswered or not answered - {id(turn.cause.session)}]
 
 
 def _next(turns: list[Turn]) -> Turn:

@@ -23,6 +23,7 @@ from mcpspy.json_values import Path, member
 from mcpspy.replay.compare.values import Difference, answer_differences
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, Strategy, key
 from mcpspy.replay.mock.frames import OutgoingFrame, error_line, result_line
+from mcpspy.replay.mock.missing import Missing
 from mcpspy.replay.script.edit import rewritten
 from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
@@ -32,6 +33,10 @@ from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Resul
 
 _UNKNOWN = -32601  # no request of this method was recorded: this server does not have it
 _NOT_RECORDED = -32603  # one was, with other params; those may be right: it is the mock that cannot answer
+
+
+Heard = queue.SimpleQueue[Callable[[], None] | None]
+"""What a mock is still to take, in order: a call for each line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +76,20 @@ class Mock:
         *,
         recorded_pace: bool = False,
         strategies: Sequence[Strategy] = STRATEGIES[:1],
+        missing: Missing | None = None,
     ) -> None:
+        """With `missing` that gets the requests that are not in the scripts, or have no answer there."""
         self.misses: list[Miss] = []
         self.wrong: list[Wrong] = []
         self.notices: list[str] = []
         """A sentence for each answer whose strategy reports it; for the caller to empty."""
         self._scripts = list(scripts)
-        turns = [turn for script in self._scripts for turn in script.turns]
+        turns = [turn for script in self._scripts for turn in script.turns if not (missing and turn.unanswered)]
         self._matcher = Matcher(turns)
         self._notified = [turn for turn in turns if isinstance(turn.cause.body, Notification) and turn.said]
         self._nonsense = {turn.cause.frame.raw: turn for turn in turns if isinstance(turn.cause.body, Invalid)}
         self._methods = {turn.method for turn in turns if turn.exchange}
+        self._missing = missing
         self._recorded_pace = recorded_pace
         self._strategies = strategies
         self._playing: dict[Id, _Playing] = {}  # by the id of the client's request
@@ -102,8 +110,10 @@ class Mock:
     def feed(self, raw: bytes, now: int) -> None:
         """Take a line of the client."""
         for part, body in enumerate(parse(raw)):
+            if self._missing and self._missing.hear(raw, part, body):
+                continue
             if isinstance(body, Request):
-                self._request(body, now)
+                self._request(raw, part, body, now)
             elif isinstance(body, Result | Error):
                 self._answer(body, now)
             elif isinstance(body, Invalid):
@@ -116,10 +126,15 @@ class Mock:
 
     def due(self, now: int) -> list[OutgoingFrame]:
         """What is to be said by now."""
-        found = []
+        found = self._missing.take() if self._missing else []
         while self._due and self._due[0][0] <= now:
             found.append(heapq.heappop(self._due)[3])
         return found
+
+    @property
+    def failed(self) -> bool:
+        """Whether the real server did not answer what the scripts lack."""
+        return self._missing is not None and self._missing.failed
 
     @property
     def next(self) -> int | None:
@@ -132,10 +147,11 @@ class Mock:
             if asked.exchange and asked.exchange.response:
                 self.wrong.append(Wrong(asked, None))
 
-    def _request(self, request: Request, now: int) -> None:
+    def _request(self, raw: bytes, part: int, request: Request, now: int) -> None:
         turn = self._turn(request)
         if turn is None:
-            self._answer_unrecorded(request, now)
+            if not self._answer_by_rule(request, now):
+                self._miss(raw, part, request, now)
             return
         assert isinstance(turn.cause.body, Request)
         self._ids[turn.cause.body.id] = request.id
@@ -154,18 +170,28 @@ class Mock:
                 return turn
         return None
 
-    def _answer_unrecorded(self, request: Request, now: int) -> None:
-        """Answer a request that no strategy finds a turn for."""
-        known = request.method in self._methods
-        if not known and request.method == "ping":
-            raw = result_line(request.id, {})
-        elif not known and request.method == "server/discover":  # as a server of the handshake era does
-            raw = error_line(request.id, _UNKNOWN, "Method not found")
+    def _answer_by_rule(self, request: Request, now: int) -> bool:
+        """Answer what any server answers, or one of the handshake era refuses, if nothing like it was recorded."""
+        if request.method in self._methods:
+            return False
+        if request.method == "ping":
+            line = result_line(request.id, {})
+        elif request.method == "server/discover" and (self._methods or not self._missing):
+            line = error_line(request.id, _UNKNOWN, "Method not found")
         else:
-            miss = self._matcher.miss(request)
-            self.misses.append(miss)
-            raw = error_line(request.id, _NOT_RECORDED if known else _UNKNOWN, str(miss))
-        self._put(now, None, OutgoingFrame(raw, request.id, answer=True))
+            return False
+        self._put(now, None, OutgoingFrame(line, request.id, answer=True))
+        return True
+
+    def _miss(self, raw: bytes, part: int, request: Request, now: int) -> None:
+        """Answer a request that no strategy finds a turn for, or have it answered."""
+        miss = self._matcher.miss(request)
+        if self._missing:
+            self._missing.ask(raw, part, request, miss.asked)
+            return
+        self.misses.append(miss)
+        code = _NOT_RECORDED if request.method in self._methods else _UNKNOWN
+        self._put(now, None, OutgoingFrame(error_line(request.id, code, str(miss)), request.id, answer=True))
 
     def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
         """What was said to such a frame; to one that was not recorded, what JSON-RPC has for it."""
@@ -286,29 +312,38 @@ def _change(path: Path, before: Any, now: Any) -> dict[Path, Any]:
     return {} if before == now else {path: now}
 
 
-def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None]) -> None:
-    """Let `mock` serve the client at two descriptors until it goes; `say` gets its notices."""
-    heard: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None], heard: Heard | None = None) -> bool:
+    """Let `mock` serve the client at two descriptors until it goes; `say` gets its notices.
+
+    Others put into `heard` what else there is to take, and None where the mock is to end. Returns whether the client
+    still listens.
+    """
+    todo = heard or queue.SimpleQueue()
 
     def listen() -> None:
         for line in lines(chunks(source)):
-            heard.put(line)
-        heard.put(None)
+            todo.put(lambda line=line: mock.feed(line, time.monotonic_ns()))  # type: ignore[misc]
+        todo.put(None)
 
     threading.Thread(target=listen, daemon=True).start()
     mock.begin(time.monotonic_ns())
-    there = True
-    while there:
-        there = all(send(sink, said.raw) for said in mock.due(time.monotonic_ns()))
+    while say_due(mock, sink):
         wait = None if mock.next is None else max(mock.next - time.monotonic_ns(), 0) / 1e9
         try:
-            line = heard.get(timeout=wait) if there else None
+            take = todo.get(timeout=wait)
         except queue.Empty:
             continue
-        if line is None:
-            break
-        mock.feed(line, time.monotonic_ns())
+        if take is None:
+            mock.end()
+            return True
+        take()
         for notice in mock.notices:
             say(notice)
         mock.notices.clear()
     mock.end()
+    return False
+
+
+def say_due(mock: Mock, sink: int) -> bool:
+    """Say to the client what is due; False if it listens no more."""
+    return all(send(sink, said.raw) for said in mock.due(time.monotonic_ns()))

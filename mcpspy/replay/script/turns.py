@@ -127,6 +127,21 @@ class Script:
         return sum(len(it.frame.raw) for it in self.messages if it.sender == "server")
 
     @property
+    def processes(self) -> "list[Script]":
+        """The sessions of a capture of stdio, each with a server process of its own; of HTTP, all of it as one."""
+        if any(message.http for message in self.messages):
+            return [self]
+        found: dict[int, Script] = {}
+        for message in self.messages:
+            part = found.setdefault(id(message.session), Script(self.header, complete=self.complete, lost=self.lost))
+            part.messages.append(message)
+        for turn in self.turns:
+            found[id(turn.cause.session)].turns.append(turn)
+        for line in self.opening:
+            found[id(line.message.session)].opening.append(line)
+        return list(found.values()) or [self]
+
+    @property
     def lines(self) -> Iterator[ScriptLine]:
         """All that the server said, turn by turn."""
         yield from self.opening
@@ -204,7 +219,8 @@ class _Builder:
             self._client(message)
 
     def _client(self, message: Message) -> None:
-        self._open = [turn for turn in self._open if not turn.abandoned]
+        here = (turn for turn in self._open if message.http or turn.cause.session is message.session)
+        self._open = [turn for turn in here if not turn.abandoned]
         turn = Turn(message)
         self._script.turns.append(turn)
         if turn.exchange:
@@ -240,6 +256,8 @@ class _Builder:
         carrier = self._answers.get(message.ch)
         carried = [turn for turn in self._open if carrier is not None and turn.cause.ch == carrier]
         turns = carried or self._open or self._script.turns
+        if message.http is None:  # on stdio another session is another process
+            turns = [turn for turn in turns[-1:] if turn.cause.session is message.session]
         return turns[-1] if turns else None
 
 

@@ -34,9 +34,9 @@ def _as_before():
 def replayed(path, url, new, *headers):
     """Replay a capture over HTTP; what differs."""
     script = read(None, Capture(path).records())
-    found = replay(script, lambda: WebLink(url, headers, "weather", str(new), script.size), read_only=False).compared(
-        Rules()
-    )
+    found = replay(
+        script, lambda it: WebLink(url, headers, "weather", it, script.size), str(new), read_only=False
+    ).compared(Rules())
     return [it for it in found if it.outcome not in FINE]
 
 

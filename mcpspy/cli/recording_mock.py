@@ -1,0 +1,112 @@
+"""`mcpspy mock --record-missing`: what the capture lacks is asked of the real server, and the capture has it then."""
+
+import argparse
+import os
+import queue
+import shlex
+import shutil
+import signal
+from typing import Any
+
+from mcpspy.capture.reader import Capture
+from mcpspy.cli.output import say
+from mcpspy.errors import UsageError
+from mcpspy.replay.match.strategies import STRATEGIES
+from mcpspy.replay.mock.missing import Missing
+from mcpspy.replay.mock.recorded_server import RecordedServer
+from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
+from mcpspy.replay.script.growth import beside, take_in
+from mcpspy.replay.script.load import load
+
+_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+def refuse(options: argparse.Namespace) -> None:
+    """Raise UsageError if `--record-missing` cannot be done, before anything is begun."""
+    command = "mcpspy mock CAPTURE --record-missing -- COMMAND [ARG...]"
+    if not options.record_missing:
+        if options.server:
+            raise UsageError(f"what follows '--' is the command of a server that records: {command}")
+        return
+    if not options.server:
+        raise UsageError(f"--record-missing needs the command of the server: {command}")
+    if len(options.captures) > 1:
+        raise UsageError("--record-missing adds to one capture: give one")
+    if options.listen:
+        raise UsageError("--record-missing records a server on stdio for a client on stdio: leave out --listen")
+    if options.gate:
+        raise UsageError("--record-missing records what the server says, not what a gate makes of it: leave out --gate")
+    if options.strategies != [STRATEGIES[0]]:
+        raise UsageError("--loose answers what is missing, --record-missing records it: give one of them")
+    if shutil.which(options.server[0]) is None:
+        raise UsageError(f"cannot start the server: {shlex.quote(options.server[0])} is no command that can be run")
+    _refuse_capture(options.captures[0])
+
+
+def _refuse_capture(path: str) -> None:
+    """Raise UsageError if nothing can be added to the capture at `path`, or CaptureError if it is none."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"cannot record into {path}: there is no directory {folder}")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot record into {path}: the directory {folder} is not writable")
+    if not os.path.lexists(path):
+        return
+    capture = Capture(path)
+    header = capture.header
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"cannot record into {path}: it is not writable")
+    if header.transport != "stdio":
+        raise UsageError(f"{path} was recorded over HTTP: --record-missing adds sessions of servers on stdio")
+    if header.scrubbed:
+        raise UsageError(f"{path} was scrubbed, and what is recorded now would not be: use the capture it was made of")
+    if len(capture.paths) > 1 or header.continues:
+        raise UsageError(f"{path} is one of several files of a capture: --record-missing adds to a capture of one file")
+
+
+def serve_recording(options: argparse.Namespace) -> Mock:
+    """Serve the client on stdin and stdout until it goes, and add to the capture what it lacked."""
+    path = options.captures[0]
+    sink = os.dup(1)
+    os.dup2(2, 1)  # nothing else may get among the messages
+    recovered = take_in(path, say)
+    if recovered:
+        say(f"{path} has {_requests(recovered)} more, of a session that was not added when it was over")
+    scripts = [load(path, say)] if os.path.exists(path) else []
+    name = scripts[0].header.name if scripts and scripts[0].header else None
+    heard: Heard = queue.SimpleQueue()
+    _end_by_signals(heard)
+    server = RecordedServer(options.server, beside(path), name, heard)
+    missing = Missing(server.begin)
+    mock = Mock(scripts, recorded_pace=options.pace == "recorded", missing=missing)
+    there = serve(mock, 0, sink, say, heard)
+    server.end()
+    while there and not heard.empty():
+        take = heard.get()
+        if take:
+            take()
+            there = say_due(mock, sink)
+    if missing.asked:
+        _tell(path, missing.asked, take_in(path, say))
+    return mock
+
+
+def _tell(path: str, asked: list[str], added: int) -> None:
+    shown = ", ".join(dict.fromkeys(asked))
+    say(f"{path} lacked {shown}; it has {_requests(added)} more now" if added else f"{path} still lacks {shown}")
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} request" + ("" if count == 1 else "s")
+
+
+def _end_by_signals(heard: Heard) -> None:
+    """Let the signals that end processes end the session in order, so that what was recorded is added."""
+
+    def end(*_: Any) -> None:
+        heard.put(None)
+
+    for name in _ENDING:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end)

@@ -1,0 +1,163 @@
+"""What a capture lacks, asked of the real server: lines of a client and of that server in, lines to both out.
+
+The theory. The real server meets a client that says little: the handshake, which is the client's own of today, then the
+requests that the capture cannot answer. They go out byte for byte, under the ids that they have, for the client's ids
+are its own and no two are alike. Of what the server says only its own requests get other ids, since those of the
+capture's server may be the same. The handshake's answer is for us; all else is the client's: answers, progress, log
+messages, changes of lists.
+
+Nothing here knows processes or clocks. `begin` starts the server at the first request that needs it; `said` and `ended`
+are called with what comes of it.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from mcpspy.json_values import Path, member
+from mcpspy.replay.mock.frames import OutgoingFrame, error_line
+from mcpspy.replay.script.edit import edited
+from mcpspy.replay.script.turns import CANCELLED, PROGRESS, progress_token
+from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, exact_id, parse
+
+_FAILED = -32603
+_INITIALIZE, _INITIALIZED = "initialize", "notifications/initialized"
+
+
+class Missing:
+    """One client's requests that are not in the capture, and the server that answers them.
+
+    `begin` starts the server, which says its lines to this object, and returns what sends it one.
+    """
+
+    def __init__(self, begin: Callable[["Missing"], Callable[[bytes], None]]) -> None:
+        self.asked: list[str] = []
+        """The requests that went to the server, by method and name, for people."""
+        self.failed = False
+        """A request was not answered by the server."""
+        self._out: list[OutgoingFrame] = []
+        self._begin = begin
+        self._send: Callable[[bytes], None] | None = None
+        self._over: str | None = None  # why the server answers nothing more
+        self._initialize: tuple[Id, bytes] | None = None  # the client's handshake of today, and its end
+        self._initialized: bytes | None = None
+        self._handshake: Id | None = None  # the request of ours that is not answered yet
+        self._waiting: list[tuple[Id | None, bytes]] = []  # what is sent when it is, with the ids of requests
+        self._requests: dict[Id, str] = {}  # the client's, not answered yet: what for, by id
+        self._questions: dict[Id, Id] = {}  # the server's: its own id by the client's
+        self._tokens: list[Any] = []  # of progress, in the server's requests
+        self._numbers = itertools.count(1)
+
+    def take(self) -> list[OutgoingFrame]:
+        """What is to be said to the client, and was not taken before."""
+        found, self._out = self._out, []
+        return found
+
+    def hear(self, raw: bytes, part: int, body: Body) -> bool:
+        """Take what the client says, before the mock does; True if it is the real server's alone."""
+        if isinstance(body, Request) and body.method == _INITIALIZE:
+            self._initialize, self._initialized = (body.id, edited(raw, part, {})), None
+        elif isinstance(body, Result | Error) and body.id in self._questions:
+            self._tell(edited(raw, part, {("id",): self._questions.pop(body.id)}))
+            return True
+        elif isinstance(body, Notification):
+            self._notified(raw, part, body)
+        return False
+
+    def ask(self, raw: bytes, part: int, request: Request, what: str) -> None:
+        """Have a request answered that is not in the capture; `what` names it for people."""
+        if self._over:
+            self._fail(request.id, what)
+            return
+        line = edited(raw, part, {})
+        self.asked.append(what)
+        self._requests[request.id] = what
+        if self._send is None:
+            self._send = self._begin(self)
+            if self._initialize and request.method != _INITIALIZE:
+                self._handshake, handshake = self._initialize
+                self._send(handshake)
+        self._tell(line, request.id)
+
+    def said(self, raw: bytes) -> None:
+        """Take a line of the server."""
+        for part, body in enumerate(parse(raw)):
+            if isinstance(body, Result | Error):
+                self._answered(raw, part, body)
+            elif isinstance(body, Request):
+                number = Id("string", f"mcpspy-live-{next(self._numbers)}")
+                self._questions[number] = body.id
+                token = progress_token(body.params)
+                self._tokens += [] if token is None else [token]
+                self._put(edited(raw, part, {("id",): number}))
+            elif isinstance(body, Invalid):
+                self._put(raw)
+            else:
+                self._put(edited(raw, part, self._renamed(raw, part, body)))
+
+    def ended(self, how: str) -> None:
+        """The server says nothing more: what it was asked fails."""
+        self._over = self._over or f"the server {how}"
+        for number, what in self._requests.items():
+            self._fail(number, what)
+        self._requests.clear()
+        self._questions.clear()
+        self._waiting.clear()
+
+    def _notified(self, raw: bytes, part: int, body: Notification) -> None:
+        """Pass on what concerns the server: the end of the handshake, its own requests, what is true of the client."""
+        line = edited(raw, part, {})
+        if body.method == _INITIALIZED:
+            self._initialized = line
+            if self._send is None or self._handshake:
+                return  # it follows the handshake
+        elif body.method == CANCELLED:
+            target = exact_id(member(body.params, "requestId"), raw, part, "params", "requestId")
+            waiting = [it for it in self._waiting if it[0] == target]
+            self._waiting = [it for it in self._waiting if it[0] != target]
+            if self._requests.pop(target, None) is None or waiting:
+                return
+        elif body.method == PROGRESS and member(body.params, "progressToken") not in self._tokens:
+            return
+        if self._send:
+            self._tell(line)
+
+    def _tell(self, line: bytes, request: Id | None = None) -> None:
+        """Send a line, once the handshake is over."""
+        if self._handshake:
+            self._waiting.append((request, line))
+        elif self._send:
+            self._send(line)
+
+    def _answered(self, raw: bytes, part: int, body: Result | Error) -> None:
+        if self._handshake is not None and body.id == self._handshake:
+            self._shaken(body)
+            return
+        answers = body.id is not None and self._requests.pop(body.id, None) is not None
+        self._put(edited(raw, part, {}), body.id if answers else None)
+
+    def _shaken(self, body: Result | Error) -> None:
+        """Our handshake is answered: say what waited for that."""
+        self._handshake = None
+        if isinstance(body, Error):
+            self.ended(f"refused the handshake: {member(body.error, 'message')}")
+            return
+        assert self._send
+        waiting, self._waiting = self._waiting, []
+        for line in ([self._initialized] if self._initialized else []) + [line for _, line in waiting]:
+            self._send(line)
+
+    def _renamed(self, raw: bytes, part: int, body: Notification) -> dict[Path, Any]:
+        """What a notification names otherwise for the client: the request that the server takes back."""
+        if body.method != CANCELLED:
+            return {}
+        target = exact_id(member(body.params, "requestId"), raw, part, "params", "requestId")
+        found = [number for number, own in self._questions.items() if own == target]
+        return {("params", "requestId"): found[0]} if found else {}
+
+    def _put(self, raw: bytes, answers: Id | None = None) -> None:
+        self._out.append(OutgoingFrame(raw, answers, answer=answers is not None))
+
+    def _fail(self, number: Id, what: str) -> None:
+        self.failed = True
+        self._put(error_line(number, _FAILED, f"{what} was not recorded, and {self._over}"), number)

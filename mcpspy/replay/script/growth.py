@@ -1,0 +1,122 @@
+"""A capture that grows: sessions recorded beside it, in files of their own, that become a part of it.
+
+The theory. A capture that has ended is never written to: whatever kills us, it is whole. A session that is to be added
+is recorded as `NAME.missing-RANDOM.jsonl` beside `NAME.jsonl`. When it is over, a new file with all of the old capture
+and that session takes the place of the capture at once, and the file beside it goes. What somebody was killed before is
+done by the next one: the files beside a capture are all taken in. A lock on the directory lets one process at a time do
+that, so none loses what another has added.
+"""
+
+import glob
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from mcpspy.capture.reader import Capture
+from mcpspy.errors import CaptureError, McpspyError
+from mcpspy.recording.append import write_with_sessions
+from mcpspy.replay.match.strategies import Matcher
+from mcpspy.replay.script.load import accept, script_of
+from mcpspy.replay.script.turns import Turn
+from mcpspy.wire.jsonrpc import Request
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+def beside(capture: str) -> str:
+    """A new name for a session that is to be added to a capture."""
+    root, extension = os.path.splitext(os.path.realpath(capture))
+    return f"{root}.missing-{os.urandom(4).hex()}{extension}"
+
+
+def take_in(capture: str, say: Callable[[str], None]) -> int:
+    """Add to a capture the sessions beside it that are over; returns how many requests it has now that it had not.
+
+    The capture need not exist. A session that has nothing new goes. `say` gets what could not be added, and stays.
+    """
+    target = os.path.realpath(capture)
+    with _alone(os.path.dirname(target)):
+        added, new, over = [], 0, []
+        known = Matcher(_turns(target) if os.path.exists(target) else [])
+        for path in _waiting(target):
+            try:
+                found = _new(known, path)
+            except CaptureError as error:
+                say(f"{path} is not added to {capture}: {error}")
+                continue
+            over.append(path)
+            new += found
+            added += [path] if found else []
+        if added:
+            _add(target, added)
+        for path in over:
+            with suppress(OSError):
+                os.unlink(path)
+    return new
+
+
+def _waiting(target: str) -> list[str]:
+    root, extension = os.path.splitext(target)
+    found = sorted(glob.glob(f"{glob.escape(root)}.missing-*{glob.escape(extension)}"), key=os.path.getmtime)
+    return [path for path in found if not _is_live(path)]
+
+
+def _is_live(path: str) -> bool:
+    try:
+        return Capture(path).live
+    except CaptureError:
+        return os.path.getsize(path) == 0  # it is just being begun
+
+
+def _turns(path: str) -> list[Turn]:
+    if Capture(path).live:
+        raise CaptureError(f"{path} is being recorded: what was missing stays beside it, and is added next time")
+    return script_of(path).turns
+
+
+def _new(known: Matcher, path: str) -> int:
+    """How many requests in the capture at `path` have an answer that the known ones lack. Raises CaptureError."""
+    script = script_of(path)
+    if script.lost:
+        raise CaptureError(f"it is not whole ({script.lost})")
+    asked = [turn.cause.body for turn in script.turns if turn.response]
+    return sum(isinstance(body, Request) and known.by_params(body) is None for body in asked)
+
+
+def _add(target: str, added: list[str]) -> None:
+    """Let the capture at `target` have the sessions `added`. Raises McpspyError; nothing has changed then."""
+    if not os.path.exists(target):
+        accept(added.pop(0), target)
+    if not added:
+        return
+    grown = f"{target}.{os.urandom(4).hex()}.new"
+    try:
+        write_with_sessions(target, added, grown)
+        shutil.copymode(target, grown)
+        os.replace(grown, target)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(grown)
+        raise McpspyError(f"cannot replace {target}: {error.strerror}") from error
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Hold the lock of a directory; where the system has none, nothing."""
+    if fcntl is None:
+        yield
+        return
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise McpspyError(f"cannot open {folder}: {error.strerror}") from error
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
