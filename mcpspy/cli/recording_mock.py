@@ -6,6 +6,7 @@ import queue
 import shlex
 import shutil
 import signal
+import time
 from typing import Any
 
 from mcpspy.capture.reader import Capture
@@ -18,6 +19,7 @@ from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
 from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load
 
+_ANSWERS = 10.0  # seconds for the answers to a client that has closed its end
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -79,16 +81,32 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     server = RecordedServer(options.server, beside(path), name, heard)
     missing = Missing(server.begin)
     mock = Mock(scripts, recorded_pace=options.pace == "recorded", missing=missing)
-    there = serve(mock, 0, sink, say, heard)
+    if serve(mock, 0, sink, say, heard):
+        _hear_out(mock, missing, heard, sink)
     server.end()
-    while there and not heard.empty():
+    while not heard.empty():
         take = heard.get()
-        if take:
+        if take:  # None is a signal: it ends already
             take()
-            there = say_due(mock, sink)
+    say_due(mock, sink)
     if missing.asked:
         _tell(path, missing.asked, take_in(path, say))
     return mock
+
+
+def _hear_out(mock: Mock, missing: Missing, heard: Heard, sink: int) -> None:
+    """Give the server time for its answers: the client says no more, but may still read; a signal says that it left."""
+    due = time.monotonic() + _ANSWERS
+    while missing.pending:
+        try:
+            take = heard.get(timeout=max(due - time.monotonic(), 0))
+        except queue.Empty:
+            return
+        if take is None:
+            return
+        take()
+        if not say_due(mock, sink):
+            return
 
 
 def _tell(path: str, asked: list[str], added: int) -> None:

@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcpspy.cli.arguments import choice
@@ -83,9 +84,8 @@ def run(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
     """One run. Each has a bar of its own, since the thread that draws it may not be there when a server is started."""
     with ProgressBar("replaying", len(script.messages)) as bar:
-        return replay(
-            script, lambda where: _connect(options, where, script), path, read_only=read_only, advance=bar.advance
-        )
+        connect = partial(_connect, options, script)
+        return replay(script, connect, path, read_only=read_only, advance=bar.advance)
 
 
 def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | WebLink":

@@ -48,6 +48,11 @@ class Missing:
         self._tokens: list[Any] = []  # of progress, in the server's requests
         self._numbers = itertools.count(1)
 
+    @property
+    def pending(self) -> bool:
+        """Whether the server has not answered everything yet."""
+        return bool(self._requests)
+
     def take(self) -> list[OutgoingFrame]:
         """What is to be said to the client, and was not taken before."""
         found, self._out = self._out, []

@@ -34,10 +34,8 @@ def _as_before():
 def replayed(path, url, new, *headers):
     """Replay a capture over HTTP; what differs."""
     script = read(None, Capture(path).records())
-    found = replay(
-        script, lambda it: WebLink(url, headers, "weather", it, script.size), str(new), read_only=False
-    ).compared(Rules())
-    return [it for it in found if it.outcome not in FINE]
+    done = replay(script, lambda it: WebLink(url, headers, "weather", it, script.size), str(new), read_only=False)
+    return [it for it in done.compared(Rules()) if it.outcome not in FINE]
 
 
 @contextmanager
