@@ -20,6 +20,7 @@ from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load
 
 _ANSWERS = 10.0  # seconds for the answers to a client that has closed its end
+_MOST = 5  # requests that are named
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -56,6 +57,8 @@ def _refuse_capture(path: str) -> None:
         return
     capture = Capture(path)
     header = capture.header
+    if capture.live:
+        raise UsageError(f"{path} is still being recorded: end its session first")
     if not os.access(path, os.W_OK):
         raise UsageError(f"cannot record into {path}: it is not writable")
     if header.transport != "stdio":
@@ -110,7 +113,8 @@ def _hear_out(mock: Mock, missing: Missing, heard: Heard, sink: int) -> None:
 
 
 def _tell(path: str, asked: list[str], added: int) -> None:
-    shown = ", ".join(dict.fromkeys(asked))
+    names = list(dict.fromkeys(asked))
+    shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST:,} more" if len(names) > _MOST else "")
     say(f"{path} lacked {shown}; it has {_requests(added)} more now" if added else f"{path} still lacks {shown}")
 
 

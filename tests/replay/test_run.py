@@ -1,10 +1,13 @@
 import pytest
 
+from mcpspy.recording.append import write_with_sessions
 from mcpspy.replay.client.stdio import Link
 from mcpspy.replay.compare.sessions import Rules
 from mcpspy.replay.run import learned, replay, writing
+from mcpspy.replay.script.load import script_of
 from tests.relay.harness import python
 from tests.replay.scripts import SERVER, call, result, script
+from tests.transcript import capture
 
 TOOLS = (
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},'
@@ -58,3 +61,15 @@ def test_what_differs_from_run_to_run_is_learned(tmp_path):
     left = runs[-1].compared(Rules(tuple(patterns)))
     assert {one.pointer for it in left for one in it.differences} == {"/result/content/1"}, "that is a change"
     assert learned(runs, Rules(tuple(patterns))) == []
+
+
+def test_each_process_of_a_capture_is_replayed_with_one_of_its_own(tmp_path):
+    texts = [f"> {call(n, 'now')}\n< {result(n, 'then')}" for n in (1, 2)]
+    paths = [capture(tmp_path / f"{n}.jsonl", text) for n, text in enumerate(texts)]
+    whole = str(tmp_path / "whole.jsonl")
+    write_with_sessions(paths[0], paths[1:], whole)
+    new = str(tmp_path / "new.jsonl")
+    found = replay(script_of(whole), clock, new, read_only=False)
+    assert found.path == new
+    assert [it.outcome for it in found.compared(Rules(shape=True))] == ["same", "same"]
+    assert [len(part.turns) for part in script_of(new).processes] == [1, 1]

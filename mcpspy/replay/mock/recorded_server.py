@@ -65,8 +65,9 @@ class RecordedServer:
     def _read(self, missing: Missing) -> None:
         assert self._process
         assert self._process.stdout
-        for line in lines(chunks(self._process.stdout.fileno())):
-            self._heard.put(partial(missing.said, line))
+        with self._process.stdout as stdout:
+            for line in lines(chunks(stdout.fileno())):
+                self._heard.put(partial(missing.said, line))
         code = self._process.wait()
         how = f"ended with the exit code {code}" if code >= 0 else f"was ended by the signal {-code}"
         self._heard.put(partial(missing.ended, how))

@@ -41,8 +41,9 @@ def take_in(capture: str, say: Callable[[str], None]) -> int:
     target = os.path.realpath(capture)
     with _alone(os.path.dirname(target)):
         added, new, over = [], 0, []
-        known = Matcher(_turns(target) if os.path.exists(target) else [])
-        for path in _waiting(target):
+        waiting = _waiting(target)
+        known = Matcher(_turns(target) if waiting and os.path.exists(target) else [])
+        for path in waiting:
             try:
                 found = _new(known, path)
             except CaptureError as error:

@@ -8,7 +8,7 @@ from mcpspy.cli.arguments import Parser
 from mcpspy.cli.mock import arguments
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, key, plain
 from mcpspy.wire.jsonrpc import parse
-from tests.replay.scripts import INITIALIZE, call, script
+from tests.replay.scripts import INITIALIZE, call, result, script
 
 
 def asked(text):
@@ -119,3 +119,12 @@ def test_what_was_recorded_is_always_found(recorded, data):
 def test_what_counts_is_left_as_it_is(params):
     assert plain("m", plain("m", params)) == plain("m", params)
     assert {name for name in plain("m", params) if name != "_meta"} == params.keys() - {"_meta"}
+
+
+def test_a_request_without_an_answer_does_not_hide_that_of_another_session():
+    turns = [turn for text in ("", f"\n< {result(1, 'A')}") for turn in script(f"> {call(1, 'a')}{text}").turns]
+    request = parse(call(2, "a").encode())[0]
+    assert Matcher(turns).by_params(request) is turns[1]
+    assert Matcher(turns[:1]).by_params(request) is turns[0]
+    retried = script(f"> {call(1, 'a')}\n> {call(2, 'a')}\n< {result(2, 'A')}").turns
+    assert Matcher(retried).by_params(request) is retried[0], "so it was, in one session"

@@ -153,3 +153,28 @@ def test_peers_may_say_anything_where_tokens_are():
         assert progress_token(params) is None
     odd = json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": [1]})
     assert [message.n for message in script(f"> {call(1, 'a')}\n< {odd}").unasked] == [2]
+
+
+def process(ch, t, *spoken):
+    """The records of a server process: lines of the client (`> `) and of the server, from a time on."""
+    opened = [Open(t, ch, t, "client", "stdin", "lines"), Open(t + 1, ch + 1, t, "server", "stdout", "lines")]
+    lines = [
+        Frame(t + n, ch if line.startswith("> ") else ch + 1, t + n, line[2:].encode())
+        for n, line in enumerate(spoken, 2)
+    ]
+    return [*opened, *lines]
+
+
+def test_each_process_of_a_capture_is_a_script_of_its_own():
+    note = '{"jsonrpc":"2.0","method":"notifications/message"}'
+    first = process(1, 0, f"> {call(1, 'a')}", f"> {call(2, 'left open')}", f"< {result(1, 'A')}")
+    found = read(None, [*first, *process(3, 10, f"< {note}", f"> {call(1, 'b')}", f"< {result(1, 'B')}")])
+    assert [[turn.name for turn in part.turns] for part in found.processes] == [["a", "left open"], ["b"]]
+    assert [len(part.messages) for part in found.processes] == [3, 3]
+    assert [line.message.n for part in found.processes for line in part.opening] == [12]
+    assert [len(turn.said) for turn in found.turns] == [1, 0, 1]
+
+
+def test_a_script_of_nothing_is_one_process():
+    empty = read(None, [])
+    assert empty.processes == [empty]

@@ -1,0 +1,222 @@
+"""`mcpspy mock --record-missing` as a process, between a client of a test and a scripted server."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy import cli
+from tests import limits
+from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
+from tests.timelines import CAPTURES
+from tests.transcript import begin, capture, finish, record
+
+READY = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+RECORDED = f"> {INITIALIZE}\n< {INITIALIZED}\n> {READY}\n> {call(2, 'a')}\n< {result(2, 'A')}"
+SERVER = r"""
+import json, os, sys
+print("ready", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request or "method" not in request:
+        continue
+    if request["method"] == "initialize":
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "weather", "version": "1.0.0"}}
+    else:
+        name = request["params"]["name"]
+        if name == "hang":
+            continue
+        if name == "die":
+            os._exit(3)
+        answer = {"content": [{"type": "text", "text": name.upper()}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": answer}, separators=(",", ":")), flush=True)
+"""
+COMMAND = [sys.executable, "-I", "-S", "-c", SERVER]
+
+
+@contextlib.contextmanager
+def client(path, *command):
+    """The mock of a capture, with a server where a command is given."""
+    argv = [
+        sys.executable,
+        "-m",
+        "mcpspy",
+        "mock",
+        str(path),
+        *(["--record-missing", "--", *command] if command else ()),
+    ]
+    pipe = subprocess.PIPE
+    process = limits.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(process, *lines):
+    """Say lines; what the last of them is answered."""
+    for line in lines:
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+        told = process.stdout.readline().strip() if '"id"' in line else ""
+    return told
+
+
+def end(process):
+    """Close its stdin; its exit status and what it said on stderr."""
+    _, said = process.communicate()
+    return process.returncode, said.splitlines()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return capture(tmp_path / "c.jsonl", RECORDED)
+
+
+def test_what_is_missing_is_asked_once_and_then_no_server_is_needed(path):
+    with client(path, *COMMAND) as process:
+        assert ask(process, INITIALIZE, READY, call(5, "a")) == result(5, "A")
+        assert ask(process, call(6, "b")) == result(6, "B")
+        assert end(process) == (0, ["ready", f"mcpspy: {path} lacked tools/call b; it has 1 request more now"])
+    assert os.listdir(os.path.dirname(path)) == ["c.jsonl"]
+    with client(path) as process:
+        assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
+        assert ask(process, call(2, "a")) == result(2, "A")
+        assert end(process) == (0, [])
+
+
+def test_nothing_is_started_where_nothing_is_missing(path):
+    with client(path, *COMMAND) as process:
+        ask(process, INITIALIZE, READY, call(5, "a"))
+        assert end(process) == (0, [])
+
+
+def test_without_a_capture_there_is_one_then(tmp_path):
+    path = tmp_path / "new.jsonl"
+    lines = [INITIALIZE, READY, call(5, "b")]
+    with client(path, *COMMAND) as process:
+        assert ask(process, *lines) == result(5, "B")
+        said = "lacked initialize, tools/call b; it has 2 requests more now"
+        assert end(process) == (0, ["ready", f"mcpspy: {path} {said}"])
+    with client(path) as process:
+        assert ask(process, *lines) == result(5, "B")
+
+
+def test_a_client_that_closes_its_end_at_once_has_its_answers(path):
+    argv = [sys.executable, "-m", "mcpspy", "mock", path, "--record-missing", "--", *COMMAND]
+    said = "".join(f"{line}\n" for line in (INITIALIZE, READY, call(5, "b"), call(6, "c")))
+    done = limits.run(argv, input=said, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [INITIALIZED, result(5, "B"), result(6, "C")]
+
+
+def test_a_server_that_dies_is_an_error_that_says_so_and_leaves_the_capture_as_it_is(path):
+    before = Path(path).read_text()
+    with client(path, *COMMAND) as process:
+        told = json.loads(ask(process, INITIALIZE, READY, call(5, "die")))
+        why = "tools/call die was not recorded, and the server ended with the exit code 3"
+        assert told == {"jsonrpc": "2.0", "id": 5, "error": {"code": -32603, "message": why}}
+        assert end(process) == (1, ["ready", f"mcpspy: {path} still lacks tools/call die"])
+    assert Path(path).read_text() == before
+    assert os.listdir(os.path.dirname(path)) == ["c.jsonl"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_session_and_what_was_recorded_is_added(path, number):
+    with client(path, *COMMAND) as process:
+        ask(process, INITIALIZE, READY, call(6, "b"))
+        process.stdin.write(call(7, "hang") + "\n")
+        process.stdin.flush()
+        process.send_signal(number)
+        assert process.wait() == 1
+        assert f"mcpspy: {path} lacked tools/call b" in process.stderr.read()
+    with client(path) as process:
+        assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
+
+
+def test_what_a_killed_mock_has_recorded_is_added_by_the_next(path):
+    before = Path(path).read_text()
+    with client(path, *COMMAND) as process:
+        ask(process, INITIALIZE, READY, call(6, "b"))
+        process.kill()
+        process.communicate()  # until its server has gone too
+    assert Path(path).read_text() == before
+    with client(path, *COMMAND) as process:
+        assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
+        assert end(process) == (
+            0,
+            [f"mcpspy: {path} has 1 request more, of a session that was not added when it was over"],
+        )
+
+
+def test_two_at_once_both_add_what_they_asked(path):
+    with client(path, *COMMAND) as one, client(path, *COMMAND) as other:
+        ask(one, INITIALIZE, READY, call(5, "b"))
+        ask(other, INITIALIZE, READY, call(5, "c"), call(6, "b"))
+        assert [end(one)[0], end(other)[0]] == [0, 0]
+    with client(path) as process:
+        assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
+        assert ask(process, call(2, "c")) == result(2, "C")
+
+
+@pytest.fixture
+def refusal(monkeypatch, capsys):
+    """Runs `mcpspy mock`; what it says on its one line, its exit status being 2."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", "mock", *map(str, arguments)])
+        assert cli.main() == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        return err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--record-missing"], "--record-missing needs the command of the server: mcpspy mock CAPTURE"),
+        (["--record-missing", "--"], "--record-missing needs the command"),
+        (["--", "true"], "what follows '--' is the command of a server that records"),
+        (["--record-missing", "--", "no-such-command"], "no-such-command is no command that can be run"),
+        (["second.jsonl", "--record-missing", "--", "true"], "adds to one capture: give one"),
+        (["--listen", "127.0.0.1:0", "--record-missing", "--", "true"], "leave out --listen"),
+        (["--gate", "x.toml", "--record-missing", "--", "true"], "leave out --gate"),
+        (["--loose", "--record-missing", "--", "true"], "--loose answers what is missing"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(refusal, path, options, said):
+    assert said in refusal(path, *options)
+
+
+def test_captures_that_nothing_can_be_added_to_are_refused(refusal, path, tmp_path, monkeypatch):
+    record_missing = ["--record-missing", "--", "true"]
+    web = shutil.copy(CAPTURES / "http-python1-2025-11-25.jsonl", tmp_path)
+    assert "was recorded over HTTP" in refusal(web, *record_missing)
+    assert "was scrubbed" in refusal(capture(tmp_path / "s.jsonl", RECORDED, scrubbed=True), *record_missing)
+    before = {"id": "x", "file": "y", "lines": 1}
+    assert "one of several files" in refusal(capture(tmp_path / "p.jsonl", RECORDED, continues=before), *record_missing)
+    assert "there is no directory" in refusal(tmp_path / "none" / "c.jsonl", *record_missing)
+    (tmp_path / "text").write_text("x\n")
+    assert "does not begin with a capture's header" in refusal(tmp_path / "text", *record_missing)
+    for unwritable in (path, str(tmp_path)):
+        allowed = lambda name, _mode, unwritable=unwritable: str(name) != unwritable  # noqa: E731 (root may write all)
+        monkeypatch.setattr(os, "access", allowed)
+        monkeypatch.setattr(shutil, "which", lambda name: name)
+        assert "is not writable" in refusal(path, *record_missing)
+
+
+def test_a_live_capture_is_refused(refusal, tmp_path):
+    writer = begin(tmp_path / "live.jsonl")
+    record(writer, RECORDED)
+    assert "is still being recorded" in refusal(writer.path, "--record-missing", "--", "true")
+    finish(writer)

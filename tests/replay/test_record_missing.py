@@ -1,0 +1,57 @@
+"""The loop of a server's author, with real peers: what is missing is recorded, then no server is needed."""
+
+import json
+
+import pytest
+
+from tests.peers import prepare
+from tests.peers.serving import each, run
+from tests.replay.test_peers import MCPSPY, SESSIONS, needs, peers
+
+KNOWN = [["add", {"a": n, "b": 2}] for n in range(7)]
+NEW = [["add", {"a": 40, "b": 2}], ["echo", {"text": "new"}], ["fail", {}]]
+TEN = [*KNOWN[:3], NEW[0], *KNOWN[3:6], *NEW[1:], KNOWN[6]]
+PAIRS = [("python1", "node"), ("node", "python1"), ("python2", "python2")]  # client, server
+
+
+@pytest.mark.parametrize(("sdk", "server"), each(PAIRS, PAIRS[:2]))
+def test_three_calls_of_ten_are_recorded_and_the_next_run_needs_no_server(sdk, server, tmp_path):
+    needs(sdk, server)
+    command = prepare.server(server)
+    capture = tmp_path / "c.jsonl"
+
+    def said(calls, *argv):
+        done = run([*prepare.answers(sdk, json.dumps(calls)), *argv])
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+    said(KNOWN, *MCPSPY, "wrap", "-o", capture, "--", *command)
+    before = capture.read_bytes()
+    found, told = said(TEN, *MCPSPY, "mock", capture, "--record-missing", "--", *command)
+    assert f"{capture} lacked tools/call add, tools/call echo, tools/call fail; it has 3 requests more now" in told
+    assert capture.read_bytes().startswith(before)
+    assert [it.name for it in tmp_path.iterdir()] == ["c.jsonl"]
+    assert said(TEN, *MCPSPY, "mock", capture) == (found, "")
+    assert said(TEN, *command)[0] == found
+    checked = run([*MCPSPY, "check", capture])
+    assert checked.returncode == 0, checked.stdout
+    replayed = run([*MCPSPY, "replay", capture, "--format", "json", "--", *command])
+    totals = json.loads(replayed.stdout)["totals"]
+    assert (replayed.returncode, set(totals.values())) == (0, {0, totals["same"]})
+
+
+ALL = {name for name in SESSIONS if not name.startswith("probe")}
+
+
+@pytest.mark.parametrize("name", each({name: SESSIONS[name] for name in ALL}, {"full-python1-2025-06-18"}))
+def test_all_that_a_server_can_do_passes_and_is_recorded(name, tmp_path):
+    """Sampling, elicitation, roots, progress, cancellation, subscriptions, tasks: nothing is in the capture before."""
+    server, client = peers(name)
+    capture = tmp_path / "c.jsonl"
+    bare = json.loads(run([*client, "--", *server]).stdout)
+    recorded = run([*client, "--", *MCPSPY, "mock", capture, "--record-missing", "--", *server])
+    assert (recorded.returncode, json.loads(recorded.stdout)) == (0, bare), recorded.stderr
+    mocked = run([*client, "--", *MCPSPY, "mock", capture])
+    assert (mocked.returncode, json.loads(mocked.stdout)) == (0, bare), mocked.stderr
+    replayed = run([*MCPSPY, "replay", capture, "--", *server])
+    assert replayed.returncode == 0, replayed.stdout
