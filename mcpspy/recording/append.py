@@ -56,10 +56,10 @@ class _Place:
             record = _fields(line)
             if not record:
                 continue
-            record["t"] += shift
-            for number in ("ch", "answers"):
-                if number in record:
-                    record[number] += before
+            record["t"] = _number(record.get("t")) + shift
+            for channel in ("ch", "answers"):
+                if channel in record:
+                    record[channel] = _number(record[channel]) + before
             self.note(record)
             yield record_line(record)
 

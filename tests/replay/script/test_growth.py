@@ -114,7 +114,7 @@ def test_many_at_once_lose_nothing(tmp_path):
         capture(beside(path), f"{SHAKEN}\n> {call(2, name)}\n< {result(2, name)}")
         take_in(path, pytest.fail)
 
-    threads = [threading.Thread(target=add, args=(name,)) for name in wanted]
+    threads = [threading.Thread(target=add, args=(name,), daemon=True) for name in wanted]
     for thread in threads:
         thread.start()
     for thread in threads:
