@@ -14,6 +14,8 @@ import orjson
 from mcpspy.output_file import output_file
 from mcpspy.recording.copy import record_line
 
+_LARGEST = 1 << 61
+
 
 def write_with_sessions(capture: str, added: Sequence[str], target: str) -> None:
     """Write the capture at `capture` to `target`, mode 0600, followed by the sessions of the captures `added`.
@@ -74,7 +76,8 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 
 def _number(value: object) -> int:
-    return value if type(value) is int else 0
+    """A channel or a time; what no relay writes counts as nothing, so that no sum is more than readers take."""
+    return value if type(value) is int and 0 <= value < _LARGEST else 0
 
 
 def _started(header: dict[str, Any]) -> int:

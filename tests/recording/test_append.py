@@ -79,3 +79,12 @@ def test_nothing_is_overwritten(tmp_path):
     _, whole = added(tmp_path)
     with pytest.raises(UsageError, match="exists"):
         write_with_sessions(whole, [], whole)
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 62, 1 << 63, 1 << 64, 1.5, '"x"', "null", "[]"])
+def test_numbers_that_no_relay_writes_spoil_nothing(tmp_path, number):
+    first = Path(capture(tmp_path / "first.jsonl", FIRST))
+    first.write_text(first.read_text() + f'{{"kind":"later","ch":{number},"t":{number}}}\n')
+    whole = str(tmp_path / "whole.jsonl")
+    write_with_sessions(str(first), [capture(tmp_path / "second.jsonl", SECOND)], whole)
+    assert [it.ch for it in Capture(whole).records() if isinstance(it, Open)] == [1, 2, 3, 4, 5, 6]
