@@ -81,8 +81,8 @@ class Conversation:
             session.left = signal.t
 
     def _begin_stream(self, opened: Open) -> None:
-        """Open a channel of a process; a second stdin is that of the next one."""
-        if opened.role == "stdin":
+        """Open a channel of a process; a second stdin is that of the next one, unless it is the same channel again."""
+        if opened.role == "stdin" and opened.ch not in self._channels:
             if self._stdin:
                 self._earlier += [self._stdio] if any(self._stdio.exchanges()) else []
                 self._stdio = Session()
