@@ -28,7 +28,7 @@ def tokens_text(size: float) -> str:
 
 def compact_size(value: Any) -> int:
     """The bytes of a value as compact JSON; 0 where it cannot be written."""
-    return len(compact(value))
+    return len(compact_json(value))
 
 
 def context_size(definition: Any) -> int:
@@ -44,7 +44,7 @@ def fingerprint(definition: Any) -> bytes:
     try:
         text = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
     except TypeError:
-        text = compact(told)
+        text = compact_json(told)
     return hashlib.blake2b(text, digest_size=8).digest() if text else b""
 
 
@@ -52,7 +52,7 @@ def _members(definition: Any, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: definition[name] for name in names if name in definition} if isinstance(definition, dict) else {}
 
 
-def compact(value: Any) -> bytes:
+def compact_json(value: Any) -> bytes:
     """A value as compact JSON; empty where it cannot be written."""
     try:
         return orjson.dumps(value)

@@ -5,7 +5,6 @@ from typing import Any
 from mcpspy.agent.answers import LARGEST, Answer, address, facts, fitting, milliseconds, progress
 from mcpspy.agent.captures import RUN, AgentCaptures
 from mcpspy.agent.clean import Scrubber, clipped, safe, size_of
-from mcpspy.agent.rows import error_text
 from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.timeline import OpenCapture
@@ -107,10 +106,9 @@ def answer_text(scrubber: Scrubber, capture: OpenCapture, n: int) -> str:
     if place is None:
         return ""
     row = scrubber.rows(capture, place)[0]
-    told = error_text(row.value)
     content = member(row.value, "result", "content")
-    if told or not isinstance(content, list):
-        return told
+    if row.kind == "error" or not isinstance(content, list):
+        return row.preview if row.kind == "error" else ""
     return " ".join(str(member(it, "text")) for it in content[:5] if isinstance(member(it, "text"), str))
 
 

@@ -133,8 +133,6 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
     small = line.size <= _PREVIEWED
     shown = scrubber.rows(capture, place)[0] if small and line.kind != "batch" else None
     said = (shown.preview or shown.text or "") if shown else line.text if line.kind == "batch" else ""
-    if line.kind == "error" and shown:
-        said = error_text(shown.value)
     why = ""
     if line.kind == "invalid" and shown and shown.value is None:
         said, why = shown.raw.decode(errors="replace"), shown.text or ""
@@ -154,14 +152,6 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
         findings=sorted({it.rule for it in known.findings}) if known else None,
         gate=scrubber.text(line.act, 100),
     )
-
-
-def error_text(value: Any) -> str:
-    """The code and the words of an error response."""
-    error = value.get("error") if isinstance(value, dict) else None
-    if not isinstance(error, dict):
-        return ""
-    return " ".join(str(error[key]) for key in ("code", "message") if key in error)
 
 
 def place_at(capture: OpenCapture, name: str, n: int) -> int:

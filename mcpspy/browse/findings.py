@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mcpspy.rules import RULES, SEVERITIES, Finding, Severity
+from mcpspy.rules import RULES, SEVERITIES, Finding, Severity, worst
 from mcpspy.text import printable
 
 FRAMES = 100_000
@@ -79,8 +79,7 @@ class SessionFindings:
 
     def worst(self, n: int) -> Severity | None:
         """The severity of the worst of that."""
-        known = self._of.get(n)
-        return min((finding.severity for finding in known), key=SEVERITIES.index) if known else None
+        return worst(self._of.get(n, ()))
 
 
 class OutlineLine(NamedTuple):

@@ -38,7 +38,7 @@ def words(value: Any, room: int = LONGEST) -> str:
     """What should be a text as such; members as `name=value`; anything else as JSON."""
     if isinstance(value, str) and not isinstance(value, Number):
         return folded(value, room)
-    return members(value, room=room) if isinstance(value, dict) and value else compact(value, room)
+    return members(value, room=room) if isinstance(value, dict) and value else brief_json(value, room)
 
 
 def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
@@ -52,12 +52,12 @@ def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
         if used >= room:
             return clipped(" ".join([*found, "…"]), room)
         shown = name if _NAME.fullmatch(name) else _quoted(name, _DIGITS)
-        found.append(f"{shown}={compact(inner, room if alone else min(room, _longest(inner)))}")
+        found.append(f"{shown}={brief_json(inner, room if alone else min(room, _longest(inner)))}")
         used += len(found[-1]) + 1
     return clipped(" ".join(found), room)
 
 
-def compact(value: Any, room: int = LONGEST) -> str:
+def brief_json(value: Any, room: int = LONGEST) -> str:
     """A value as JSON without white space, clipped."""
     return clipped(_json(value, room, 0), room)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from mcpspy.conversation.brief import LONGEST, clipped, compact, folded, members, words
+from mcpspy.conversation.brief import LONGEST, brief_json, clipped, folded, members, words
 from mcpspy.json_values import member
 from mcpspy.text import plural, size_text
 
@@ -82,7 +82,7 @@ def _others(params: Any, *shown: str) -> str:
     """Params that no method gives a meaning, without those that are shown already."""
     if isinstance(params, dict):
         return members(params, "_meta", *shown)
-    return "" if params is None else compact(params)
+    return "" if params is None else brief_json(params)
 
 
 def _introduced(value: dict[str, Any], version: str) -> str:
@@ -96,7 +96,7 @@ def _introduced(value: dict[str, Any], version: str) -> str:
 def _call(params: dict[str, Any]) -> str:
     """The arguments of a tool or prompt, and what else the request has of weight."""
     arguments = params.get("arguments")
-    shown = members(arguments) if isinstance(arguments, dict) else "" if arguments is None else compact(arguments)
+    shown = members(arguments) if isinstance(arguments, dict) else "" if arguments is None else brief_json(arguments)
     answers = params.get("inputResponses")
     given = f"(answers {_list(answers, _answer)})" if isinstance(answers, dict) else ""
     others = _others(params, *_OF_A_CALL) if not params.keys() <= _OF_A_CALL else ""
@@ -158,7 +158,7 @@ def _progress(params: dict[str, Any]) -> str:
 
 def _count(value: Any) -> str:
     """2.0 as 2: Python peers count in floats."""
-    return compact(int(value) if isinstance(value, float) and value.is_integer() else value, 40)
+    return brief_json(int(value) if isinstance(value, float) and value.is_integer() else value, 40)
 
 
 def _cancelled(params: dict[str, Any]) -> str:
@@ -166,7 +166,7 @@ def _cancelled(params: dict[str, Any]) -> str:
     if "requestId" not in params:
         return _others(params)
     reason = params.get("reason")
-    return f"id {compact(params['requestId'], 60)} {words(reason) if reason is not None else ''}".rstrip()
+    return f"id {brief_json(params['requestId'], 60)} {words(reason) if reason is not None else ''}".rstrip()
 
 
 def _subscription(params: dict[str, Any]) -> str:
@@ -177,7 +177,7 @@ def _subscription(params: dict[str, Any]) -> str:
 def _task(task: Any) -> str:
     """`task working: message (786512e2)`."""
     if not isinstance(task, dict):
-        return compact(task)
+        return brief_json(task)
     number, status, message = (task.get(name) for name in ("taskId", "status", "statusMessage"))
     found = "task" if status is None else f"task {words(status, 40)}"
     found += "" if message is None else f": {words(message, 160)}"
@@ -192,9 +192,9 @@ def _error(_: str, value: dict[str, Any]) -> str:
     """`-32602 Unknown tool: foo`, then the data."""
     error = value.get("error")
     if not isinstance(error, dict):
-        return compact(error)
+        return brief_json(error)
     code, message = error.get("code"), error.get("message")
-    found = [compact(code, 40) if code is not None else "", words(message) if message is not None else ""]
+    found = [brief_json(code, 40) if code is not None else "", words(message) if message is not None else ""]
     return " ".join(filter(None, (*found, words(error["data"]) if error.get("data") is not None else "")))
 
 
@@ -319,8 +319,8 @@ def _completed(result: dict[str, Any]) -> str:
     completion = result["completion"]
     values, total = member(completion, "values"), member(completion, "total")
     if not isinstance(values, list):
-        return compact(completion)
-    of = f" of {compact(total, 40)}" if isinstance(total, int) and total > len(values) else ""
+        return brief_json(completion)
+    of = f" of {brief_json(total, 40)}" if isinstance(total, int) and total > len(values) else ""
     more = " (more follow)" if member(completion, "hasMore") is True else ""
     names = ", ".join(words(it, 60) for it in values[:_NAMES])
     return f"{plural(len(values), 'value')}{of}{more}: {names}" if values else f"no values{more}"

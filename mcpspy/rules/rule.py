@@ -7,7 +7,7 @@ wrong, or `Later` for what only the next second can tell. A check that remembers
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -109,6 +109,11 @@ class Finding:
     """Where a report counts what repeats: how often this was found."""
     also: tuple[int, ...] = ()
     """Where a report counts what repeats: the line numbers of the first of the other frames."""
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """The severity of the worst of some findings; None if there are none."""
+    return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
 
 
 @dataclass(frozen=True, slots=True)

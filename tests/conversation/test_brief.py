@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.conversation.brief import clipped, compact, folded, members, parts, words
+from mcpspy.conversation.brief import brief_json, clipped, folded, members, parts, words
 from mcpspy.json_values import Number
 
 
@@ -29,13 +29,13 @@ def test_a_text_is_clipped_and_folded():
     ],
 )
 def test_json_without_white_space(value, text):
-    assert compact(value) == text
+    assert brief_json(value) == text
 
 
 def test_json_is_clipped_where_there_is_no_more_room():
-    assert compact(["abc"] * 100, 20) == '["abc","abc","abc",…'
-    assert compact("a" * 100, 10) == '"aaaaaaa…"'
-    assert len(compact({"a" * 500: 1}, 50)) == 50
+    assert brief_json(["abc"] * 100, 20) == '["abc","abc","abc",…'
+    assert brief_json("a" * 100, 10) == '"aaaaaaa…"'
+    assert len(brief_json({"a" * 500: 1}, 50)) == 50
 
 
 def test_members_stand_in_their_order_and_leave_room_for_those_behind():

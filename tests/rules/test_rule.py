@@ -7,7 +7,7 @@ import pytest
 from mcpspy.conversation.history import other
 from mcpspy.json_values import nearest, resolve
 from mcpspy.report.checked import check
-from mcpspy.rules import FORMER, RULES, SEVERITIES, current
+from mcpspy.rules import FORMER, RULES, SEVERITIES, Finding, current, worst
 from mcpspy.rules.rule import rule
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
@@ -212,3 +212,10 @@ def test_a_renamed_rule_is_known_by_its_former_id():
 
 def test_no_former_id_is_one_that_a_rule_has():
     assert not FORMER.keys() & RULES.keys()
+
+
+def test_an_error_is_worse_than_a_warning_and_that_worse_than_an_info():
+    found = {it: Finding("a/b", it, "server", 1, 0, (), "", "", None, "") for it in SEVERITIES}
+    assert worst(found[it] for it in ("info", "error", "warning")) == "error"
+    assert worst(found[it] for it in ("info", "warning", "info")) == "warning"
+    assert worst([]) is None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.times import WAITED
-from mcpspy.cost import compact, tokens_text
+from mcpspy.cost import compact_json, tokens_text
 from mcpspy.overview import Peer
 from mcpspy.text import duration_text, plural, size_text
 
@@ -102,5 +102,5 @@ def _icon(icon: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else compact(value).decode()
+    text = value if isinstance(value, str) else compact_json(value).decode()
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"

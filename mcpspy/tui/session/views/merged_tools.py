@@ -9,14 +9,14 @@ from textual.binding import BindingType
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens, tokens_text
 from mcpspy.overview import ToolUse, duplicates
-from mcpspy.rules import SEVERITIES, Finding
+from mcpspy.rules import Finding
 from mcpspy.text import plural
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.client_menu import named
+from mcpspy.tui.session.views.limits import limit_mark, limits_text
 from mcpspy.tui.session.views.row_text import SOURCES
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, fit
+from mcpspy.tui.widgets.view import RowsOrNotice, fit
 
 _SESSION = 14  # columns of the name of a session
 _FIGURES = {"context": 8, "calls": 7, "errors": 7, "result": 8}
@@ -113,7 +113,7 @@ class MergedToolsView(RowsOrNotice):
         shared = self._shared.get((it.server, it.tool.name), "")
         return [
             (set_cell_size(fit(it.server, _SESSION - 1), _SESSION), f"timeline--source{it.which % SOURCES}"),
-            self._mark(it),
+            limit_mark(self._refused(it)),
             (set_cell_size(fit(it.tool.name or "(no name)", name - 3), max(name - 2, 0)), ""),
             (figures[0], "" if it.listed else "view--dim"),
             (figures[1], "" if it.tool.calls else "view--dim"),
@@ -139,15 +139,8 @@ class MergedToolsView(RowsOrNotice):
         """Whose limits are looked at, and how many tools break one."""
         if not self._merged.clients:
             return ""
-        listed = [it for it in self._tools if it.listed]
-        broken = sum(self._mark(it)[1] != "" for it in listed)
-        return f"limits of {named(self._merged.clients)}: {broken:,} of {plural(len(listed), 'tool')} break one"
-
-    def _mark(self, it: ServerTool) -> Cell:
-        """What stands before a tool: how bad it is for the chosen clients."""
-        refused = self._refused(it)
-        worst = min((finding.severity for finding in refused), key=SEVERITIES.index) if refused else ""
-        return f"{MARKS[worst]} ", f"view--{worst}" if worst else ""
+        refused = [self._refused(it) for it in self._tools if it.listed]
+        return f"limits of {limits_text(self._merged.clients, refused)}"
 
     def _refused(self, it: ServerTool) -> list[Finding]:
         return self._merged.sessions[it.which].refusals.tools.get(it.tool.name, [])

@@ -17,9 +17,9 @@ from textual.widgets import Static
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens, tokens_text
 from mcpspy.overview import OTHERS, TOOLS, Announced, ToolUse
-from mcpspy.rules import RULES, SEVERITIES, Finding
+from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
-from mcpspy.tui.session.client_menu import named
+from mcpspy.tui.session.views.limits import limit_mark, limits_text
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View, fit
@@ -75,10 +75,9 @@ def _cost_text(announced: Announced) -> str:
 
 def _limits_text(session: OpenCapture) -> str:
     """Which clients are chosen, and how much of the listing breaks a limit of theirs."""
-    listed = [name for name, tool in session.announced.tools.items() if session.announced.is_current(tool)]
-    broken = sum(name in session.refusals.tools for name in listed)
-    whole = ", and the list as a whole" if session.refusals.listing else ""
-    return f"{named(session.clients)}: {broken} of {plural(len(listed), 'tool')} break one{whole}"
+    tools, refusals = session.announced.tools.items(), session.refusals
+    refused = [refusals.tools.get(name, []) for name, tool in tools if session.announced.is_current(tool)]
+    return limits_text(session.clients, refused) + (", and the list as a whole" if refusals.listing else "")
 
 
 class ToolsRows(RowsOrNotice):
@@ -162,11 +161,7 @@ class ToolsRows(RowsOrNotice):
 
     def _mark(self, tool: ToolUse) -> Cell:
         """What stands before a tool: how bad it is for the chosen clients, if there are any."""
-        refused = self._session.refusals.tools.get(tool.name)
-        if not refused:
-            return "  " if self._session.clients else "", ""
-        worst = min((finding.severity for finding in refused), key=SEVERITIES.index)
-        return f"{MARKS[worst]} ", f"view--{worst}"
+        return limit_mark(self._session.refusals.tools.get(tool.name, ())) if self._session.clients else ("", "")
 
     def _figures(self, tool: ToolUse, columns: dict[str, int]) -> Iterator[Cell]:
         """What stands in each column; the latencies are those of the calls that were answered."""
