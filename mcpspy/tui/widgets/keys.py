@@ -74,12 +74,15 @@ def keys(app: App[object], screen: Screen[object]) -> list[KeyHint]:
 
 
 def fitting(shown: list[KeyHint], width: int) -> list[KeyHint]:
-    """The first of some keys, as many as stand whole in that many columns."""
-    for count, key in enumerate(shown):
+    """The keys that stand whole in that many columns, in their order: the help and the way out, then the first ones."""
+    leave = "escape" if any(key.key == "escape" for key in shown) else "q"
+    kept = set()
+    for key in sorted(shown, key=lambda it: (it.key != "question_mark", it.key != leave)):
         width -= _columns(key)
         if width < 0:
-            return shown[:count]
-    return shown
+            break
+        kept.add(key)
+    return [key for key in shown if key in kept]
 
 
 def _columns(shown: KeyHint) -> int:

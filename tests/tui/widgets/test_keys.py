@@ -38,12 +38,31 @@ class Shell(App):
         self.done.append("ask")
 
 
-KEYS = [KeyHint("a", "a", "add"), KeyHint("question_mark", "?", "[/] ask"), KeyHint("x", "x", "漢字")]
+KEYS = [KeyHint("a", "a", "add"), KeyHint("b", "b", "[/] ask"), KeyHint("x", "x", "漢字")]
+OUT = [
+    KeyHint("enter", "enter", "open"), KeyHint("q", "q", "quit"), KeyHint("escape", "esc", "back"),
+    KeyHint("f", "f", "follow"), KeyHint("question_mark", "?", "help"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("width", "count"), [(100, 3), (26, 3), (25, 2), (18, 2), (17, 1), (7, 1), (6, 0), (0, 0)])
 def test_keys_are_shown_whole_or_not_at_all(width, count):
     assert fitting(KEYS, width) == KEYS[:count]
+
+
+@pytest.mark.parametrize(
+    ("width", "names"),
+    [
+        (48, "enter q esc f ?"), (47, "enter q esc ?"), (37, "enter esc ?"), (29, "esc ?"), (18, "esc ?"), (17, "?"),
+        (8, "?"), (7, ""), (0, ""),
+    ],
+)  # fmt: skip
+def test_help_and_the_way_back_are_left_out_last(width, names):
+    assert " ".join(it.display for it in fitting(OUT, width)) == names
+
+
+def test_where_nothing_leads_back_the_way_out_is_left_out_last():
+    assert [it.display for it in fitting([it for it in OUT if it.key != "escape"], 16)] == ["q", "?"]
 
 
 def test_the_keys_of_the_place_are_told_of_and_a_click_presses_one():
