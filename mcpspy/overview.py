@@ -108,7 +108,7 @@ class ToolUse:
 
     name: str
     size: int = 0
-    """Bytes of its definition, as compact JSON, when it was listed last."""
+    """Bytes of its definition, as compact JSON, when it was listed last; of OTHERS the sum of theirs."""
     context: int = 0
     """Those of them that a client gives a model."""
     fingerprint: bytes = b""
@@ -211,9 +211,13 @@ class Announced:
             self.tool_pages.append(n)
             self._page = n, [_text(member(entry, "name")) for entry in found.entries]
             for entry, name, size in zip(found.entries, self._page[1], sizes, strict=True):
-                tool = self._tool(name)
-                tool.size, tool.listed = size, n
-                tool.context, tool.fingerprint = context_size(entry), fingerprint(entry)
+                tool, context = self._tool(name), context_size(entry)
+                if tool.name == OTHERS:  # it has the sums of the newest listing
+                    known = self.is_current(tool)
+                    tool.size, tool.context = known * tool.size + size, known * tool.context + context
+                else:
+                    tool.size, tool.context, tool.fingerprint = size, context, fingerprint(entry)
+                tool.listed = n
 
     def _add_call(self, message: Message) -> None:
         """Learn from a call or its answer: most rows are one, so this has to be quick."""
@@ -284,7 +288,7 @@ def duplicates(servers: Iterable[tuple[str, Iterable[ToolUse]]]) -> Iterator[Dup
     by_fingerprint: dict[bytes, dict[tuple[str, str], bytes]] = {}
     for server, tools in servers:
         for tool in tools:
-            if tool.size:
+            if tool.size and tool.name != OTHERS:
                 by_name.setdefault(tool.name, {})[server, tool.name] = tool.fingerprint
                 by_fingerprint.setdefault(tool.fingerprint, {})[server, tool.name] = tool.fingerprint
     for group in by_name.values():

@@ -177,6 +177,21 @@ def test_tools_beyond_a_bound_are_counted_together(tmp_path, monkeypatch):
     assert {name: tool.calls for name, tool in found.items()} == {"t1": 1, "t2": 1, OTHERS: 3}
 
 
+def test_tools_beyond_a_bound_have_the_sum_of_their_newest_listing(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "TOOLS", 1)
+    tools = [f'{{"name":"t{n}"}}' for n in range(1, 5)]
+    assert announced(tmp_path, listed(1, *tools)).tools[OTHERS].size == 3 * len(tools[0])
+    pages = (
+        listed(1, *tools) + listed(2, *tools[:2]).replace("]}", '],"nextCursor":"x"}') + listed(3, tools[3], cursor="x")
+    )
+    found = announced(tmp_path, pages).tools
+    assert {name: (tool.size, tool.context) for name, tool in found.items()} == {
+        "t1": (len(tools[0]),) * 2,
+        OTHERS: (2 * len(tools[0]),) * 2,
+    }
+    assert list(module.duplicates([("a", found.values()), ("b", [found[OTHERS]])])) == []
+
+
 @pytest.mark.parametrize(
     "value",
     ["null", "7", '"x"', "[]", "{}", '[null,7,{"name":7},{"name":"\\ud800"}]', '{"name":[]}', "1e400", "1" * 30],

@@ -12,7 +12,7 @@ from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.targets import readable_paths
-from mcpspy.conversation.times import WAITED
+from mcpspy.conversation.times import WAITED, waited_text
 from mcpspy.cost import TOKEN, tokens, tokens_text
 from mcpspy.overview import Duplicate, Latencies, ToolUse, duplicates
 from mcpspy.query.stats import ClientUse, ServerUse, Stats
@@ -105,12 +105,9 @@ def _server_lines(server: ServerUse, columns: Mapping[str, int]) -> Iterator[str
 
 def _more_lines(server: ServerUse) -> Iterator[str]:
     """Who was waited for, what the definitions cost, and the tools that were not called."""
-    whole = sum(server.times.values())
-    if whole:
-        shares = (
-            f"{whom} {duration_text(spent)} ({spent / whole:.0%})" for whom, spent in server.times.items() if spent
-        )
-        yield f"  waited for: {', '.join(shares)}"
+    waited = waited_text(server.times)
+    if waited:
+        yield f"  waited for: {waited}"
     listed = [tool for tool in _ordered(server.tools) if tool.size]
     if listed:
         context = sum(tool.context for tool in listed)

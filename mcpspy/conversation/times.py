@@ -16,12 +16,14 @@ missing. One that gets none of these no longer counts after a thousand messages:
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
 from mcpspy.capture.records import Gap
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Event, Exchange, HttpUnit, Message
+from mcpspy.text import duration_text
 from mcpspy.wire.jsonrpc import Request
 
 PERSONAL = ("elicitation/create", "sampling/createMessage")
@@ -164,6 +166,16 @@ class Times:
         if silently:
             for ordinal in [ordinal for ordinal, wait in self._open.items() if _is_over(wait.exchange)]:
                 del self._open[ordinal]
+
+
+def waited_text(spent: Mapping[str, int]) -> str:
+    """Who was waited for: `server 1.20 s (60%), client 800.0 ms (40%)`; nothing where nobody was."""
+    whole = sum(spent.values())
+    return ", ".join(f"{it} {duration_text(spent[it])} ({_share(spent[it], whole)})" for it in WAITED if spent[it])
+
+
+def _share(part: int, whole: int) -> str:
+    return "<1%" if part * 200 < whole else f"{part / whole:.0%}"
 
 
 def _is_over(exchange: Exchange | None) -> bool:

@@ -156,7 +156,7 @@ class SessionRows(Rows):
         return [
             (self._mark(row), "sessions--mark"),
             (row.sign, "" if row.capture is None else "sessions--dim"),
-            (f"{'● live' if live else age:>10}  ", "sessions--live" if live else "sessions--dim"),
+            (f"{'● live' if live else age:>11} ", "sessions--live" if live else "sessions--dim"),
         ]
 
     def _mark(self, row: ListedRow) -> str:

@@ -6,7 +6,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
 from mcpspy.conversation import times as module
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.times import MOST, WAITED, Times
+from mcpspy.conversation.times import MOST, WAITED, Times, waited_text
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, events
 
@@ -124,3 +124,13 @@ def test_the_times_of_a_golden_capture_add_up(path):
     assert tuple(times.spent) == WAITED
     assert sum(times.spent.values()) <= max(seen) - min(seen)
     assert times.spent["server"] > 0
+
+
+def test_who_was_waited_for_is_told_in_parts():
+    assert waited_text({"server": 10**9, "asked": 3 * 10**9, "held": 0, "client": 0}) == (
+        "server 1.00 s (25%), asked 3.00 s (75%)"
+    )
+    assert waited_text({"server": 10**9, "asked": 10**6, "held": 0, "client": 10**7}) == (
+        "server 1.00 s (99%), asked 1.0 ms (<1%), client 10.0 ms (1%)"
+    )
+    assert waited_text(dict.fromkeys(WAITED, 0)) == ""

@@ -149,3 +149,14 @@ def test_rows_say_in_words_what_was_killed_or_imported(tmp_path, run, width):
         assert all(cell_len("".join(text for text, _ in rows.cells(place, width))) <= width for place in range(3))
 
     play(scenario, tmp_path, size=(width, 20))
+
+
+def test_the_longest_age_does_not_touch_the_sign(run, monkeypatch):
+    monkeypatch.setattr("mcpspy.tui.session_rows.age_text", lambda _: "59 min ago")
+
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await ready(pilot, rows)
+        assert "".join(text for text, _ in rows.cells(0, 80)).startswith(" ▸ 59 min ago claude")
+
+    play(scenario, run, size=(80, 20))

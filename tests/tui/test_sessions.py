@@ -32,7 +32,7 @@ def test_a_session_appears_as_it_starts_and_says_when_it_has_ended(tmp_path):
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "No captures"))
         writer = begin(tmp_path / "a.jsonl")
-        await until(pilot, on_screen(pilot, "● live  weather"))
+        await until(pilot, on_screen(pilot, "● live weather"))
         assert "No captures" not in "\n".join(lines(pilot.app))
         assert "1 session, 1 live" in title(pilot.app)
         record(writer, '> {"id":1,"method":"ping"}\n< | not JSON')
@@ -52,7 +52,7 @@ def test_live_ones_stand_first_and_are_marked(tmp_path):
     async def scenario(pilot):
         rows = sessions(pilot)
         await until(pilot, lambda: "running" in shown(rows)[0])
-        assert shown(rows)[0].startswith("      ● live  running ")
+        assert shown(rows)[0].startswith("       ● live running ")
         assert "● live" not in shown(rows)[1]
         await pilot.press("down")
         styles = [segment.style.color for segment in rows.render_line(0)]

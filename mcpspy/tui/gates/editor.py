@@ -48,7 +48,7 @@ class MessageEditor(ModalScreen[str | None]):
         self._show_title()
         self.set_interval(1, self._show_title)
         self.query_one(TextArea).focus()
-        if self._outside and editor_command(os.environ) and not self.app.is_web:
+        if self._outside and (os.environ.get("VISUAL") or os.environ.get("EDITOR")) and not self.app.is_web:
             self.call_after_refresh(self.action_outside)
 
     def _show_title(self) -> None:
@@ -71,12 +71,12 @@ class MessageEditor(ModalScreen[str | None]):
 
     def action_outside(self) -> None:
         """Edit in the person's own editor; what that changes is taken at once, if nothing is wrong with it."""
-        area, command = self.query_one(TextArea), editor_command(os.environ)
-        if not command or self.app.is_web:
-            self._tell("no editor in the browser" if self.app.is_web else "$VISUAL and $EDITOR name no editor")
+        area = self.query_one(TextArea)
+        if self.app.is_web:
+            self._tell("no editor in the browser")
             return
         try:
-            text = edited_outside(self.app, area.text, command)
+            text = edited_outside(self.app, area.text, editor_command(os.environ))
         except UsageError as error:
             self._tell(str(error))
             return

@@ -6,6 +6,7 @@ hexadecimal) and what is folded in it belongs to this widget and outlives the me
 """
 
 import os
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Self
 
 from rich.text import Text as Plain
@@ -147,19 +148,18 @@ class Detail(Container):
 
     def action_editor(self) -> None:
         """Open the frame in the person's editor; what that changes is ignored."""
-        self._open(editor_command(os.environ), "$VISUAL and $EDITOR name no editor")
+        self._open(editor_command)
 
     def action_pager(self) -> None:
         """Open the frame in the person's pager."""
-        self._open(pager_command(os.environ), "$PAGER names no pager, and there is no less")
+        self._open(pager_command)
 
-    def _open(self, command: list[str], lacking: str) -> None:
+    def _open(self, find: Callable[[Mapping[str, str]], list[str]]) -> None:
         rows, _ = self._subject() or ([], _NOTHING)
         try:
             if self.app.is_web:
                 raise UsageError("the browser opens no editor and no pager: y copies the message, s saves it")
-            if not command:
-                raise UsageError(lacking)
+            command = find(os.environ)
             if not rows:
                 raise UsageError("no frame is selected that could be opened")
             text = whole(rows[0])

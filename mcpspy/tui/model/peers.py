@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.conversation.times import WAITED
+from mcpspy.conversation.times import waited_text
 from mcpspy.cost import compact_json, tokens_text
 from mcpspy.overview import Peer
-from mcpspy.text import duration_text, plural, size_text
+from mcpspy.text import plural, size_text
 
 _MEMBERS, _LONG = 60, 4000  # facts of one kind; characters of one
 _INSTRUCTIONS = 100_000  # characters
@@ -46,12 +46,6 @@ def facts(session: OpenCapture) -> Iterator[Fact]:
         for name, n in islice(sorted(declared.items()), _MEMBERS):
             yield Fact("extension", name, n)
     yield from _lists(session)
-
-
-def waited_text(spent: dict[str, int]) -> str:
-    """Who was waited for: `server 1.20 s (60%), client 800.0 ms (40%)`; nothing where nobody was."""
-    whole = sum(spent.values())
-    return ", ".join(f"{it} {duration_text(spent[it])} ({spent[it] / whole:.0%})" for it in WAITED if spent[it])
 
 
 def _peer(side: str, peer: Peer, asked: str) -> Iterator[Fact]:

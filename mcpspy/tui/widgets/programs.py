@@ -13,6 +13,7 @@ from typing import Protocol
 from textual.app import SuspendNotSupported
 
 from mcpspy.errors import UsageError
+from mcpspy.text import printable
 
 
 class Suspendable(Protocol):
@@ -23,20 +24,28 @@ class Suspendable(Protocol):
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """The command of the person's editor; empty where there is none."""
-    try:
-        return shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "")
-    except ValueError:
-        return []
+    """The command of the person's editor; raises UsageError where there is none."""
+    command = _command(environ, "VISUAL") or _command(environ, "EDITOR")
+    if not command:
+        raise UsageError("no editor is set: set $VISUAL or $EDITOR")
+    return command
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str]:
-    """The command of the person's pager, or `less`; empty where there is none."""
+    """The command of the person's pager, or `less`; raises UsageError where there is none."""
+    command = _command(environ, "PAGER") or (["less"] if shutil.which("less") else [])
+    if not command:
+        raise UsageError("no pager is set and less is not installed: set $PAGER")
+    return command
+
+
+def _command(environ: Mapping[str, str], name: str) -> list[str]:
+    """The words of a variable of the environment; none where it is empty. Raises UsageError."""
     try:
-        named = shlex.split(environ.get("PAGER") or "")
-    except ValueError:
-        return []
-    return named or (["less"] if shutil.which("less") else [])
+        return shlex.split(environ.get(name) or "")
+    except ValueError as error:
+        shown = printable(environ[name], 60)
+        raise UsageError(f"${name} is malformed: {str(error).lower()} in {shown}") from None
 
 
 def edited_outside(app: Suspendable, text: str, command: list[str]) -> str:

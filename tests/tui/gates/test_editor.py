@@ -144,14 +144,26 @@ def test_in_the_browser_a_text_is_edited_in_place(tmp_path, monkeypatch):
         ]
 
 
-def test_without_an_editor_the_key_says_so():
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("", "no editor is set: set $VISUAL or $EDITOR"),
+        ("vi 'x", "$EDITOR is malformed: no closing quotation in vi"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_without_an_editor_the_key_says_so(monkeypatch, command, says, at_once):
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", command)
+
     async def scenario(pilot):
-        await pilot.press("ctrl+o")
-        await until(pilot, on_screen(pilot, "$VISUAL and $EDITOR name no editor"))
+        if not (at_once and command):
+            await pilot.press("ctrl+o")
+        await until(pilot, on_screen(pilot, says))
         await pilot.press("escape")
         await gone(pilot)
 
-    asked(editor("[1]"), scenario)
+    asked(editor("[1]", outside=at_once), scenario)
 
 
 def test_the_title_goes_on_and_hostile_text_is_safe_to_show():

@@ -501,8 +501,19 @@ def test_a_program_that_fails_says_so(elsewhere):
 
 
 def test_without_an_editor_or_in_the_browser_nothing_is_opened(elsewhere):
-    assert elsewhere("o", None, "", "$VISUAL and $EDITOR name no editor") is None
+    assert elsewhere("o", None, "", "no editor is set: set $VISUAL or $EDITOR") is None
     assert elsewhere("O", "PAGER", "", "the browser opens no editor and no pager", web=True) is None
+
+
+@pytest.mark.parametrize(("key", "name"), [("o", "VISUAL"), ("O", "PAGER")])
+def test_a_malformed_command_is_one_line(monkeypatch, key, name):
+    monkeypatch.setenv(name, "less '")
+
+    async def scenario(pilot, _):
+        await pilot.press(key)
+        await until(pilot, notified(pilot, f"${name} is malformed: no closing quotation in less '"))
+
+    detail(final('> {"id":1,"method":"ping"}'), scenario)
 
 
 def test_a_terminal_that_cannot_be_given_away_opens_nothing(monkeypatch):

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.model.peers import Fact, facts, waited_text
+from mcpspy.tui.model.peers import Fact, facts
 from tests.browse.test_timeline import grow, said
 from tests.test_overview import HANDSHAKE, listed
 from tests.timelines import CAPTURES
@@ -99,12 +99,6 @@ def test_what_is_told_is_bounded(tmp_path):
     assert len(found) < 130
     assert sum(len(fact.text) for fact in found) < 700_000
     assert max(len(fact.text) for fact in found) == 100_001
-
-
-def test_who_was_waited_for_is_told_in_parts():
-    assert waited_text({"server": 10**9, "asked": 3 * 10**9, "held": 0, "client": 0}) == (
-        "server 1.00 s (25%), asked 3.00 s (75%)"
-    )
 
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)

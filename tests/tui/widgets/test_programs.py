@@ -22,16 +22,33 @@ def program(folder, source):
 def test_the_editor_is_that_of_the_environment():
     assert editor_command({"EDITOR": "nano"}) == ["nano"]
     assert editor_command({"EDITOR": "nano", "VISUAL": "code -w '/a b'"}) == ["code", "-w", "/a b"]
-    assert editor_command({"EDITOR": "it's"}) == editor_command({}) == []
+    assert editor_command({"EDITOR": "nano", "VISUAL": ""}) == ["nano"]
+    for empty in ({}, {"EDITOR": " "}):
+        with pytest.raises(UsageError, match="no editor is set"):
+            editor_command(empty)
 
 
 def test_the_pager_is_that_of_the_environment_or_less(monkeypatch):
     assert pager_command({"PAGER": "most -s"}) == ["most", "-s"]
-    assert pager_command({"PAGER": "it's"}) == []
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
     assert pager_command({}) == ["less"]
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert pager_command({"PAGER": ""}) == []
+    with pytest.raises(UsageError, match="no pager is set"):
+        pager_command({"PAGER": ""})
+
+
+@pytest.mark.parametrize(
+    ("find", "name", "value", "why"),
+    [
+        (editor_command, "EDITOR", "it's", "$EDITOR is malformed: no closing quotation in it's"),
+        (editor_command, "VISUAL", "vi \\", "$VISUAL is malformed: no escaped character in vi \\"),
+        (pager_command, "PAGER", '"\x1b[2J', '$PAGER is malformed: no closing quotation in "\\e[2J'),
+    ],
+)
+def test_a_malformed_command_is_one_line(find, name, value, why):
+    with pytest.raises(UsageError) as error:
+        find({"EDITOR": "vi", name: value})
+    assert str(error.value) == why
 
 
 def test_an_editor_gets_the_text_in_a_file_of_its_own_that_nobody_else_reads(tmp_path):

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens, tokens_text
-from mcpspy.overview import OTHERS, TOOLS, Announced, ToolUse
+from mcpspy.overview import OTHERS, Announced, ToolUse
 from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.session.views.limits import limit_mark, limits_text
@@ -62,15 +62,13 @@ def sayings(session: OpenCapture) -> Iterator[Announcement]:
 def _cost_text(announced: Announced) -> str:
     """What the tools that are listed take of a model's context, and how many of them nobody called."""
     listed = [tool for tool in announced.tools.values() if announced.is_current(tool)]
-    beyond = 0
-    if len(announced.tools) > TOOLS:  # the last one stands for all others, and what it costs is not known
-        listed = [tool for tool in listed if tool.name != OTHERS]
-        beyond = announced.listings["tools"].count - len(listed)
-    never = sum(not tool.calls for tool in listed)
+    alone = [tool for tool in listed if tool.name != OTHERS]
+    count = announced.listings["tools"].count if len(alone) < len(listed) else len(listed)
+    never = sum(not tool.calls for tool in alone)
     cost = f"{tokens_text(sum(tool.context for tool in listed))} tokens of a model's context"
     size = size_text(sum(tool.size for tool in listed))
-    first = f"the first {len(listed):,} of {len(listed) + beyond:,} tools" if beyond else plural(len(listed), "tool")
-    return f"{first}, {size}, {cost}" + (f"; {never:,} never called" if never else "")
+    of = f" of the first {len(alone):,}" if len(alone) < len(listed) else ""
+    return f"{plural(count, 'tool')}, {size}, {cost}" + (f"; {never:,}{of} never called" if never else "")
 
 
 def _limits_text(session: OpenCapture) -> str:

@@ -4,7 +4,6 @@ import pytest
 from textual.widgets import Static
 
 from mcpspy import overview
-from mcpspy.tui.session.views import tools
 from mcpspy.tui.session.views.tools import ToolsView
 from tests.browse.test_refusals import BEGIN
 from tests.browse.test_refusals import listed as listing
@@ -38,13 +37,21 @@ def test_the_cost_of_all_and_each_tool_have_a_row(tmp_path):
     view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
 
 
-def test_tools_beyond_the_bound_are_not_in_the_cost(tmp_path, monkeypatch):
-    for module in (overview, tools):
-        monkeypatch.setattr(module, "TOOLS", 1)
+def test_tools_beyond_the_bound_are_in_the_cost_and_share_a_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(overview, "TOOLS", 1)
 
     async def scenario(pilot):
-        cost = "tools the first 1 of 2 tools, 19 B, ~4 tokens of a model's context"
-        assert words(pilot.app)[0] == cost
+        rows = words(pilot.app)
+        assert rows[0] == "tools 3 tools, 50 B, ~12 tokens of a model's context; 1 of the first 1 never called"
+        assert [row.split()[:4] for row in rows if row.startswith("other")] == [["other", "tools", "31", "B"]]
+
+    said = HANDSHAKE + listed(1, '{"name":"forecast"}', '{"name":"idle"}', '{"name":"third"}') + called(2, "idle")
+    view(ToolsView, capture(tmp_path / "a.jsonl", said), scenario)
+
+
+def test_a_bound_that_is_not_reached_is_not_told(tmp_path):
+    async def scenario(pilot):
+        assert words(pilot.app)[0] == "tools 2 tools, 34 B, ~8 tokens of a model's context; 1 never called"
 
     view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
 
