@@ -13,6 +13,7 @@ from mcpspy.conversation.times import waited_text
 from mcpspy.cost import compact_json, tokens_text
 from mcpspy.overview import Peer
 from mcpspy.text import plural, size_text
+from mcpspy.tui.model.merged import Merged
 
 _MEMBERS, _LONG = 60, 4000  # facts of one kind; characters of one
 _INSTRUCTIONS = 100_000  # characters
@@ -31,9 +32,28 @@ class Fact(NamedTuple):
     heading: bool = False
 
 
-def facts(session: OpenCapture) -> Iterator[Fact]:
-    """What is known of both sides, and for how long each was waited for."""
-    yield Fact("waited for", waited_text(session.times.spent) or "nothing so far")
+def facts(shown: OpenCapture | Merged) -> Iterator[Fact]:
+    """What is known of both sides, and for how long each was waited for; of several sessions for each by itself.
+
+    Sessions of a merge run side by side, so their times do not add up.
+    """
+    if isinstance(shown, Merged):
+        for number, session in enumerate(shown.sessions):
+            yield Fact("" if number else "waited for", f"{session.header.name}: {_waited(session)}")
+        for session in shown.sessions:
+            yield from (Fact(""), Fact("session", session.header.name, heading=True))
+            yield from (it._replace(n=shown.number(session, it.n)) for it in _sides(session))
+    else:
+        yield Fact("waited for", _waited(shown))
+        yield from _sides(shown)
+
+
+def _waited(session: OpenCapture) -> str:
+    return waited_text(session.times.spent) or "nothing so far"
+
+
+def _sides(session: OpenCapture) -> Iterator[Fact]:
+    """What is known of both sides of one session, and what the server lists."""
     announced = session.announced
     for side, peer in (("client", announced.client), ("server", announced.server)):
         yield Fact("")

@@ -313,7 +313,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
     play(scenario, CAPTURES)
 
 
-@pytest.mark.parametrize("keys", "2458" if NIGHTLY else ["2458"])
+@pytest.mark.parametrize("keys", "245" if NIGHTLY else ["245"])
 def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it(keys):
     """The captures take turns with the views; nightly each has all."""
 

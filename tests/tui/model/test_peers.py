@@ -6,10 +6,12 @@ from contextlib import closing
 import pytest
 
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.peers import Fact, facts
 from tests.browse.test_timeline import grow, said
 from tests.test_overview import HANDSHAKE, listed
 from tests.timelines import CAPTURES
+from tests.tui.model import test_merged
 
 FULL = {
     "protocolVersion": "2025-06-18",
@@ -109,3 +111,22 @@ def test_every_golden_capture_names_both_sides(path):
             bool(peer and peer.name) for peer in (session.announced.client, session.announced.server)
         )
         assert {fact.n for fact in found if fact.n} <= set(session.index.rows)
+
+
+def test_of_several_sessions_each_has_its_own_times_and_peers(tmp_path):
+    call = '@0 > {"id":7,"method":"tools/call"}\n@%s < {"id":7,"result":{}}\n'
+    paths = [
+        test_merged.capture(tmp_path / "one.jsonl", 0, HANDSHAKE + call % 2),
+        test_merged.capture(tmp_path / "two.jsonl", 0.5, call % 3),
+    ]
+    with closing(Merged([OpenCapture(str(path)) for path in paths])) as merged:
+        found = list(facts(test_merged.grown(merged)))
+        assert found[:2] == [
+            Fact("waited for", "one: server 2.00 s (100%)"),
+            Fact("", "two: server 3.00 s (100%)"),
+        ]
+        sections = [place for place, fact in enumerate(found) if fact.title == "session"]
+        assert [found[place].text for place in sections] == ["one", "two"]
+        assert Fact("client", "has not said who it is", heading=True) in found[sections[1] :]
+        (introduced,) = [fact.n for fact in found[: sections[1]] if fact.title == "server"]
+        assert merged.index.source(introduced) == (merged.sessions[0], 6)

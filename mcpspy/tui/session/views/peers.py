@@ -6,6 +6,7 @@ from rich.cells import set_cell_size
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import wrapped
+from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.peers import Fact, facts
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
@@ -19,7 +20,7 @@ class PeersView(RowsOrNotice):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--heading", "view--client", "view--server"}
 
-    def __init__(self, session: OpenCapture) -> None:
+    def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__()
         self._session = session
         self._facts: list[Fact] = []

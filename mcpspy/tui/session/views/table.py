@@ -43,7 +43,7 @@ VIEWS = {
         ViewEntry("5", "stderr", StderrView),
         ViewEntry("6", "gates", GatesView, GatesView),
         ViewEntry("7", "calls", CallsView, CallsView),
-        ViewEntry("8", "peers", PeersView),
+        ViewEntry("8", "peers", PeersView, PeersView),
     )
 }
 """In the order of the tabs; a session is first shown in the timeline."""
