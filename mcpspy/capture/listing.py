@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +20,11 @@ except ImportError:  # Windows: a file that is open there cannot be deleted anyw
     fcntl = None  # type: ignore[assignment]
 
 
+HEADERS = 2000
+"""Files that are read at most to find the newest capture, if their times do not tell."""
 _NAMED = 3  # files that are named in a sentence
+_NAME = re.compile(r"\d{8}T\d{6}Z-", re.ASCII)
+_COARSE = 2  # seconds by which the time of a file may be earlier than the clock's
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,47 @@ Refused = dict[str, str]
 
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     """The captures in `folder`, live ones first, then the newest; what is not one is passed over, into `refused`."""
-    found = list(_captures(folder, {} if refused is None else refused))
+    refused = {} if refused is None else refused
+    found = [read for path in _files(folder) if (read := _read(path, refused))]
+    return sorted(_first_files(found), key=lambda listed: (not listed.live, -listed.started))
+
+
+def newest(folder: str, refused: Refused) -> Listed | None:
+    """The capture in `folder` that started last; files that may have started later and are no captures, in `refused`.
+
+    No capture started after its file was written last, or after the time in its name, so the files are read from the
+    latest of these on, and no further than the start of the newest capture. Of files that have neither, such as many
+    copies made at once under other names, HEADERS are read.
+    """
+    found: list[tuple[Listed, list[str]]] = []
+    started = -math.inf
+    files = sorted(((_started_by(path), path) for path in _files(folder)), reverse=True)
+    for number, (bound, path) in enumerate(files):
+        if found and (bound < started or number >= HEADERS):
+            break
+        if read := _read(path, refused):
+            found.append(read)
+            started = max(started, read[0].started)
+    return max(_first_files(found), key=lambda listed: listed.started, default=None)
+
+
+def _started_by(path: str) -> float:
+    """The latest moment at which the capture in a file can have started, in seconds since the epoch."""
+    try:
+        written = os.path.getmtime(path) + _COARSE
+    except OSError:  # deleted meanwhile
+        return -math.inf
+    name = os.path.basename(path)
+    if _NAME.match(name):  # as of `capture.location.file_name`
+        with suppress(ValueError):
+            return min(written, datetime.fromisoformat(name[:16]).timestamp() + 1)
+    return written
+
+
+def _first_files(found: list[tuple[Listed, list[str]]]) -> list[Listed]:
+    """The captures among some files, without files that go on from another one."""
     joined = {path for _, paths in found for path in paths[1:]}
-    alone = [listed for listed, _ in found if listed.capture.path not in joined]
-    return sorted(alone, key=lambda listed: (not listed.live, -listed.started))
+    return [listed for listed, _ in found if listed.capture.path not in joined]
 
 
 def omitted(refused: Refused) -> str:
@@ -63,8 +106,8 @@ def omitted(refused: Refused) -> str:
     return f"{plural(len(paths), 'file')} not shown: {'; '.join(reasons)}"
 
 
-def _captures(folder: str, refused: Refused) -> Iterator[tuple[Listed, list[str]]]:
-    """The captures in `folder` with the paths of their files, those among them that go on from another one too."""
+def _files(folder: str) -> Iterator[str]:
+    """The paths of the files in `folder` that may be captures."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -73,21 +116,26 @@ def _captures(folder: str, refused: Refused) -> Iterator[tuple[Listed, list[str]
         raise CaptureError(f"cannot list {folder}: {error.strerror}") from error
     for name in names:
         path = os.path.join(folder, name)
-        if not name.endswith(SUFFIX) or not os.path.isfile(path):
-            continue
-        try:
-            capture = Capture(path)
-            started = datetime.fromisoformat(capture.header.started).timestamp()
-            paths = capture.paths
-            size = sum(map(os.path.getsize, paths))
-            live = capture.live
-            ended = math.inf if live else os.path.getmtime(paths[-1])
-            yield Listed(capture, size, live, started, ended), paths
-        except CaptureError as error:
-            if os.path.lexists(path):  # not deleted meanwhile
-                refused[path] = str(error)
-        except OSError:  # deleted meanwhile
-            continue
+        if name.endswith(SUFFIX) and os.path.isfile(path):
+            yield path
+
+
+def _read(path: str, refused: Refused) -> tuple[Listed, list[str]] | None:
+    """The capture in a file, which may go on from another one, with the paths of its files; None if there is none."""
+    try:
+        capture = Capture(path)
+        started = datetime.fromisoformat(capture.header.started).timestamp()
+        paths = capture.paths
+        size = sum(map(os.path.getsize, paths))
+        live = capture.live
+        ended = math.inf if live else os.path.getmtime(paths[-1])
+        return Listed(capture, size, live, started, ended), paths
+    except CaptureError as error:
+        if os.path.lexists(path):  # not deleted meanwhile
+            refused[path] = str(error)
+    except OSError:  # deleted meanwhile
+        pass
+    return None
 
 
 def delete(listed: Listed) -> bool:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from mcpspy.capture.listing import Refused, captures, omitted
+from mcpspy.capture.listing import Refused, newest, omitted
 from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
@@ -56,15 +56,14 @@ def newest_capture() -> str:
     """The capture of the capture directory that started last; stderr names it, and files after it that are none."""
     folder = directory(None, os.environ)
     refused: Refused = {}
-    found = captures(folder, refused)
-    if not found:
+    found = newest(folder, refused)
+    if found is None:
         advice = "'mcpspy wrap -- COMMAND' records one, 'mcpspy demo' a sample"
         raise CaptureError("; ".join(filter(None, [f"no captures in {folder}", omitted(refused), advice])))
-    newest = max(found, key=lambda listed: listed.started)
-    if passed := omitted({path: why for path, why in refused.items() if _modified(path) >= newest.started}):
+    if passed := omitted({path: why for path, why in refused.items() if _modified(path) >= found.started}):
         say(passed)
-    say(f"newest capture: {newest.capture.path}")
-    return newest.capture.path
+    say(f"newest capture: {found.capture.path}")
+    return found.capture.path
 
 
 def _modified(path: str) -> float:

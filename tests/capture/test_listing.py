@@ -1,11 +1,13 @@
 import math
 import os
+from datetime import UTC, datetime
 
 import pytest
 
 from mcpspy.capture import listing as library
-from mcpspy.capture.listing import captures, delete, omitted
+from mcpspy.capture.listing import captures, delete, newest, omitted
 from mcpspy.errors import CaptureError
+from tests.capture.test_parts import written
 from tests.transcript import WALL, begin, capture, finish
 
 SECOND = 1_000_000_000
@@ -140,3 +142,72 @@ def test_no_descriptor_is_left_open(tmp_path):
     (listed,) = captures(str(tmp_path))
     delete(listed)
     assert set(os.listdir("/dev/fd")) == before
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """The names of the files whose headers are read."""
+    seen = []
+
+    class Read(library.Capture):
+        def __init__(self, path):
+            seen.append(os.path.basename(path))
+            super().__init__(path)
+
+    monkeypatch.setattr(library, "Capture", Read)
+    return seen
+
+
+def dated(folder, name, started, written=None):
+    """A capture that started on a day of November, and was written last on another one."""
+    path = folder / f"{name}.jsonl"
+    path.write_bytes(header(f"2025-11-{started:02}T00:00:00Z"))
+    if written:
+        os.utime(path, (0, datetime(2025, 11, written, tzinfo=UTC).timestamp()))
+
+
+def newest_name(folder, refused=None):
+    found = newest(str(folder), {} if refused is None else refused)
+    return found and os.path.basename(found.capture.path)
+
+
+def test_the_newest_is_found_among_those_that_were_written_after_it_started(tmp_path, looked_at):
+    for name, started, last in (("long", 1, 28), ("new", 20, 21), ("short", 19, 22), ("old", 3, 4), ("older", 2, 3)):
+        dated(tmp_path, name, started, last)
+    assert newest_name(tmp_path) == "new.jsonl"
+    assert looked_at == ["long.jsonl", "short.jsonl", "new.jsonl"]
+
+
+def test_the_start_in_the_name_counts_where_files_were_written_anew(tmp_path, looked_at):
+    for day in range(1, 20):
+        dated(tmp_path, f"202511{day:02}T000000Z-weather", day)
+    dated(tmp_path, "20251301T000000Z-no-day", 2, 3)
+    assert newest_name(tmp_path) == "20251119T000000Z-weather.jsonl"
+    assert len(looked_at) == 1
+
+
+def test_of_files_whose_times_tell_nothing_some_are_read(tmp_path, looked_at, monkeypatch):
+    monkeypatch.setattr(library, "HEADERS", 5)
+    for number in range(9):
+        dated(tmp_path, f"copy{number}", 1 + number)
+    refused = {}
+    assert newest_name(tmp_path, refused) in looked_at
+    assert (len(looked_at), refused) == (5, {})
+
+
+def test_a_capture_is_found_behind_any_number_of_other_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(library, "HEADERS", 2)
+    dated(tmp_path, "a", 1, 2)
+    for number in range(5):
+        (tmp_path / f"other{number}.jsonl").write_bytes(b"{}\n")
+    refused = {}
+    assert newest_name(tmp_path, refused) == "a.jsonl"
+    assert len(refused) == 5
+    assert newest_name(tmp_path / "nowhere") is None
+
+
+def test_of_a_capture_of_several_files_the_first_is_the_newest(tmp_path):
+    dated(tmp_path, "before", 1, 2)
+    written(tmp_path / "a.jsonl")
+    assert len(os.listdir(tmp_path)) > 2
+    assert newest_name(tmp_path) == "a.jsonl"
