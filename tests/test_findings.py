@@ -29,7 +29,7 @@ def test_each_capture_has_its_stored_findings_and_none_are_left_of_one_that_is_g
 DELIBERATE = {  # what the scenarios of tests/peers do on purpose
     ("tools/unknown-tool", 'the server lists no tool "missing"'),
     ("schema/unknown-method", 'no revision has the method "peer/unknown"'),
-    ("tools/arguments", 'get-sum was listed with another inputSchema: "b" is a required property'),
+    ("tools/arguments", 'arguments of get-sum violate its inputSchema: "b" is a required property'),
 }
 
 

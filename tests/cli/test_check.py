@@ -332,7 +332,7 @@ def test_findings_in_a_live_capture_come_as_they_are_made(tmp_path):
         finish(writer)
         rest, err = following.communicate(timeout=LIMIT)
     assert (following.returncode, rest, err) == (1, "", "")
-    assert lines[0].startswith("✗ #10 client: echo was listed with another inputSchema")
+    assert lines[0].startswith("✗ #10 client: arguments of echo violate its inputSchema")
     assert [line.rpartition("[")[2].strip("]\n") for line in lines] == [
         "tools/arguments",
         "schema/invalid",

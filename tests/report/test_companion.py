@@ -33,7 +33,7 @@ def said(path, monkeypatch, stderr, tmp_path):
 def test_errors_are_said_and_nothing_less(tmp_path, monkeypatch, stderr):
     lines = said(faulty(tmp_path / "a"), monkeypatch, stderr, tmp_path)
     assert [line.rpartition("[")[2] for line in lines] == ["tools/arguments]", "schema/invalid]"]
-    assert lines[0].startswith("mcpspy: #10 client: echo was listed with another inputSchema")
+    assert lines[0].startswith("mcpspy: #10 client: arguments of echo violate its inputSchema")
 
 
 def test_a_session_without_an_error_is_passed_over_in_silence(tmp_path, monkeypatch, stderr):

@@ -71,7 +71,7 @@ def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
     found = _judge(tool, "inputSchema", given, history)
     if found and found.outcome is Outcome.INVALID:
         why = found.message or "the arguments are refused"
-        sentence = f"{tool.definition['name'][:60]} was listed with another inputSchema: {why}"
+        sentence = f"arguments of {tool.definition['name'][:60]} violate its inputSchema: {why}"
         yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
 
 

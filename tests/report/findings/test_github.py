@@ -10,8 +10,8 @@ def test_github_shows_each_finding_beside_its_line(tmp_path, monkeypatch):
     faulty(tmp_path / "a,b:c.jsonl")
     lines = told("github", "a,b:c.jsonl").splitlines()
     assert lines[0] == (
-        "::error file=a%2Cb%3Ac.jsonl,line=10,title=mcpspy (tools/arguments)::client: echo was listed with another "
-        'inputSchema: "text" is a required property (/params/arguments)'
+        "::error file=a%2Cb%3Ac.jsonl,line=10,title=mcpspy (tools/arguments)::client: arguments of echo "
+        'violate its inputSchema: "text" is a required property (/params/arguments)'
     )
     assert [text.split()[0] for text in lines] == ["::error", "::error", "::warning", "::notice"]
 

@@ -23,7 +23,7 @@ def test_json_is_what_the_design_says(tmp_path):
         "part": 0,
         "related": [9],
         "pointer": "/params/arguments",
-        "message": 'echo was listed with another inputSchema: "text" is a required property',
+        "message": 'arguments of echo violate its inputSchema: "text" is a required property',
         "revision": "2025-06-18",
         "spec": "https://modelcontextprotocol.io/specification/2025-06-18/server/tools#tool",
         "count": 1,

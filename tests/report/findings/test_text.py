@@ -22,7 +22,7 @@ def test_the_frames_in_which_something_was_found_are_told_in_their_order(tmp_pat
         f"{tmp_path}/a · 2025-06-18 · 9 frames",
         '#10 0.006 → tools/call echo words="hello" id 2 2025-06-18',
         "✗ error tools/arguments by the client, see #9",
-        'echo was listed with another inputSchema: "text" is a required property',
+        'arguments of echo violate its inputSchema: "text" is a required property',
         '/params/arguments: {"words":"hello"}',
         "https://modelcontextprotocol.io/specification/2025-06-18/server/tools#tool",
         "#11 0.007 ← tools/call echo hello id 2 ok 1.0 ms 53 B",

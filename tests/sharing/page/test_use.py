@@ -126,7 +126,7 @@ def test_a_tree_folds_by_keys(everything):
 
 def test_a_finding_stands_at_its_message_with_explanation_and_at_its_place(everything):
     assert everything.texts(".selected .finding summary") == [
-        '✗ error get-sum was listed with another inputSchema: "b" is a required property'
+        '✗ error arguments of get-sum violate its inputSchema: "b" is a required property'
     ]
     assert any(text.startswith("How to fix: ") for text in everything.texts(".selected .finding p"))
     assert everything.texts(".selected .line .here") == ["◂ error"]
