@@ -7,6 +7,9 @@ aligned (`mcpspy.replay.compare.align`); a pointer names the place in the record
 observed one has, the place there. So one item more at the top is one difference and not twenty. With `shape` only the
 structure counts: which members, of which types, and which kinds of items an array has, not how many.
 
+Items are aligned by what all of them hold, again at each level of nested arrays. Hostile values would make that take
+for ever, so it has a bound (`Effort`); beyond it items are told apart by their type and length alone.
+
 Pure: a value against itself never differs, and what differs one way differs the other way.
 """
 
@@ -18,7 +21,7 @@ from typing import Any, Final
 import orjson
 
 from mcpspy.json_values import Number, Path, pointer
-from mcpspy.replay.compare.align import aligned, by_order
+from mcpspy.replay.compare.align import Key, aligned, by_order
 from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, canonical, matches, renamed
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import decode
@@ -26,6 +29,9 @@ from mcpspy.wire.jsonrpc import decode
 LISTINGS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
 """The arrays of listings, and the member that tells their items apart."""
 
+_TEXT = 8  # bytes of text that take as long as a value, where they hold JSON
+
+_VOLATILE_ENDS, _OPAQUE_ENDS = ({path[-1:] for path in paths} for paths in (VOLATILE, OPAQUE))
 _IS_ERROR = ("result", "isError")  # "If not set, this is assumed to be false" (server/tools); of a shape it is a part
 
 
@@ -37,6 +43,27 @@ class Absent:
 
 
 ABSENT: Final = Absent()
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much one comparison may still look at in order to align items, counted in values and bytes of text."""
+
+    left: int = 2_000_000
+
+    def allows(self, *values: Any) -> bool:
+        """Whether there is enough left to look at all of these values; what that takes is taken off."""
+        inner = list(values)
+        while inner and self.left > 0:
+            value = inner.pop()
+            self.left -= 1
+            if isinstance(value, str):
+                self.left -= len(value) // _TEXT
+            elif isinstance(value, list | dict) and len(value) < self.left:
+                inner.extend(value.values() if isinstance(value, dict) else value)
+            elif isinstance(value, list | dict):
+                self.left = 0
+        return self.left > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +97,7 @@ def excerpt(value: Any, limit: int = 60) -> str:
 def differences(recorded: Any, observed: Any, *, shape: bool = False) -> list[Difference]:
     """Where two messages, or parts of them that begin with `result`, `error` or `params`, differ."""
     try:
-        return list(_walk(recorded, observed, (), shape))
+        return list(_walk(recorded, observed, (), shape, Effort()))
     except RecursionError:  # some hundred levels: nobody's message, but somebody's attack
         return [Difference((), recorded, observed)]
 
@@ -82,15 +109,17 @@ def answer_differences(recorded: Any, observed: Any, *, shape: bool = False) -> 
     return differences(recorded, observed, shape=shape)
 
 
-def step(one: Any, other: Any, path: Path, *, shape: bool = False) -> Difference | list[Part] | None:
+def step(
+    one: Any, other: Any, path: Path, *, shape: bool = False, effort: Effort | None = None
+) -> Difference | list[Part] | None:
     """One step of a comparison: the parts of two values at `path`, or what differs; None where nothing does."""
-    if any(matches(path, pattern) for pattern in VOLATILE):
+    if path[-1:] in _VOLATILE_ENDS and any(matches(path, pattern) for pattern in VOLATILE):
         return None
     if path == _IS_ERROR:
         one, other = [False if value is ABSENT else value for value in (one, other)]
     if one is ABSENT or other is ABSENT:
         return None if one is other else Difference(path, one, other)
-    if any(matches(path, pattern) for pattern in OPAQUE):
+    if path[-1:] in _OPAQUE_ENDS and any(matches(path, pattern) for pattern in OPAQUE):
         return None
     parsed = _parsed(one), _parsed(other)
     if parsed[0] is not ABSENT and parsed[1] is not ABSENT:
@@ -98,18 +127,18 @@ def step(one: Any, other: Any, path: Path, *, shape: bool = False) -> Difference
     if isinstance(one, dict) and isinstance(other, dict):
         return _members(one, other, path)
     if isinstance(one, list) and isinstance(other, list):
-        return _items(one, other, path, shape)
+        return _items(one, other, path, shape, effort or Effort())
     same = _same_type(one, other) if shape and path != _IS_ERROR else _equal(one, other)
     return None if same else Difference(path, one, other)
 
 
-def _walk(one: Any, other: Any, path: Path, shape: bool) -> Iterator[Difference]:
-    found = step(one, other, path, shape=shape)
+def _walk(one: Any, other: Any, path: Path, shape: bool, effort: Effort) -> Iterator[Difference]:
+    found = step(one, other, path, shape=shape, effort=effort)
     if isinstance(found, Difference):
         yield found
         return
     for name, first, second in found or ():
-        yield from _walk(first, second, (*path, name), shape)
+        yield from _walk(first, second, (*path, name), shape, effort)
 
 
 def _members(one: dict[str, Any], other: dict[str, Any], path: Path) -> list[Part]:
@@ -120,17 +149,20 @@ def _members(one: dict[str, Any], other: dict[str, Any], path: Path) -> list[Par
     return [(name, one.get(name, ABSENT), other.get(name, ABSENT)) for name in names_of_both]
 
 
-def _items(one: list[Any], other: list[Any], path: Path, shape: bool) -> list[Part]:
+def _items(one: list[Any], other: list[Any], path: Path, shape: bool, effort: Effort) -> list[Part]:
     named = by_name(one, path), by_name(other, path)
     if named[0] is not None and named[1] is not None:
         return _members(named[0], named[1], path)
+    whole = effort.allows(one, other)
+    look = _structure if whole else _outside
     if shape:
         if not one or not other:
             return []  # what the items would be is not known
-        one, other = _kinds(one), _kinds(other)
-        pairs = list(by_order(one, other, (_structure,)))
+        kinds = _kinds(one, look), _kinds(other, look)
+        pairs = list(by_order(list(kinds[0]), list(kinds[1]), (str,)))
+        one, other = (list(kind.values()) for kind in kinds)
     else:
-        pairs = aligned(one, other, (canonical, _structure))
+        pairs = aligned(one, other, (canonical, look) if whole else (look,))
     found: list[Part] = []
     for place, there in pairs:
         name = place if place is not None else there
@@ -148,28 +180,28 @@ def by_name(items: list[Any], path: Path) -> dict[str, Any] | None:
     return found if len(found) == len(items) else None
 
 
-def _kinds(items: list[Any]) -> list[Any]:
+def _kinds(items: list[Any], look: Key) -> dict[str, Any]:
     """One item of each structure, in an order that does not depend on theirs."""
     kinds: dict[str, Any] = {}
     for item in items:
-        kinds.setdefault(_structure(item), item)
-    return [kinds[kind] for kind in sorted(kinds)]
+        kinds.setdefault(look(item), item)
+    return dict(sorted(kinds.items(), key=lambda kind: kind[0]))
 
 
 def _structure(value: Any) -> str:
-    """A text that values of one structure share."""
-    return json.dumps(_shape(value), sort_keys=True)
-
-
-def _shape(value: Any) -> Any:
-    """A value with the names of types in place of all that is no object or array."""
+    """A text that values of one structure share: JSON with the names of types in place of other values."""
     parsed = _parsed(value)
     value = value if parsed is ABSENT else parsed
     if isinstance(value, dict):
-        return {name: _shape(inner) for name, inner in value.items()}
+        return "{" + ", ".join([f"{json.dumps(name)}: {_structure(value[name])}" for name in sorted(value)]) + "}"
     if isinstance(value, list):
-        return [_shape(item) for item in _kinds(value)]
-    return _type(value)
+        return "[" + ", ".join(sorted({_structure(item) for item in value})) + "]"
+    return f'"{_type(value)}"'
+
+
+def _outside(value: Any) -> str:
+    """A text that values of one type and length share: the structure of what is too large to be looked at."""
+    return f"{_type(value)} {len(value)}" if isinstance(value, dict | list) else _type(value)
 
 
 def _parsed(value: Any) -> Any:

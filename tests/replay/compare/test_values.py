@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.replay.compare.values import ABSENT, Difference, differences, excerpt, step
+from mcpspy.replay.compare import values as module
+from mcpspy.replay.compare.values import ABSENT, Difference, Effort, differences, excerpt, step
 
 TEXTS = st.text(max_size=6) | st.sampled_from(['{"a":1}', "[1,2]", "{", "[", '{"a":{}}'])
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(width=16) | TEXTS
@@ -199,3 +200,58 @@ def test_an_excerpt_is_one_short_line():
     assert excerpt("x" * 100, 10) == '"xxxxxxxx…'
     assert excerpt(ABSENT) == "nothing"
     assert excerpt("\u202e") == '"\\u202e"'
+
+
+def nested(levels, leaf, beside=()):
+    """Arrays in arrays, with something beside each."""
+    for _ in range(levels):
+        leaf = [leaf, *beside]
+    return leaf
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Counts how often the type of a value is asked for: each look at a structure ends there."""
+    seen = []
+    kind = module._type
+    monkeypatch.setattr(module, "_type", lambda value: seen.append(1) or kind(value))
+    return seen
+
+
+@pytest.mark.parametrize("shape", [False, True])
+def test_deep_arrays_take_no_more_than_their_depth_squared(looks, shape):
+    assert len(differences(nested(40, 1), nested(40, "x"), shape=shape)) == 1
+    assert len(looks) < 40 * 40 * 2
+
+
+@pytest.mark.parametrize("shape", [False, True])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        lambda leaf: nested(50, [{"a": n, str(leaf): n} for n in range(300)], [0]),
+        lambda leaf: [{f"k{n}": leaf, "b": [n]} for n in range(3000)],
+        lambda leaf: {f"k{n}": [n, leaf] for n in range(3000)},
+        lambda leaf: [json.dumps([json.dumps([leaf] * 1000)] * 20)] * 2,
+    ],
+)
+def test_what_would_take_long_is_told_apart_by_less(looks, monkeypatch, hostile, shape):
+    monkeypatch.setattr(Effort.__init__, "__defaults__", (5000,))
+    assert differences(hostile(1), hostile("x"), shape=shape)
+    assert len(looks) < 100_000
+    assert differences(hostile(1), hostile(1), shape=shape) == []
+
+
+def test_beyond_the_effort_items_are_told_apart_by_type_and_length():
+    one, other = [{"a": 1}], [{"b": 1}, {"a": 1}]
+    assert step(one, other, ("x",), effort=Effort(100)) == [(0, ABSENT, {"b": 1}), (0, {"a": 1}, {"a": 1})]
+    effort = Effort(5)
+    assert step(one, other, ("x",), effort=effort) == [(0, {"a": 1}, {"b": 1}), (1, ABSENT, {"a": 1})]
+    assert effort.left <= 0
+    assert not effort.allows(1)
+
+
+def test_the_effort_is_counted_in_values_and_in_text():
+    effort = Effort(100)
+    assert effort.allows([1, {"a": 2}], "x" * 80)
+    assert effort.left == 100 - 4 - 11
+    assert not effort.allows([0] * 100)
