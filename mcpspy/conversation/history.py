@@ -44,6 +44,16 @@ _Kept = TypeVar("_Kept", bound=SessionMemory)
 
 
 @dataclass(slots=True)
+class Operations:
+    """What operational findings of one capture need: opinions about a run, which somebody has asked for."""
+
+    slow: int = 10_000_000_000
+    """Nanoseconds from which on a call of a tool is slow."""
+    used: bool = False
+    """A tool was called, in any session."""
+
+
+@dataclass(slots=True)
 class Progress:
     """A request that may be reported on."""
 
@@ -142,6 +152,8 @@ class SessionHistory:
     """Over HTTP: how the session got its id."""
     over: "Over | None" = None
     """Over HTTP: how the session ended."""
+    operations: Operations | None = None
+    """None where nobody has asked for operational findings."""
     memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
     """By class: what single rules remember."""
 

@@ -26,6 +26,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "jsonrpc/not-an-object": ("http/notification-status", "jsonrpc/not-a-number"),
     "jsonrpc/version-missing": ("jsonrpc/neither-result-nor-error",),
     "progress/unknown-token": ("schema/invalid",),
+    "security/hidden-text": ("security/instructions-to-model",),
     "tools/arguments": ("schema/invalid",),
 }
 """By the rule that follows: those that it follows from, where one pointer lies within the other."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from mcpspy.capture.records import End, Gap, Gates, Record
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.history import SessionHistory, keep
+from mcpspy.conversation.history import Operations, SessionHistory, keep
 from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, ServerExit, Session
 from mcpspy.conversation.recent import Recent
@@ -46,14 +46,16 @@ _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/ver
 """Rules about the revisions that peers name, void where another one is put in their place."""
 _ON_CLIENTS = ("compat/",)
 """Rules about what clients refuse, void where none is named."""
+_ON_OPERATIONS = ("ops/",)
+"""Opinions about a run, void where nobody has asked for them."""
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-",
              "extension/", "cache/")  # fmt: skip
 """Rules that depend on what came before a message, void for one that comes out of its order."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
 """Those that look at a message, and those that learn from it."""
-LISTS: dict[tuple[bool, bool], dict[_Key, _Rules]] = {}
-"""The rules by what they look at, made when they are first needed; by whether another revision is put in place, and
-whether clients are named."""
+LISTS: dict[tuple[bool, bool, bool], dict[_Key, _Rules]] = {}
+"""The rules by what they look at, made when they are first needed; by whether another revision is put in place, whether
+clients are named, and whether operational findings are asked for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +81,8 @@ def complain(sentence: str) -> None:
 class Judge:
     """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one.
 
-    With `clients` it is judged also by what those refuse (`mcpspy.spec.client_limits`). `noted` is called with each
+    With `clients` it is judged also by what those refuse (`mcpspy.spec.client_limits`), with `operations` also by what
+    operators should look at (`mcpspy.rules.ops`). `noted` is called with each
     finding and the message that it is about, while that still knows what it belongs to. `report` is called with a
     sentence about each rule that raises, once.
     """
@@ -90,13 +93,16 @@ class Judge:
         noted: Callable[[Finding, Judged], None] | None = None,
         report: Callable[[str], None] = complain,
         clients: Iterable[str] = (),
+        operations: Operations | None = None,
     ) -> None:
         self._as = as_revision
+        self._operations = operations
         self._clients = frozenset(clients)
         self._noted = noted
         self._report = report
         self._reported: set[str] = set()
-        self._lists = LISTS.setdefault((as_revision is not None, bool(self._clients)), {})
+        kind = as_revision is not None, bool(self._clients), operations is not None
+        self._lists = LISTS.setdefault(kind, {})
         self._tests = tuple(ASPECTS.values())
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
@@ -143,6 +149,12 @@ class Judge:
             for rule in looking:
                 if not (request.act and request.act.made):
                     yield from self._findings(rule, request, rule.end(request, history), history)
+        closing = [rule for rule in RULES.values() if rule.closes]
+        for session in self._sessions.values():
+            for rule in closing:
+                closed = rule.close(session.history)
+                if closed:
+                    yield from self._findings(rule, *closed, session.history)
 
     def pending(self) -> Iterator[Exchange]:
         """The exchanges without a message in answer, oldest first."""
@@ -162,6 +174,7 @@ class Judge:
         if session is None:
             lossy = self._gaps > 0 or self._forgetful
             session = _Session(SessionHistory(lossy, self._gaps, budget=self._budget, clients=self._clients))
+            session.history.operations = self._operations
             self._sessions.add(message.session, session)
         history = session.history
         if self._gaps != history.gaps:
@@ -243,7 +256,11 @@ class Judge:
                 key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
             rules = self._lists.get(key)
         if rules is None:
-            void = (*(_ON_AGREEMENT if self._as else ()), *(() if self._clients else _ON_CLIENTS))
+            void = (
+                *(_ON_AGREEMENT if self._as else ()),
+                *(() if self._clients else _ON_CLIENTS),
+                *(() if self._operations else _ON_OPERATIONS),
+            )
             looking = tuple(rule for rule in RULES.values() if not rule.id.startswith(void) and _concerns(rule, key))
             rules = looking, tuple(rule for rule in RULES.values() if rule.learns_from(*key[:3]))
             self._lists[key] = rules

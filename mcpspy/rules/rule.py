@@ -159,6 +159,10 @@ class StatefulCheck(SessionMemory):
         """Look at a request that has no answer when the capture ends."""
         return iter(())
 
+    def close(self) -> tuple[Message, Iterator[Fault]] | None:
+        """What is found when the capture ends, and the message that it is about."""
+        return None
+
 
 Function = Callable[[Any, SessionHistory], Iterator[Fault | Later]]
 """Takes a message, or a remark, of a kind that the rule looks at."""
@@ -221,6 +225,16 @@ class Rule:
         """What the check finds about a request that has no answer at the end, if it looks at those."""
         if isinstance(self.check, type):
             yield from history.of(self.check).end(request)
+
+    @property
+    def closes(self) -> bool:
+        """Whether the check finds something when the capture ends."""
+        return getattr(self.check, "close", StatefulCheck.close) is not StatefulCheck.close
+
+    def close(self, history: SessionHistory) -> tuple[Message, Iterator[Fault]] | None:
+        """What the check finds of a session that it has looked at, when the capture ends."""
+        known = history.memories.get(self.check) if isinstance(self.check, type) else None
+        return known.close() if isinstance(known, StatefulCheck) else None
 
     @property
     def summary(self) -> str:

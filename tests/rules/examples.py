@@ -9,14 +9,14 @@ from tests.rules import web
 from tests.transcript import WEB, lines
 
 
-def findings(text, clients=()):
+def findings(text, clients=(), operations=None):
     """What is found in an example."""
-    return judged(records(text), clients)
+    return judged(records(text), clients, operations)
 
 
-def judged(found, clients=()):
+def judged(found, clients=(), operations=None):
     """What is found in some records."""
-    judge = Judge(clients=clients)
+    judge = Judge(clients=clients, operations=operations)
     events = [event for record in found for event in judge.feed(record)]
     return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mcpspy.conversation.history import other
+from mcpspy.conversation.history import Operations, other
 from mcpspy.json_values import nearest, resolve
 from mcpspy.report.checked import check
 from mcpspy.rules import FORMER, RULES, SEVERITIES, Finding, current, worst
@@ -18,14 +18,14 @@ from tests.rules.examples import findings
 EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
 
 
-def clients(rule):
-    """Those that an example is judged for: the rules of `compat` have something to find for clients only."""
-    return CLIENTS if rule.id.startswith("compat/") else ()
+def asked(rule):
+    """What an example is judged with: `compat` finds something for clients only, `ops` only where it is asked to."""
+    return CLIENTS if rule.id.startswith("compat/") else (), Operations() if rule.id.startswith("ops/") else None
 
 
 @EACH
 def test_a_rule_finds_what_is_wrong_in_its_example(rule):
-    found = [finding for finding in findings(rule.fails, clients(rule)) if finding.rule == rule.id]
+    found = [finding for finding in findings(rule.fails, *asked(rule)) if finding.rule == rule.id]
     assert found
     for finding in found:
         assert finding.message
@@ -36,14 +36,14 @@ def test_a_rule_finds_what_is_wrong_in_its_example(rule):
 
 @EACH
 def test_a_rule_is_content_with_what_is_right(rule):
-    assert [finding for finding in findings(rule.passes, clients(rule)) if finding.rule == rule.id] == []
+    assert [finding for finding in findings(rule.passes, *asked(rule)) if finding.rule == rule.id] == []
 
 
 @EACH
 def test_an_example_that_passes_has_no_error_but_by_design(rule):
     """What is shown as right is right in every respect but those that the notation brings along."""
     allowed = {"pairing/unanswered", "pairing/orphan-response", "jsonrpc/not-an-object"}
-    wrong = [finding for finding in findings(rule.passes, clients(rule)) if finding.severity == "error"]
+    wrong = [finding for finding in findings(rule.passes, *asked(rule)) if finding.severity == "error"]
     assert {finding.rule for finding in wrong} <= allowed
 
 
@@ -89,7 +89,7 @@ def test_a_rule_tells_how_to_fix_what_it_finds(rule):
 @EACH
 def test_a_rule_blames_no_side_but_the_one_that_it_declares(rule):
     for text in (rule.fails, rule.passes):
-        blamed = {finding.blame for finding in findings(text, clients(rule)) if finding.rule == rule.id}
+        blamed = {finding.blame for finding in findings(text, *asked(rule)) if finding.rule == rule.id}
         assert blamed <= SIDES.get(rule.blame, blamed)
 
 

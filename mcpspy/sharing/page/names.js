@@ -90,6 +90,7 @@ export const FILTER_NAMES = {
     "mrtr/nothing-asked",
     "security/hidden-text",
     "security/secret-in-frame",
+    "security/instructions-to-model",
     "progress/unknown-token",
     "progress/token-reused",
     "progress/not-increasing",
@@ -156,6 +157,10 @@ export const FILTER_NAMES = {
     "compat/array-items",
     "compat/enum-values",
     "compat/reference-siblings",
+    "ops/tool-failed",
+    "ops/slow-call",
+    "ops/loop",
+    "ops/unused-server",
   ],
 };
 

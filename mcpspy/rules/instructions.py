@@ -1,0 +1,187 @@
+"""Texts of a listing that hold instructions to a model: the patterns of tool poisoning, as the field knows them.
+
+The theory. A client gives a model the descriptions of all tools, and the user sees few of them. A server can put orders
+there: to ignore other instructions, to keep something from the user, to read a file with keys and pass it on. Honest
+descriptions give orders too ("call list_tables first", "IMPORTANT: dates are in UTC"), so a pattern must be about what
+no honest tool needs. What is hidden from people is read as well: Unicode tags, characters without width, base64.
+
+Texts are hostile: each pattern has bounds on all that repeats, and of a long text only both ends are looked at.
+"""
+
+import base64
+import binascii
+import re
+from typing import Any, NamedTuple
+
+from mcpspy.json_values import Path, walk
+
+_ENDS = 1 << 16  # characters of each end of a text that are looked at
+_SHOWN = 80  # characters that are quoted
+_WINDOW = 200  # characters before the name of a secret file in which somebody may be told to read it
+_PLACES = 50  # names of secret files, and runs of base64, that are looked at in one text
+_UNREAD = ("_meta", "icons")
+"""Members of a definition that clients do not give to a model."""
+
+_WORDS = r"(?:[^\s.;:!?]{1,24}\s{1,3})"
+_PRIVATE = (
+    r"(?:conversation|chat history|credentials?|passwords?|api[ _-]?keys?|access tokens?|secrets?|private keys?|"
+    r"ssh keys?|environment variables?|system prompt)"
+)
+
+
+class Instruction(NamedTuple):
+    """What in a text is an instruction to a model, or hides one."""
+
+    what: str
+    """What it does, for a sentence: `it tells a model to …`."""
+    quoted: str
+    """The words, or how they are hidden."""
+
+
+class _Pattern(NamedTuple):
+    what: str
+    triggers: tuple[str, ...]
+    """Words without which it cannot match."""
+    found: re.Pattern[str]
+
+
+def _pattern(what: str, triggers: str, *parts: str) -> _Pattern:
+    return _Pattern(what, tuple(triggers.split(", ")), re.compile("".join(parts), re.IGNORECASE))
+
+
+_PATTERNS = (
+    _pattern(
+        "it tells a model to ignore other instructions",
+        "ignore, disregard, forget, override, bypass",
+        rf"\b(?:ignore|disregard|forget|override|bypass)\s{{1,3}}{_WORDS}{{0,4}}?",
+        r"(?:previous|prior|above|earlier|preceding|original|system|safety|other)\s{1,3}",
+        rf"{_WORDS}{{0,2}}?(?:instructions?|prompts?|guidelines?|directives?|restrictions|messages|rules\b)",
+    ),
+    _pattern(
+        "it tells a model to keep something from the user",
+        "user, human",
+        rf"\b(?:do not|don.?t|never|must not|should not|without)\s{{1,3}}{_WORDS}{{0,2}}?",
+        r"(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal|revealing|alert|alerting|",
+        rf"disclose|disclosing)\s{{1,3}}{_WORDS}{{0,8}}?(?:user|human)\b",
+    ),
+    _pattern(
+        "it tells a model to act behind the back of the user",
+        "user",
+        r"\bwithout\s{1,3}(?:the\s{1,3})?user(?:.?s)?\s{1,3}",
+        r"(?:knowledge|knowing|noticing|consent|awareness|being aware)|",
+        r"\b(?:hide|conceal|keep)\s{1,3}(?:this|it|that)\s{1,3}(?:secret\s{1,3})?from\s{1,3}(?:the\s{1,3})?user\b",
+    ),
+    _pattern(
+        "it is marked as if it came from the system or the client",
+        "<important, <system, <secret, <hidden, <admin, <critical",
+        r"<(?:important|system(?:[-_]?(?:reminder|prompt|message))?|secret|hidden|admin|critical)>",
+    ),
+    _pattern(
+        "it holds control tokens of a model",
+        "<|, [inst], <<sys>>, \nhuman:, \nassistant:",
+        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|end_header_id|eot_id)\|>|",
+        r"\[/?INST\]|<</?SYS>>|\n\n(?:Human|Assistant):\s",
+    ),
+    _pattern(
+        "it gives a model another role",
+        "you are now, you are no longer, new instructions, new system instructions, developer mode",
+        r"\byou are (?:now (?:a|an|in|the)\b|no longer\b)|\bnew (?:system )?instructions\s{0,3}:|",
+        rf"\b(?:enter|enable|activate)\s{{1,3}}{_WORDS}?developer mode\b",
+    ),
+    _pattern(
+        "it asks for what only the model and its user should see",
+        "system prompt, conversation, chat history, previous messages",
+        rf"\b(?:reveal|print|output|repeat|leak|include|pass|append|send|forward|copy)\s{{1,3}}{_WORDS}{{0,3}}?",
+        r"(?:system prompt|(?:entire|full|whole|complete) (?:conversation|chat)\b|(?:conversation|chat) history|",
+        r"(?:all )?previous messages)",
+    ),
+    _pattern(
+        "it tells a model to send secrets elsewhere",
+        "http, @",
+        rf"\b(?:send|forward|post|upload|transmit|exfiltrate|copy|bcc|e-?mail)\s{{1,3}}{_WORDS}{{0,6}}?{_PRIVATE}",
+        rf"\s{{1,3}}{_WORDS}{{0,6}}?(?:to|at)\s{{1,3}}(?:https?://|[\w.+-]{{1,64}}@)",
+    ),
+    _pattern("it holds escape sequences, which hide text on a terminal", "\x1b", r"\x1b[\[\]]"),
+)
+_SECRET_FILE = re.compile(
+    r"~/\.(?:ssh|aws|gnupg|kube|netrc|npmrc|pypirc|config/gh)\b|\.ssh/|\bid_(?:rsa|ed25519|ecdsa)\b|/etc/(?:passwd|shadow)\b|"
+    r"\.aws/credentials|\.cursor/mcp\.json|\bclaude_desktop_config\.json|\.bash_history\b|\.zsh_history\b"
+)
+_TOLD_TO_READ = re.compile(
+    r"\b(?:you (?:must|should|need to|have to|will)|always|first|before|please|otherwise|make sure)\b"
+    r"[^\n]{0,150}?\b(?:read|open|access|cat|fetch|retrieve|load|include|pass|send|print)\b",
+    re.IGNORECASE,
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,4096}={0,2}")
+_PROSE = re.compile(r"[A-Za-z][a-z',.:;-]{0,20}(?: [A-Za-z][a-z',.:;-]{0,20}){5}")
+_NO_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"))
+_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
+_FLAG = "\U0001f3f4"  # a black flag: tags after it name a part of a country
+_SPACES = re.compile(r"[^\S\n]+")
+
+
+def instruction_in(text: str) -> Instruction | None:
+    """The first instruction to a model that a text holds, in the open or hidden."""
+    if len(text) > 2 * _ENDS:
+        text = f"{text[:_ENDS]}\n{text[-_ENDS:]}"
+    if not text.isascii():
+        hidden = _in_tags(text)
+        if hidden:
+            return hidden
+        text = text.translate(_NO_WIDTH)
+    return _in_the_open(text) or _in_base64(text)
+
+
+def instructions_in(definition: Any) -> "list[tuple[Path, Instruction]]":
+    """Those in the definition of a tool, prompt or resource, with where they stand: in any text, at any depth."""
+    found = []
+    for path, value in walk(definition):
+        if path and path[0] in _UNREAD:
+            continue
+        key = path[-1] if path else None
+        for text in (key, value):
+            if isinstance(text, str) and len(text) > _LEAST:
+                instruction = instruction_in(text)
+                if instruction:
+                    found.append((tuple(path), instruction))
+                    break
+    return found
+
+
+_LEAST = 6  # characters: no pattern is shorter, but for control tokens, which stand beside something
+
+
+def _in_the_open(text: str) -> Instruction | None:
+    text = _SPACES.sub(" ", text)
+    lowered = text.lower()
+    for what, triggers, found in _PATTERNS:
+        if any(trigger in lowered for trigger in triggers):
+            match = found.search(text)
+            if match:
+                return Instruction(what, match[0][:_SHOWN])
+    for _, match in zip(range(_PLACES), _SECRET_FILE.finditer(text), strict=False):
+        if _TOLD_TO_READ.search(text, max(match.start() - _WINDOW, 0), match.end()):
+            return Instruction("it tells a model to read a file that holds secrets", match[0])
+    return None
+
+
+def _in_tags(text: str) -> Instruction | None:
+    """What is written in Unicode tags, which nobody sees; three and more of a flag name a part of a country."""
+    for match in _TAGS.finditer(text):
+        if text[match.start() - 1 : match.start()] != _FLAG:
+            told = "".join(chr(ord(letter) - 0xE0000) for letter in match[0][:_SHOWN])
+            return Instruction("it hides text in Unicode tags", told)
+    return None
+
+
+def _in_base64(text: str) -> Instruction | None:
+    """What base64 hides, if that is prose: images and examples of data are not."""
+    for _, match in zip(range(_PLACES), _BASE64.finditer(text), strict=False):
+        run = match[0].rstrip("=")
+        try:
+            told = base64.b64decode(run[: len(run) // 4 * 4]).decode("ascii")
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+        if told.isprintable() and _PROSE.search(told):
+            return Instruction("it hides text in base64", told[:_SHOWN])
+    return None

@@ -1,0 +1,209 @@
+"""Operational rules: what someone who runs a server or an agent should look at, although the protocol allows it.
+
+They are opinions about one run, so nobody gets them who has not asked for them (`Judge`, `operations`). A request that
+goes on from an answer `input_required` is the same call (2026-07-28).
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator
+from typing import ClassVar
+
+import orjson
+
+from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Message
+from mcpspy.conversation.offers import page
+from mcpspy.conversation.times import Times
+from mcpspy.cost import compact, context_size, tokens_text
+from mcpspy.json_values import excerpt, member
+from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.text import duration_text, plural
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+
+ROW = 3
+"""Identical calls in a row that are a loop."""
+_CALL = ("tools/call",)
+_LISTED = """
+        = 2025-06-18
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}
+"""
+_CALLED = '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+_ANSWERED = '        < 3 = {"content":[]}\n'
+
+
+@rule(
+    "ops/tool-failed",
+    "warning",
+    """A call of a tool failed: the result has `isError`, or the answer is an error. The protocol allows both, and a
+    model can learn from them; a run that should work has none.""",
+    fix="Read what the tool answered, and correct the arguments or the tool.",
+    meanwhile="Show the error to the model, which can correct the call.",
+    blame="server",
+    spec="server/tools#error-handling",
+    fails=_LISTED + _CALLED + '        < 3 = {"content":[{"type":"text","text":"no such city"}],"isError":true}',
+    passes=_LISTED + _CALLED + _ANSWERED,
+    on=(Result, Error),
+    methods=_CALL,
+)
+def tool_failed(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    """Answers to calls that say that something went wrong."""
+    if isinstance(message.body, Error):
+        code, told = (member(message.body.error, key) for key in ("code", "message"))
+        yield Fault(f"{_tool(message)} failed: error {excerpt(code)}: {excerpt(told, 160)}", "/error")
+    elif member(message.body.value, "result", "isError") is True:
+        yield Fault(f"{_tool(message)} failed: {_said(message)}", "/result/isError")
+
+
+def _said(message: Message) -> str:
+    """The first text of a result."""
+    content = member(message.body.value, "result", "content")
+    texts = [member(block, "text") for block in content] if isinstance(content, list) else []
+    return excerpt(next((text for text in texts if isinstance(text, str)), ""), 160)
+
+
+@rule(
+    "ops/slow-call",
+    "warning",
+    """A call of a tool took longer than ten seconds, or than `slow_call` in a file of expectations. Time in which a
+    person was asked, or a gate held the request, does not count.""",
+    fix="Make the tool faster, or return a task; report progress until then.",
+    meanwhile="Show that the call is running, and let the user cancel it.",
+    blame="server",
+    spec="server/tools#calling-tools",
+    fails=_LISTED + '        @1 > 3 tools/call {"name":"echo"}\n        @12 < 3 = {"content":[]}',
+    passes=_LISTED + '        @1 > 3 tools/call {"name":"echo"}\n        @2 < 3 = {"content":[]}',
+    on=(Result, Error),
+    methods=_CALL,
+)
+class SlowCalls(StatefulCheck):
+    """Calls that were answered late, with what is known of who was waited for."""
+
+    learns_from: ClassVar[dict[type, tuple[str, ...]]] = {Request: (), Notification: (), Result: (), Error: ()}
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._times = Times()
+
+    def learn(self, message: Message) -> None:
+        """Count the time until a message."""
+        self._times.add(message)
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Compare what a call took with what is slow."""
+        exchange, operations = message.exchange, self.history.operations
+        if exchange is None or exchange.latency is None or operations is None:
+            return
+        asked = 0 if exchange.continues else self._times.asked.get(exchange.ordinal, 0)
+        took = exchange.latency - asked
+        if took > operations.slow:
+            limit = duration_text(operations.slow)
+            yield Fault(f"{_tool(message)} took {duration_text(took)}; more than {limit} is slow")
+
+
+@rule(
+    "ops/loop",
+    "warning",
+    """A tool was called three times in a row, or more, with the same arguments: a model that makes no progress, or a
+    client that repeats what failed. Calls that poll for a result look the same.""",
+    fix="Let the model see what the earlier calls returned, and limit how often a call is repeated.",
+    meanwhile="Say in the result what the model has to change, or return a task instead of a state to poll.",
+    blame="client",
+    spec="server/tools#calling-tools",
+    fails=_LISTED
+    + "".join(
+        f'        > {n} tools/call {{"name":"echo","arguments":{{"text":"a"}}}}\n        < {n} = {{"content":[]}}\n'
+        for n in (3, 4, 5)
+    ),
+    passes=_LISTED
+    + "".join(
+        f'        > {n} tools/call {{"name":"echo","arguments":{{"text":"{n}"}}}}\n        < {n} = {{"content":[]}}\n'
+        for n in (3, 4, 5)
+    ),
+    on=(Request,),
+    methods=_CALL,
+)
+class Loops(StatefulCheck):
+    """The calls before, as far as they are like the latest."""
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._latest = b""
+        self._frames: deque[int] = deque(maxlen=ROW - 1)
+
+    def lose(self) -> None:
+        """Other calls may have stood between."""
+        self._frames.clear()
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Each call that is at least the third of its kind in a row."""
+        if message.exchange and message.exchange.continues:
+            return
+        called = _mark(member(message.body.value, "params"))
+        if called != self._latest:
+            self._latest = called
+            self._frames.clear()
+        if len(self._frames) == ROW - 1:
+            sentence = f"{_tool(message)} is called with the same arguments as in the {ROW - 1} calls before"
+            yield Fault(sentence, "/params", tuple(self._frames))
+        self._frames.append(message.n)
+
+
+def _mark(params: object) -> bytes:
+    """The same for calls of one tool with equal arguments, whatever their order."""
+    what = [member(params, "name"), member(params, "arguments") or {}]
+    try:
+        text = orjson.dumps(what, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # large integers, lone surrogates
+        text = compact(what)
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+@rule(
+    "ops/unused-server",
+    "info",
+    """The server has tools, and no client has called one while the capture ran. Its definitions took a part of the
+    model's context all the same.""",
+    fix="Remove the server from the clients that do not need it, or let them load its tools on demand.",
+    meanwhile="Describe the tools so that a model knows when to call them.",
+    blame="client",
+    spec="server/tools#listing-tools",
+    fails=_LISTED,
+    passes=_LISTED + _CALLED + _ANSWERED,
+    on=(Result, Request),
+    methods=("tools/list", "tools/call"),
+)
+class UnusedServers(StatefulCheck):
+    """The first listing of a session that has tools."""
+
+    def __init__(self, history: SessionHistory) -> None:
+        super().__init__(history)
+        self._listing: Message | None = None
+        self._tools = self._size = 0
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Note a listing or a call; nothing is found before the end."""
+        operations, found = self.history.operations, page(message)
+        if operations and isinstance(message.body, Request) and message.method == "tools/call":
+            operations.used = True
+        if found and found.entries:
+            if found.first:
+                self._listing, self._tools, self._size = message, 0, 0
+            self._tools += len(found.entries)
+            self._size += sum(map(context_size, found.entries))
+        return iter(())
+
+    def close(self) -> tuple[Message, Iterator[Fault]] | None:
+        """That nothing was called, once for all sessions of the capture."""
+        operations = self.history.operations
+        if self._listing is None or operations is None or operations.used or self.history.lossy:
+            return None
+        operations.used = True
+        what = f"the server lists {plural(self._tools, 'tool')} ({tokens_text(self._size)} tokens), and none was called"
+        return self._listing, iter((Fault(what, "/result/tools", blame="client"),))
+
+
+def _tool(message: Message) -> str:
+    """The name of the tool that a call or its answer is about."""
+    return (message.name or "a tool without a name")[:60]
