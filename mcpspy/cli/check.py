@@ -12,14 +12,16 @@ from functools import partial
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice, offer
+from mcpspy.cli.expected import declare_expectations, expectations_of, refuse_unmet_servers
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
+from mcpspy.contract.expectations import Expectations
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
-from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
+from mcpspy.report.checked import NOTHING, THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
 from mcpspy.report.repeats import counted
@@ -68,6 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     offer(ignore, {rule.id: rule.explanation for rule in RULES.values()})
     parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
+    declare_expectations(parser)
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
     parser.add_argument("--follow", action="store_true", help="print findings of a live capture as they come")
@@ -75,6 +78,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check the captures; returns 1 where something reaches the threshold or a waiver is stale, 2 if a rule failed."""
+    expected = expectations_of(options)
     revision = _revision(options.revision)
     clients = _clients(options.client)
     ignored = _ignored(options.ignore)
@@ -88,7 +92,9 @@ def run(options: argparse.Namespace) -> int:
     paths = list(capture_paths(options.captures))
     if options.output:
         refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers])])
-    captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, clients=clients, form=form))
+    work = partial(_check, revision=revision, clients=clients, expected=expected, form=form)
+    captures: Sequence[Checked] = _checked(paths, work)
+    refuse_unmet_servers(expected, captures)
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
@@ -109,8 +115,16 @@ def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
         return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
 
 
-def _check(path: str, advance: Advance, *, revision: Revision | None, clients: frozenset[str], form: str) -> Checked:
-    return check(path, revision, clients=clients, show=FORMATS[form].shows_frames, read=advance)
+def _check(
+    path: str,
+    advance: Advance,
+    *,
+    revision: Revision | None,
+    clients: frozenset[str],
+    expected: Expectations,
+    form: str,
+) -> Checked:
+    return check(path, revision, clients=clients, expected=expected, show=FORMATS[form].shows_frames, read=advance)
 
 
 def _follow(
@@ -123,6 +137,8 @@ def _follow(
     """Print the findings in one capture as they come, until it is no longer live."""
     if len(options.captures) != 1 or os.path.isdir(options.captures[0]):
         raise UsageError("--follow takes one capture")
+    if expectations_of(options) != NOTHING:
+        raise UsageError("--follow prints findings as they come: no --expect or other expectations with it")
     if options.output or options.waivers or options.format != "text":
         raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
     colour = has_colours()

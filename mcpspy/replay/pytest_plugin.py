@@ -18,6 +18,13 @@ And a faulty server: the real one behind gates that delay, change or drop what p
         with pytest.raises(TimeoutError):
             my_client(server).forecast("Oslo")
 
+And a session that is held to expectations (docs/expect.md):
+
+    def test_my_agent_asks_once(mcp_session):
+        my_agent(mcp_session([sys.executable, "server.py"])).answer("Is it cold in Oslo?")
+        mcp_session.expect(tool="get_forecast", times=1, arguments={"city": "Oslo"})
+        mcp_session.expect(no_errors=True, max_duration="30s")
+
 Paths are relative to the test's file. `--mcpspy-record` tells whether captures are made:
 
     none   never (the default where CI is set)
@@ -203,6 +210,45 @@ def mcp_faults(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., 
         return server
 
     return faults
+
+
+class RecordedSession:
+    """The sessions of one test: each is recorded, and all are held to what is expected."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._awaited: set[Path] = set()
+        self.captures: list[Path] = []
+        """The captures, in the order in which they were begun."""
+
+    def __call__(self, command: Sequence[str], name: str = "") -> list[str]:
+        """The command of a stdio server to the command of the same server, recorded under a name."""
+        capture = self._folder / f"mcpspy-session-{len(self.captures)}.jsonl"
+        self.captures.append(capture)
+        return [*_MCPSPY, "wrap", "-o", str(capture), *(["--name", name] if name else []), "--", *command]
+
+    def expect(self, **expected: Any) -> None:
+        """Raise AssertionError where a session is not as expected; call it when your client has ended the session.
+
+        With `tool` the keys are those of a `[[tool]]`, else those of `[session]`, and `order`.
+        """
+        __tracebackhide__ = True
+        from mcpspy.replay.expected import failures
+
+        recorded = [capture for capture in self.captures if capture.exists()]
+        assert recorded, "no session was recorded: start the command that mcp_session(command) returns"
+        for capture in recorded:
+            if capture not in self._awaited:
+                _await_end(capture)
+                self._awaited.add(capture)
+        found = failures(expected, [str(capture) for capture in recorded])
+        assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def mcp_session(tmp_path: Path) -> RecordedSession:
+    """Records the sessions of a stdio server, and holds them to expectations."""
+    return RecordedSession(tmp_path)
 
 
 @pytest.fixture

@@ -12,14 +12,19 @@ from typing import Literal
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.conversation.model import Judged, Message
-from mcpspy.report.shown import ShownFrame, shown
+from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.watch import Met, Watch
+from mcpspy.conversation.history import Operations
+from mcpspy.conversation.model import Event, Judged, Message
+from mcpspy.report.shown import ShownFrame, of_frame, shown, shown_event
 from mcpspy.rules import SEVERITIES, Finding, Severity
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
 
 Threshold = Literal["error", "warning", "info", "never"]
 THRESHOLDS: tuple[Threshold, ...] = (*SEVERITIES, "never")
+NOTHING = Expectations()
+"""What a session is held to where nobody expects anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,8 @@ class Checked:
     shown: tuple[ShownFrame, ...] = ()
     """What a report shows of the frame of each finding, in the same order; empty if nobody wants to show it."""
 
+    met: tuple[Met, ...] = ()
+    """What came of each expectation that is about the server of the capture."""
     failed: bool = False
     """Whether a bug in a rule kept something from being judged; what the others found is there."""
 
@@ -68,13 +75,14 @@ def check(
     as_revision: Revision | None = None,
     *,
     clients: Collection[str] = (),
+    expected: Expectations = NOTHING,
     show: bool = False,
     read: Callable[[int], None] | None = None,
 ) -> Checked:
     """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError.
 
-    `clients` are those whose limits count too. With `show` the result has what a report shows of each frame. `read` is
-    called with each number of bytes read.
+    `clients` are those whose limits count too; `expected` is what the session is held to. With `show` the result has
+    what a report shows of each frame. `read` is called with each number of bytes read.
     """
     capture = Capture(path)
     live = capture.live
@@ -83,7 +91,9 @@ def check(
     def note(finding: Finding, message: Judged) -> None:
         subjects[id(finding)] = message
 
-    judge = Judge(as_revision, note if show else None, clients=clients)
+    operations = None if expected.slow_call is None else Operations(expected.slow_call)
+    judge = Judge(as_revision, note if show else None, clients=clients, operations=operations)
+    watch = Watch(expected.of_server(capture.header.name), capture.header)
     frames = 0
     spoken: set[Revision | None] = set()
     found: list[tuple[Finding, ShownFrame | None]] = []
@@ -91,9 +101,16 @@ def check(
     def take(finding: Finding) -> None:
         found.append((finding, shown(finding, subjects.pop(id(finding))) if show else None))
 
+    def miss(finding: Finding, event: Event | None) -> None:
+        at = shown_event(finding, event) if event else of_frame(finding.frame, "the session")
+        found.append((finding, at if show else None))
+
     for record in capture.records(read=read):
         frames += isinstance(record, Frame)
         for event in judge.feed(record):
+            if not isinstance(event, Finding):
+                for failure in watch.add(event):
+                    miss(*failure)
             if isinstance(event, Message):
                 spoken.add(event.revision)
                 if event.exchange and event.exchange.response is event and event.http is None:
@@ -103,11 +120,13 @@ def check(
     if not live:
         for finding in judge.end():
             take(finding)
+    for finding in watch.end(live=live):
+        miss(finding, None)
     found.sort(key=lambda it: (it[0].frame, it[0].part))
     revisions = tuple(revision.value for revision in Revision if revision in spoken)
     findings = tuple(finding for finding, _ in found)
     shows = tuple(it for _, it in found if it)
-    return Checked(path, frames, revisions, findings, shown=shows, failed=judge.failed)
+    return Checked(path, frames, revisions, findings, shown=shows, met=watch.outcomes, failed=judge.failed)
 
 
 def totals(captures: Iterable[Checked]) -> dict[Severity, int]:

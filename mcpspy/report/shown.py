@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.conversation.model import Exchange, Judged, Message, ServerExit
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Judged, Message, ServerExit
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.lines import line
 from mcpspy.rules import Finding
@@ -40,6 +40,19 @@ def shown(finding: Finding, message: Judged) -> ShownFrame:
         row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
     row.revision = finding.revision
     return ShownFrame(line(row, _LINE), _value(row, finding.pointer))
+
+
+def shown_event(finding: Finding, event: Event) -> ShownFrame:
+    """What a report shows of any event that a finding is about: a line of stderr, the end."""
+    if isinstance(event, Message | HttpUnit):
+        return shown(finding, event)
+    row = row_of(event)
+    return ShownFrame(line(row, _LINE), _beginning(row) if row.raw else "")
+
+
+def of_frame(n: int, what: str) -> ShownFrame:
+    """What a report shows where there is no event at hand."""
+    return ShownFrame(f"#{n:<5} {what}", "")
 
 
 def _with_exchange(message: Message) -> Message:

@@ -18,12 +18,12 @@ from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
 from mcpspy.rules import skills, ui, cache
 from mcpspy.rules.compat import names, schemas
-from mcpspy.rules import ops
+from mcpspy.rules import ops, expect
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current, worst
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
-    "cache", "calls", "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers",
-    "listing", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting", "progress", "schema",
-    "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values", "worst",
+    "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing", "handshake",
+    "headers", "listing", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting", "progress",
+    "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values", "worst",
 ]  # fmt: skip

@@ -3,19 +3,22 @@
 The theory. A change breaks a client if what suited before need not suit now. The arguments of a tool are the client's
 words, so its input schema must not become narrower; its output is the server's, so the output schema must not become
 wider. A removed property breaks in both. Keywords that combine schemas are not reasoned about: changed, they count as
-breaking. Descriptions, titles, defaults and examples bind nobody.
+breaking. Descriptions, titles, defaults and examples bind nobody; but a text that becomes an instruction to a model
+(`mcpspy.rules.instructions`) is never compatible.
 
 Pure, and it follows no `$ref`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal
 
 from mcpspy.conversation.offers import HANDSHAKES, page
 from mcpspy.json_values import Path, member, pointer
 from mcpspy.replay.compare.values import ABSENT, LISTINGS, Difference, by_name, differences
 from mcpspy.replay.script.turns import Script
+from mcpspy.rules.instructions import instructions_in
 
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
@@ -98,7 +101,7 @@ def _change(kind: str, name: str, old: Any, new: Any) -> Change | None:
     found = differences(old, new)
     if not found:
         return None
-    breaking = [pointer(*path) for path in _breaking(kind, old, new)]
+    breaking = [pointer(*path) for path in chain(_breaking(kind, old, new), _poisoned(old, new))]
     return Change(kind, name, "changed", tuple(found), tuple(dict.fromkeys(breaking)))
 
 
@@ -115,6 +118,12 @@ def _breaking(kind: str, old: Any, new: Any) -> Iterator[Path]:
         for argument in member(new, "arguments") or []:
             if member(argument, "required") is True and not known.get(member(argument, "name")):
                 yield ("arguments", str(member(argument, "name")))
+
+
+def _poisoned(old: Any, new: Any) -> Iterator[Path]:
+    """Where a text has become an instruction to a model: clients may have accepted what stood there before."""
+    known = {it.quoted for _, it in instructions_in(old)}
+    return (path for path, it in instructions_in(new) if it.quoted not in known)
 
 
 def narrowings(old: Any, new: Any, path: Path) -> Iterator[Path]:

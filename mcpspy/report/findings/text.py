@@ -48,7 +48,8 @@ def _finding(finding: Finding, shown: ShownFrame, *, colour: bool) -> Iterator[s
     if finding.count > 1:
         yield f"    {finding.count:,} times{f', also in {_named(finding.also)}' if finding.also else ''}"
     where = f"{printable(finding.pointer, 200)}: " if finding.pointer else ""
-    yield f"    {where}{shown.value}"
+    if where or shown.value:
+        yield f"    {where}{shown.value}"
     yield coloured(f"    {finding.spec}", GREY if colour else None)
 
 
@@ -62,5 +63,8 @@ def _closing(captures: list[Checked]) -> str:
     waived = sum(checked.waived for checked in captures)
     if waived:
         told.append(f"{waived:,} waived")
+    met = [it.passed for checked in captures for it in checked.met]
+    if met:
+        told.append(f"{sum(it is True for it in met):,} of {plural(len(met), 'expectation')} met")
     frames = sum(checked.frames for checked in captures)
     return f"{', '.join(told)} in {plural(frames, 'frame')} of {plural(len(captures), 'capture')}"

@@ -1,0 +1,40 @@
+"""What the options of `check` expect of a session: a file, and the expectations that most people have."""
+
+import argparse
+from collections.abc import Sequence
+
+from mcpspy.contract.expect_file import expectations, read
+from mcpspy.contract.expectations import Expectations
+from mcpspy.errors import UsageError
+from mcpspy.report.checked import Checked
+
+
+def declare_expectations(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--expect", metavar="FILE", help="hold each capture to a file of expectations (TOML)")
+    parser.add_argument("--max-duration", metavar="TIME", help="expect that a session takes at most that long: 30s")
+    for option, what in (("--expect-tool", "is called"), ("--forbid-tool", "is never called")):
+        told = f"expect that a tool {what}; * is any text; repeatable"
+        parser.add_argument(option, action="append", default=[], metavar="NAME", help=told)
+
+
+def expectations_of(options: argparse.Namespace) -> Expectations:
+    """What the options expect. Raises UsageError."""
+    found = read(options.expect) if options.expect else Expectations()
+    for option, more in (("--expect-tool", {}), ("--forbid-tool", {"never": True})):
+        for name in getattr(options, option[2:].replace("-", "_")):
+            if not name:
+                raise UsageError(f"{option} has no name; write the name of a tool, where * is any text")
+            found = found.joined(expectations({"tool": [{"name": name, **more}]}, option))
+    if options.max_duration is not None:
+        found = found.joined(expectations({"session": {"max_duration": options.max_duration}}, "--max-duration"))
+    return found
+
+
+def refuse_unmet_servers(expected: Expectations, captures: Sequence[Checked]) -> None:
+    """Raise UsageError for an expectation about a server that no capture is of: nothing would ever break it."""
+    held = {(it.rule, it.title) for checked in captures for it in checked.met}
+    for expectation in expected.every:
+        if (expectation.rule, expectation.title) not in held:
+            what = f"no capture is of a server {expectation.server!r}, which an expectation names"
+            raise UsageError(f"{what}; 'mcpspy ls' shows the server of each capture")

@@ -1,0 +1,53 @@
+"""What a test expects of the sessions that it has recorded: the same keys and sentences as in a file of expectations."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mcpspy.capture.reader import Capture
+from mcpspy.contract.expect_file import SESSION_KEYS, expectations
+from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.watch import Watch
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.errors import UsageError
+from mcpspy.rules import Finding
+from mcpspy.text import printable
+
+_WHERE = "expect()"
+
+
+def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
+    """What is not as expected in some captures, a sentence each with its frames. Raises UsageError, CaptureError."""
+    held = _expectations(expected)
+    found: list[str] = []
+    servers = []
+    for path in captures:
+        capture = Capture(path)
+        servers.append(capture.header.name)
+        watch = Watch(held.of_server(capture.header.name), capture.header)
+        conversation = Conversation()
+        for record in capture.records():
+            for event in conversation.feed(record):
+                found += [_told(finding, path) for finding, _ in watch.add(event)]
+        found += [_told(finding, path) for finding in watch.end()]
+    for it in held.every:
+        if not any(it.concerns(name) for name in servers):
+            raise UsageError(f"{_WHERE}: no session is of a server {it.server!r}; there are {', '.join(servers)}")
+    return found
+
+
+def _expectations(expected: dict[str, Any]) -> Expectations:
+    """What the arguments of `expect` stand for."""
+    given = dict(expected)
+    if "tool" in given:
+        return expectations({"tool": [{"name": given.pop("tool"), **given}]}, _WHERE)
+    found = {key: given.pop(key) for key in ("order", "server") if key in given}
+    held = expectations(found | ({"session": given} if given else {}), _WHERE)
+    if not held.every:
+        raise UsageError(f"{_WHERE} expects nothing; it takes tool, order, {', '.join(SESSION_KEYS)}")
+    return held
+
+
+def _told(finding: Finding, path: str) -> str:
+    frames = [f"#{n}" for n in sorted({*finding.related, *([finding.frame] if finding.frame > 1 else [])})]
+    where = f" ({', '.join(frames)} of {path})" if frames else f" ({path})"
+    return printable(finding.message, 1000) + where
