@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 
 from mcpspy.contract.expect_file import expectations, read
-from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.expectations import Expectations, SessionDuration
 from mcpspy.errors import UsageError
+from mcpspy.gate_files.values import duration
 from mcpspy.report.checked import Checked
 
 
@@ -27,7 +28,11 @@ def expectations_of(options: argparse.Namespace) -> Expectations:
                 raise UsageError(f"{option} has no name; write the name of a tool, where * is any text")
             found = found.joined(expectations({"tool": [{"name": name, **more}]}, option))
     if options.max_duration is not None:
-        found = found.joined(expectations({"session": {"max_duration": options.max_duration}}, "--max-duration"))
+        try:
+            longest = SessionDuration(None, duration(options.max_duration))
+        except ValueError as error:
+            raise UsageError(f"--max-duration: {error}") from None
+        found = found.joined(Expectations((longest,)))
     return found
 
 

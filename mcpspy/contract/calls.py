@@ -30,7 +30,7 @@ class CalledWatcher(Watcher):
             return
         self._count += 1
         if expected.most is not None and self._count > expected.most:
-            message = f"expected {expected.text}; this is call {self._count:,}"
+            message = f"expected that {expected.text}; this is call {self._count:,}"
             yield Failure(message, call.n, related=tuple(self._frames))
         if len(self._frames) < NAMED:
             self._frames.append(call.n)
@@ -48,7 +48,7 @@ class CalledWatcher(Watcher):
         if self._count < self._expected.least:
             seen = plural(self._count, "call") if self._count else "no call"
             near = f"; {', '.join(self._near)}" if self._near else ""
-            message = f"expected {self._expected.text}; there was {seen}{near}"
+            message = f"expected that {self._expected.text}; there was {seen}{near}"
             yield Failure(message, related=(*self._frames, *self._others))
 
 

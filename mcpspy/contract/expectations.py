@@ -252,7 +252,7 @@ def times_text(least: int, most: int | None) -> str:
     if most is None:
         return "" if least == 1 else f" at least {plural(least, 'time')}"
     if least == most:
-        return f" {plural(least, 'time')}"
+        return f" {plural(least, 'time')}" if least > 1 else " once"
     return f" {least:,} to {plural(most, 'time')}" if least else f" at most {plural(most, 'time')}"
 
 

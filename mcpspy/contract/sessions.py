@@ -92,8 +92,8 @@ class ErrorsWatcher(Watcher):
         """Requests that got a status of failure and no message; 401 asks for a token, which a client then gets."""
         code = status(event.http.opened.head)
         carried = event.http.request.carried if event.http.request else []
-        refused = [it for it in carried if it.exchange and it.exchange.refused]
-        if refused and code != _UNAUTHORIZED and event.http.opened.ch != self._channel:
+        refused = [it for it in carried if it.exchange and it.exchange.response is None]
+        if event.http.failed and refused and code != _UNAUTHORIZED and event.http.opened.ch != self._channel:
             self._channel = event.http.opened.ch
             what = f"{refused[0].method}: status {code}"
             yield Failure(f"expected that {self._expected.text}; {what}", event.n, related=(refused[0].n,))

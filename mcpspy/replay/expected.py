@@ -1,4 +1,4 @@
-"""What a test expects of the sessions that it has recorded: the same keys and sentences as in a file of expectations."""
+"""What a test expects of the sessions that it has recorded: keys and sentences are those of a file of expectations."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -99,7 +99,7 @@ _expected(
     "expect/tokens",
     """The definitions and results of tools take more of a model's context than expected (`max_tokens`). The number is
     an estimate: a quarter of the bytes of compact JSON. The examples expect at most 20 tokens.""",
-    "Shorten definitions and results, or allow more tokens. `mcpspy stats` shows what takes most.",
+    "Shorten definitions and results, or allow more tokens; `mcpspy stats` shows what takes most.",
     "server",
     "server/tools#tool-result",
     _CALLED.replace("[]", '[{"type":"text","text":"' + "a" * 60 + '"}]'),

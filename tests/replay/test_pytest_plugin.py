@@ -260,3 +260,30 @@ def test_a_mistake_in_gates_fails_the_test_with_its_line(suite):
     code, out = suite(FAULTS.replace("answer =", "anser ="), ci=True)
     assert code == 1
     assert 'mcpspy-gates-1.toml:5:1: a gate has no key "anser"; did you mean answer?' in out
+
+
+EXPECTING = """
+def test_a_session(mcp_session):
+    assert ask(mcp_session(SERVER), "Oslo", "Bergen")
+    mcp_session.expect(tool="get_forecast", times=2, arguments={arguments})
+    mcp_session.expect(no_errors=True, max_duration="60s")
+    assert len(mcp_session.captures) == 1
+"""
+
+
+def test_a_session_that_is_as_expected_passes(suite):
+    status, out = suite(EXPECTING.replace("{arguments}", "None").replace(", arguments=None", ""))
+    assert status == 0, out
+
+
+def test_a_session_that_is_not_fails_with_what_was_seen(suite):
+    status, out = suite(EXPECTING.replace("{arguments}", '{"city": "Oslo"}'))
+    assert status == 1, out
+    assert 'expected that get_forecast with /city "Oslo" is called 2 times; there was 1 call; ' in out
+    assert 'has /city "Bergen"' in out
+
+
+def test_a_mistake_and_a_session_that_nobody_started_are_told(suite):
+    status, out = suite("def test_a(mcp_session):\n    mcp_session.expect(tool='a')\n")
+    assert status == 1
+    assert "no session was recorded: start the command that mcp_session(command) returns" in out

@@ -161,6 +161,16 @@ export const FILTER_NAMES = {
     "ops/slow-call",
     "ops/loop",
     "ops/unused-server",
+    "expect/called",
+    "expect/never",
+    "expect/arguments",
+    "expect/call-duration",
+    "expect/order",
+    "expect/duration",
+    "expect/tokens",
+    "expect/no-error",
+    "expect/stderr",
+    "expect/start",
   ],
 };
 

@@ -1,0 +1,44 @@
+"""Sessions that are held to expectations, as short as in the examples of the rules."""
+
+import tomllib
+
+from mcpspy.capture.records import Header
+from mcpspy.contract.expect_file import expectations
+from mcpspy.contract.watch import Watch
+from mcpspy.conversation.conversation import Conversation
+from tests.rules.examples import records
+
+EXPECTED = {
+    "expect/called": '[[tool]]\nname = "echo"\ntimes = 1',
+    "expect/never": '[[tool]]\nname = "other"\nnever = true',
+    "expect/arguments": '[[tool]]\nname = "echo"\nschema = { properties = { text = { type = "string" } } }',
+    "expect/call-duration": '[[tool]]\nname = "*"\nmax_duration = "2s"',
+    "expect/order": 'order = ["echo", "other"]',
+    "expect/duration": '[session]\nmax_duration = "5s"',
+    "expect/tokens": "[session]\nmax_tokens = 20",
+    "expect/no-error": "[session]\nno_errors = true",
+    "expect/stderr": '[session]\nstderr_without = ["Traceback"]',
+    "expect/start": '[session]\nstarted_within = "2s"',
+}
+"""What the examples of each rule are held to."""
+
+
+def header(transport="stdio", name="weather"):
+    return Header("x", "2026-01-01T00:00:00.000000Z", "mcpspy", transport, name)
+
+
+def watched(text, toml, *, transport="stdio", name="weather", live=False):
+    """What is not as expected in a transcript, and what came of each expectation."""
+    held = expectations(tomllib.loads(toml), "expect.toml")
+    watch = Watch(held.of_server(name), header(transport, name))
+    conversation = Conversation()
+    found = []
+    for record in records(text):
+        for event in conversation.feed(record):
+            found += [finding for finding, _ in watch.add(event)]
+    return [*found, *watch.end(live=live)], watch.outcomes
+
+
+def failures(text, toml, **options):
+    """The same, as frame, rule and sentence."""
+    return [(it.frame, it.rule, it.message) for it in watched(text, toml, **options)[0]]
