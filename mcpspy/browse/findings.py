@@ -18,6 +18,8 @@ FRAMES = 100_000
 """Frames whose findings are kept."""
 OF_ONE = 50
 """Findings of one frame that are kept."""
+OPERATIONAL = "ops/"
+"""What the ids of the rules of operational findings begin with."""
 
 
 @dataclass(slots=True)
@@ -46,10 +48,33 @@ class SessionFindings:
         """How often something was found, by severity."""
         self.groups: dict[tuple[str, str, str], Group] = {}
         """By severity, rule and blame."""
+        self.operational = False
+        """Operational findings are shown: opinions about the run, which somebody has asked for."""
         self._of: dict[int, list[Finding]] = {}  # by line number
+        self._opinions: list[Finding] = []
 
-    def add(self, finding: Finding) -> None:
-        """Take one more."""
+    def add(self, finding: Finding) -> bool:
+        """Take one more; whether it is shown."""
+        if finding.rule.startswith(OPERATIONAL):
+            if len(self._opinions) < FRAMES:
+                self._opinions.append(finding)
+            if not self.operational:
+                return False
+        self._show(finding)
+        return True
+
+    def show_operational(self, *, wanted: bool) -> list[int]:
+        """Show operational findings, or hide them; returns the lines of their frames."""
+        if wanted == self.operational:
+            return []
+        self.operational = wanted
+        if not wanted:
+            return self.drop(OPERATIONAL)
+        for finding in self._opinions:
+            self._show(finding)
+        return [finding.frame for finding in self._opinions]
+
+    def _show(self, finding: Finding) -> None:
         self.counts[finding.severity] += 1
         key = (finding.severity, finding.rule, finding.blame)
         group = self.groups.get(key)

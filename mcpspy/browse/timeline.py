@@ -24,6 +24,7 @@ from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release
 from mcpspy.conversation.columns import Columns, Known
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.gate_acts import GateAct
+from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Event, HttpUnit, Message
 from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced
@@ -110,7 +111,7 @@ class OpenCapture:
         """What is known of each line and each exchange."""
         self.times = Times()
         self._records, self._window = Records(), Window()
-        self._judge = Judge()
+        self._judge = Judge(operations=Operations())
         self._previews = Previews(self._rows, self.index.pieces)
         self._folded = 0  # bytes
         self._placed = 0  # rows that the fold has given: the first ones, in the order of their times
@@ -368,8 +369,8 @@ class OpenCapture:
         self.complete = True
 
     def _find(self, finding: Finding) -> None:
-        self.findings.add(finding)
-        self.announced.find(finding, *self.columns.subject(finding.frame))
+        if self.findings.add(finding):
+            self.announced.find(finding, *self.columns.subject(finding.frame))
 
     def _fill(self, event: Event) -> None:
         n = event.n

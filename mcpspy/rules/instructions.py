@@ -59,7 +59,8 @@ _PATTERNS = (
     ),
     _pattern(
         "it tells a model to keep something from the user",
-        "user, human",
+        "user, human, mention",
+        r"\b(?:do not|don.?t|never) mention (?:that you\b|(?:this|these) (?:instructions?|steps?|notes?)\b)|",
         rf"\b(?:do not|don.?t|never|must not|should not|without)\s{{1,3}}{_WORDS}{{0,2}}?",
         r"(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal|revealing|alert|alerting|",
         rf"disclose|disclosing)\s{{1,3}}{_WORDS}{{0,8}}?(?:user|human)\b",

@@ -135,3 +135,16 @@ def test_captured_text_in_an_explanation_is_made_harmless(text):
     line = about(OutlineLine(group, 0))[0]
     assert line.isprintable()
     assert len(line) < 1000
+
+
+def test_opinions_about_the_run_are_shown_where_somebody_asks_for_them():
+    found = filled(finding("ops/loop", "warning", frame=5), finding("b/rare", frame=9))
+    assert (list(found.groups), found.of(5), found.counts["warning"]) == ([("error", "b/rare", "client")], (), 0)
+    assert found.show_operational(wanted=True) == [5]
+    assert found.show_operational(wanted=True) == []
+    assert (found.worst(5), found.counts["warning"]) == ("warning", 1)
+    assert found.add(finding("ops/loop", "warning", frame=6))
+    assert found.show_operational(wanted=False) == [5, 6]
+    assert (found.of(6), found.counts["warning"]) == ((), 0)
+    assert not found.add(finding("ops/loop", "warning", frame=7))
+    assert found.show_operational(wanted=True) == [5, 6, 7]

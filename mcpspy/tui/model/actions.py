@@ -170,6 +170,7 @@ SCOPES = {
             Action("left,h", "fold(False)", "fold"),
             Action("plus", "fold_all(True)", "unfold all", footer=True),
             Action("minus", "fold_all(False)", "fold all", footer=True),
+            Action("o", "operational", "operational findings: failed, slow and repeated calls; again hides them"),
         ),
     ),
     "gates": Scope(

@@ -44,7 +44,8 @@ class FindingsRows(RowsOrNotice):
 
     def nothing(self) -> str:
         """That nothing was found."""
-        return "nothing was found" if self._session.complete else "nothing was found so far"
+        told = "nothing was found" if self._session.complete else "nothing was found so far"
+        return told if self._session.findings.operational else f"{told}; o shows operational findings"
 
     def grown(self) -> None:
         """Show what was found meanwhile."""
@@ -99,6 +100,12 @@ class FindingsRows(RowsOrNotice):
     def action_fold_all(self, unfold: bool) -> None:
         """Hide what was found, or show it all."""
         self._rearrange(lambda: self.outline.fold_all(unfold=unfold))
+
+    def action_operational(self) -> None:
+        """Show operational findings, or hide them."""
+        found = self._session.findings
+        self._session.revised.extend(found.show_operational(wanted=not found.operational))
+        self._rearrange(self.outline.arrange)
 
     def _rearrange(self, change: Callable[[], None]) -> None:
         place, below = self.selected, self.cursor - self.scroll_offset.y

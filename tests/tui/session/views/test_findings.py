@@ -83,7 +83,7 @@ def test_nothing_is_said_to_be_found_of_a_session_without_a_fault(tmp_path):
 
     async def scenario(pilot):
         await pilot.press("enter", "right", "plus", "G")
-        assert words(pilot.app.rows) == ["nothing was found so far"]
+        assert words(pilot.app.rows) == ["nothing was found so far; o shows operational findings"]
         finish(writer)
         pilot.app.grow()
         await pilot.pause()
@@ -121,3 +121,19 @@ def test_every_finding_of_a_golden_capture_has_its_line(path):
                 assert rows.selected.group.rule in explanation(pilot.app)
 
     view(FindingsView, path, scenario)
+
+
+def test_a_key_shows_operational_findings_and_hides_them(tmp_path):
+    calls = "".join(f'> {n} tools/call {{"name":"echo"}}\n< {n} = {{"content":[]}}\n' for n in (2, 3, 4))
+
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        assert "ops/loop" not in "".join(words(rows))
+        await pilot.press("o")
+        assert "ops/loop" in "".join(words(rows))
+        assert pilot.app.session.found["warning"] == 1
+        await pilot.press("o")
+        assert "ops/loop" not in "".join(words(rows))
+        assert pilot.app.session.found["warning"] == 0
+
+    view(FindingsView, capture(tmp_path / "a.jsonl", f"= 2025-06-18\n{calls}"), scenario, (140, 40))
