@@ -77,7 +77,7 @@ _WITH_HEADER: dict[type[Expectation], Callable[..., Watcher]] = {
 """Those that also need to know how the capture was made."""
 
 
-class Watch:
+class ExpectationWatch:
     """Holds a capture to some expectations; `add` each event, then `end`."""
 
     def __init__(self, expected: Iterable[Expectation], header: Header) -> None:

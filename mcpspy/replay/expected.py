@@ -6,7 +6,7 @@ from typing import Any
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.expect_file import SESSION_KEYS, expectations
 from mcpspy.contract.expectations import Expectations
-from mcpspy.contract.watch import Watch
+from mcpspy.contract.watch import ExpectationWatch
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.errors import UsageError
 from mcpspy.rules import Finding
@@ -23,7 +23,7 @@ def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
     for path in captures:
         capture = Capture(path)
         servers.append(capture.header.name)
-        watch = Watch(held.of_server(capture.header.name), capture.header)
+        watch = ExpectationWatch(held.of_server(capture.header.name), capture.header)
         conversation = Conversation()
         for record in capture.records():
             for event in conversation.feed(record):

@@ -13,7 +13,7 @@ from typing import Literal
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.contract.expectations import Expectations
-from mcpspy.contract.watch import Met, Watch
+from mcpspy.contract.watch import ExpectationWatch, Met
 from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Event, Judged, Message
 from mcpspy.report.shown import ShownFrame, of_frame, shown, shown_event
@@ -93,7 +93,7 @@ def check(
 
     operations = None if expected.slow_call is None else Operations(expected.slow_call)
     judge = Judge(as_revision, note if show else None, clients=clients, operations=operations)
-    watch = Watch(expected.of_server(capture.header.name), capture.header)
+    watch = ExpectationWatch(expected.of_server(capture.header.name), capture.header)
     frames = 0
     spoken: set[Revision | None] = set()
     found: list[tuple[Finding, ShownFrame | None]] = []

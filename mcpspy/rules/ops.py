@@ -4,25 +4,23 @@ They are opinions about one run, so nobody gets them who has not asked for them 
 goes on from an answer `input_required` is the same call (2026-07-28).
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import orjson
-
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.offers import page
-from mcpspy.conversation.times import Times
-from mcpspy.cost import compact, context_size, tokens_text
+from mcpspy.conversation.times import PERSONAL
+from mcpspy.cost import context_size, tokens_text
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.text import duration_text, plural
-from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+from mcpspy.wire.jsonrpc import Error, Request, Result
 
 ROW = 3
 """Identical calls in a row that are a loop."""
+_ASKED = 64  # times at which a person was asked that are remembered
 _CALL = ("tools/call",)
 _LISTED = """
         = 2025-06-18
@@ -78,28 +76,43 @@ def _said(message: Message) -> str:
     methods=_CALL,
 )
 class SlowCalls(StatefulCheck):
-    """Calls that were answered late, with what is known of who was waited for."""
+    """Calls that were answered late, and the latest times at which a person was asked."""
 
-    learns_from: ClassVar[dict[type, tuple[str, ...]]] = {Request: (), Notification: (), Result: (), Error: ()}
+    learns_from: ClassVar[dict[type, tuple[str, ...]]] = {Request: PERSONAL, Result: PERSONAL, Error: PERSONAL}
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
-        self._times = Times()
+        self._asked: deque[tuple[int, int]] = deque(maxlen=_ASKED)
+        self._asking: dict[int, int] = {}  # by the line number of a request: when it was sent
 
     def learn(self, message: Message) -> None:
-        """Count the time until a message."""
-        self._times.add(message)
+        """Note when a person was asked, and until when."""
+        if isinstance(message.body, Request):
+            keep(self._asking, message.n, message.t)
+        elif message.exchange:
+            begun = self._asking.pop(message.exchange.request.n, None)
+            if begun is not None:
+                self._asked.append((begun, message.t))
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Compare what a call took with what is slow."""
         exchange, operations = message.exchange, self.history.operations
-        if exchange is None or exchange.latency is None or operations is None:
+        if exchange is None or operations is None or (exchange.latency or 0) <= operations.slow:
             return
-        asked = 0 if exchange.continues else self._times.asked.get(exchange.ordinal, 0)
-        took = exchange.latency - asked
+        took = (exchange.latency or 0) - self._time_asked(exchange.request.t, message.t)
         if took > operations.slow:
             limit = duration_text(operations.slow)
             yield Fault(f"{_tool(message)} took {duration_text(took)}; more than {limit} is slow")
+
+    def _time_asked(self, start: int, end: int) -> int:
+        """The nanoseconds between two moments in which a person was asked, by one request or several."""
+        total = 0
+        for begun, answered in sorted(self._asked):
+            since, until = max(begun, start), min(answered, end)
+            if until > since:
+                total += until - since
+                start = until
+        return total
 
 
 @rule(
@@ -129,7 +142,7 @@ class Loops(StatefulCheck):
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
-        self._latest = b""
+        self._latest: tuple[str | None, Any] = None, {}
         self._frames: deque[int] = deque(maxlen=ROW - 1)
 
     def lose(self) -> None:
@@ -140,8 +153,8 @@ class Loops(StatefulCheck):
         """Each call that is at least the third of its kind in a row."""
         if message.exchange and message.exchange.continues:
             return
-        called = _mark(member(message.body.value, "params"))
-        if called != self._latest:
+        called = message.name, member(message.body.value, "params", "arguments") or {}
+        if not _are_equal(called, self._latest):
             self._latest = called
             self._frames.clear()
         if len(self._frames) == ROW - 1:
@@ -150,14 +163,12 @@ class Loops(StatefulCheck):
         self._frames.append(message.n)
 
 
-def _mark(params: object) -> bytes:
-    """The same for calls of one tool with equal arguments, whatever their order."""
-    what = [member(params, "name"), member(params, "arguments") or {}]
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal, whatever the order of members."""
     try:
-        text = orjson.dumps(what, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # large integers, lone surrogates
-        text = compact(what)
-    return hashlib.blake2b(text, digest_size=16).digest()
+        return bool(one == other)
+    except RecursionError:  # nobody nests arguments so deeply in earnest
+        return False
 
 
 @rule(
@@ -184,9 +195,11 @@ class UnusedServers(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Note a listing or a call; nothing is found before the end."""
-        operations, found = self.history.operations, page(message)
-        if operations and isinstance(message.body, Request) and message.method == "tools/call":
+        operations = self.history.operations
+        if operations and message.method == "tools/call":
             operations.used = True
+            return iter(())
+        found = page(message)
         if found and found.entries:
             if found.first:
                 self._listing, self._tools, self._size = message, 0, 0

@@ -4,7 +4,7 @@ import tomllib
 
 from mcpspy.capture.records import Header
 from mcpspy.contract.expect_file import expectations
-from mcpspy.contract.watch import Watch
+from mcpspy.contract.watch import ExpectationWatch
 from mcpspy.conversation.conversation import Conversation
 from tests.rules.examples import records
 
@@ -30,7 +30,7 @@ def header(transport="stdio", name="weather"):
 def watched(text, toml, *, transport="stdio", name="weather", live=False):
     """What is not as expected in a transcript, and what came of each expectation."""
     held = expectations(tomllib.loads(toml), "expect.toml")
-    watch = Watch(held.of_server(name), header(transport, name))
+    watch = ExpectationWatch(held.of_server(name), header(transport, name))
     conversation = Conversation()
     found = []
     for record in records(text):

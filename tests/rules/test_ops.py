@@ -66,6 +66,18 @@ def test_time_in_which_a_person_was_asked_is_not_the_tools():
     assert rules(LISTED + asked + f"@52 {answer(3)}") == ["ops/slow-call"]
 
 
+def test_two_questions_at_once_count_once():
+    asked = """
+        @1 > 3 tools/call {"name":"echo"}
+        @2 < 0 elicitation/create {"message":"m","requestedSchema":{"type":"object","properties":{}}}
+        @3 < 1 sampling/createMessage {"messages":[],"maxTokens":1}
+        @12 > 0 = {"action":"accept","content":{}}
+        @13 > 1 ! {"code":-1,"message":"no"}
+    """
+    assert rules(LISTED + asked + f"@14 {answer(3)}", slow=1_999_000_000) == ["ops/slow-call"]
+    assert rules(LISTED + asked + f"@14 {answer(3)}", slow=2_000_000_000) == []
+
+
 def test_each_call_from_the_third_on_is_a_loop_whatever_the_order_of_the_arguments():
     same = [
         '> 3 tools/call {"name":"echo","arguments":{"a":1,"b":2}}',
@@ -87,6 +99,12 @@ def test_each_call_from_the_third_on_is_a_loop_whatever_the_order_of_the_argumen
 )
 def test_other_calls_between_are_no_loop(calls):
     assert "ops/loop" not in rules(LISTED + "".join(calls))
+
+
+def test_arguments_that_are_nested_very_deeply_do_no_harm():
+    deep = "[" * 950 + "]" * 950
+    calls = "".join(f'> {n} tools/call {{"name":"echo","arguments":{{"a":{deep}}}}}\n' for n in (3, 4, 5))
+    assert set(rules(LISTED + calls)) <= {"ops/loop"}
 
 
 def test_other_requests_between_do_not_hide_a_loop():
