@@ -102,8 +102,9 @@ def test_other_calls_between_are_no_loop(calls):
 
 
 def test_arguments_that_are_nested_very_deeply_do_no_harm():
-    deep = "[" * 950 + "]" * 950
-    calls = "".join(f'> {n} tools/call {{"name":"echo","arguments":{{"a":{deep}}}}}\n' for n in (3, 4, 5))
+    deep = "[" * 1000 + "]" * 1000
+    params = f'{{"name":"echo","arguments":{{"a":{deep}}}}}'
+    calls = "".join(f'> | {{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{params}}}\n' for n in (3, 4, 5))
     assert set(rules(LISTED + calls)) <= {"ops/loop"}
 
 
