@@ -181,7 +181,7 @@ def test_any_line_of_bash_has_an_answer(line, monkeypatch, capfdbinary):
 ASKED = {
     "mcpspy ": set(COMMANDS),
     "mcpspy sh": {"show", "share"},
-    "mcpspy check --fo": {"--format", "--follow"},
+    "mcpspy check --fo": {"--format", "--follow", "--forbid-tool"},
     "mcpspy rules tools/arg": {"tools/arguments"},
     "mcpspy check --client cursor --ignore tools/": {it for it in RULES if it.startswith("tools/")},
     "mcpspy check --as 2025-": {"2025-03-26", "2025-06-18", "2025-11-25"},
