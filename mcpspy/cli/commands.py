@@ -46,6 +46,7 @@ GROUPS = {
     ),
     "Check": (
         Subcommand("check", "find protocol violations in captures"),
+        Subcommand("verify", "prove that mcpspy is transparent in front of a server"),
         Subcommand("rules", "list the rules of 'check', or explain one"),
         Subcommand("schema", "print and compare the message schemas of MCP revisions"),
     ),

@@ -55,8 +55,8 @@ class WebLink:
         Call it from the main thread, while that is the only one; `recorded` is how many bytes the server of the capture
         said.
         """
-        self._headers = dict(_header(header) for header in headers)
-        _reach(url)
+        self._headers = dict(parsed_header(header) for header in headers)
+        reach(url)
         self.path = path
         self.interrupted = False
         """Whether a signal asked us to end."""
@@ -280,7 +280,8 @@ def _header_text(text: str) -> str:
     return f"=?base64?{b64encode(text.encode()).decode()}?="
 
 
-def _header(text: str) -> tuple[str, str]:
+def parsed_header(text: str) -> tuple[str, str]:
+    """The name and the value that `--header` gives. Raises UsageError."""
     name, colon, value = text.partition(":")
     if not colon or not _TOKEN.fullmatch(name.strip()):
         raise UsageError(f"--header takes 'Name: value', not {text!r}")
@@ -289,8 +290,8 @@ def _header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _reach(url: str) -> None:
-    """Make sure that somebody listens there."""
+def reach(url: str) -> None:
+    """Make sure that somebody listens there. Raises UsageError."""
     try:
         there = urlsplit(url)
         port = there.port or (443 if there.scheme == "https" else 80)

@@ -1,0 +1,171 @@
+"""`mcpspy verify`: prove that neither a client nor a server can see what stands between them."""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.targets import existing_path
+from mcpspy.errors import UsageError
+from mcpspy.secrets.redactor import shown
+from mcpspy.text import printable
+
+if TYPE_CHECKING:
+    from mcpspy.contract.verify.http import HttpBench
+    from mcpspy.contract.verify.session import Plan
+    from mcpspy.contract.verify.stdio import StdioBench
+
+_ENDING = ("SIGTERM", "SIGHUP")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.usage = "mcpspy verify [OPTION...] -- COMMAND [ARG...]\n       mcpspy verify [OPTION...] --url URL"
+    parser.description = (
+        "Run one session with a server bare and through mcpspy, and compare all that the client and the server can see:"
+        " bytes, environment, signals, exit status, or HTTP requests and responses."
+    )
+    parser.epilog = (
+        "Only listings are requested, and tools called that are read-only and need no arguments, unless --call names"
+        " more. Exit status 0: nothing differs; 1: something does."
+    )
+    parser.set_defaults(server=[])
+    parser.add_argument("--url", metavar="URL", help="verify 'mcpspy proxy' in front of the server at URL")
+    parser.add_argument(
+        "--through",
+        metavar="COMMAND",
+        help="verify another wrapper, to which the server's command is appended; with --url: the URL of another proxy",
+    )
+    parser.add_argument("--capture", metavar="FILE", help="take the session from a capture")
+    parser.add_argument(
+        "--call",
+        action="append",
+        default=[],
+        metavar="NAME[=JSON]",
+        help="call this tool too, with these arguments; repeatable; 'all': every tool",
+    )
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send a header with --url; repeatable"
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for one answer (default: 30)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, compare, print; 1 if something differs."""
+    if sys.platform == "win32":
+        raise UsageError("verify needs the signals and descriptors of POSIX: it does not run on Windows")
+    if bool(options.server) == bool(options.url):
+        raise UsageError("give the server's command after '--', or --url URL")
+    if options.header and not options.url:
+        raise UsageError("--header belongs to --url: a command has no HTTP headers")
+    calls = _calls(options.call, from_capture=bool(options.capture))
+    recorded_plan = _recorded(options.capture, calls) if options.capture else None
+    with _signals_heeded(), tempfile.TemporaryDirectory(prefix="mcpspy-verify-") as folder:
+        return _verified(options, folder, calls, recorded_plan)
+
+
+def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any], plan: "Plan | None") -> int:
+    from mcpspy.contract.verify import report
+    from mcpspy.contract.verify.launch import orphans_adopted
+    from mcpspy.contract.verify.proof import found_out, proof, runs_of
+
+    with orphans_adopted(), _bench(options, folder) as bench:
+        plan = plan or found_out(bench.connect, options.timeout, calls)
+        with ProgressBar("verifying", runs_of(bench)) as bar:
+            done = proof(bench, plan, bar.advance)
+    server = shown(options.url) if options.url else os.path.basename(options.server[0])
+    wrapper = "mcpspy proxy" if options.url else "mcpspy wrap"
+    if options.through:
+        wrapper = shown(options.through) if options.url else shlex.split(options.through)[0]
+    server, wrapper = printable(server, 200), printable(wrapper, 200)
+    print((report.as_json if options.json else report.text)(done, server, wrapper), end="")
+    return 0 if done.transparent else 1
+
+
+def _bench(options: argparse.Namespace, folder: str) -> "StdioBench | HttpBench":
+    from mcpspy.contract.verify.http import HttpBench
+    from mcpspy.contract.verify.stdio import StdioBench
+    from mcpspy.process.child import environment
+    from mcpspy.replay.client.http import parsed_header, reach
+
+    environ = environment()
+    if options.url:
+        headers = dict(parsed_header(header) for header in options.header)
+        for url in filter(None, (options.url, options.through)):
+            reach(url)
+        return HttpBench(options.url, options.through, headers, environ, folder, options.timeout)
+    through = _words(options.through) if options.through else [
+        sys.executable, "-P", "-m", "mcpspy", "wrap", "--capture-dir", folder, "--"
+    ]  # fmt: skip
+    return StdioBench(options.server, through, environ, folder, options.timeout)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        found = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--through cannot be read as a command line: {error}") from None
+    if not found:
+        raise UsageError("--through needs a command, such as 'mcpspy wrap --'")
+    return found
+
+
+def _recorded(path: str, calls: Mapping[str, Any]) -> "Plan":
+    from mcpspy.contract.verify.session import recorded
+    from mcpspy.replay.script.load import load
+
+    return recorded(load(existing_path(path), say), calls)
+
+
+def _calls(named: Sequence[str], *, from_capture: bool) -> dict[str, Any]:
+    """The tools of `--call`, with their arguments."""
+    found = {}
+    for text in named:
+        name, equals, value = text.partition("=")
+        if equals and from_capture:
+            raise UsageError(f"--call {name!r} takes no arguments with --capture, which has them")
+        try:
+            found[name] = json.loads(value) if equals else {}
+        except ValueError as error:
+            raise UsageError(f"--call {name!r}: the arguments are not JSON: {error}") from None
+        if not isinstance(found[name], dict):
+            raise UsageError(
+                f'--call {name!r}: the arguments must be a JSON object, such as {name}=\'{{"city":"Oslo"}}\''
+            )
+    return found
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0
+    if not 0 < found < 86400:
+        raise UsageError(f"--timeout takes seconds, such as 30, not {text!r}")
+    return found
+
+
+@contextmanager
+def _signals_heeded() -> Iterator[None]:
+    """Let signals that end us end the servers too."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (getattr(signal, name) for name in _ENDING)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""A proof that what stands between a client and a server cannot be seen: one session, bare and through it."""

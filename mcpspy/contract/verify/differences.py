@@ -1,0 +1,259 @@
+"""What differs between runs, bare and through a wrapper: pure functions over what was seen.
+
+The theory. Two kinds of comparison. Within one run through the wrapper, what was written at one end has to arrive at
+the other: byte for byte, whatever the server says. Between runs, the server has to behave as it does without the
+wrapper; where two bare runs differ from each other, it is the server that does, so those places say nothing. A
+difference between runs counts if it is in every run through the wrapper and no bare run is like it, so a second pair of
+runs takes away what was chance.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcpspy.contract.verify.session import Plan, Transcript
+from mcpspy.contract.verify.stdio import StdioRun, Stream
+from mcpspy.json_values import Path, pointer
+from mcpspy.replay.compare.values import Difference, differences, excerpt
+from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.replay.script.issued_values import begins
+from mcpspy.replay.script.turns import LOG
+from mcpspy.text import plural, printable
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result, parse
+
+_AROUND = 24  # bytes that are shown from a difference on
+_MOST = 10  # differences of one kind that are told
+_WAYS = {
+    "stdin": ("client to server", "the client", "the server"),
+    "stdout": ("server to client", "the server", "the client"),
+    "stderr": ("stderr", "the server", "the client"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was compared."""
+
+    name: str
+    detail: str
+    """What was equal."""
+    differences: tuple[str, ...] = ()
+    """What was not, a sentence each."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+
+def session_checks(plan: Plan, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> list[Check]:
+    """What differs between whole sessions."""
+    checks = [_stream(name, bare, through) for name in _WAYS]
+    checks.append(answers(plan, [it.transcript for it in bare], [it.transcript for it in through]))
+    checks += [_environment(bare, through), _start(bare, through), _ending("closing stdin", bare, through)]
+    return checks
+
+
+def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+    """What differs when a signal comes."""
+    return _ending(name, bare, through)
+
+
+def _stream(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+    title, sender, receiver = _WAYS[name]
+    usual = {_arrival(run.streams[name], sender, receiver, killed=not run.ended) for run in bare} | {""}
+    found = dict.fromkeys(_arrival(run.streams[name], sender, receiver, killed=not run.ended) for run in through)
+    size = len(through[0].streams[name].written)
+    return Check(title, plural(size, "byte"), tuple(it for it in found if it not in usual))
+
+
+def _arrival(stream: Stream, sender: str, receiver: str, *, killed: bool) -> str:
+    """How what arrived differs from what was written; empty: it does not."""
+    one, other = stream.written, stream.arrived
+    if one == other:
+        return ""
+    at = first_difference(one, other)
+    there, here = excerpt_of(one[at:]), excerpt_of(other[at:])
+    place = f"byte {at + 1:,} of {len(one):,}"
+    if at == len(other):
+        return "" if killed else f"{sender} wrote {plural(len(one), 'byte')}, {receiver} got {len(other):,}"
+    if at == len(one):
+        extra = len(other) - at
+        return f"{receiver} got {plural(extra, 'byte')} more than {sender} wrote: {here}"
+    return f"{place}: {sender} wrote {there}, {receiver} got {here}"
+
+
+def first_difference(one: bytes, other: bytes) -> int:
+    """The place of the first byte in which two differ; the length of the shorter one if that is where they do."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:  # the first `low` bytes are equal, and the difference is not after `high`
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def excerpt_of(raw: bytes) -> str:
+    """The beginning of some bytes, for people."""
+    text = printable(raw[:_AROUND].decode("utf-8", "backslashreplace"), 2 * _AROUND)
+    return f"'{text}{'…' if len(raw) > _AROUND else ''}'"
+
+
+def answers(plan: Plan, bare: Sequence[Transcript], through: Sequence[Transcript]) -> Check:
+    """What differs in what the server said; what differs between bare runs is its own."""
+    own: set[str] = set()
+    found: list[str] = []
+    for place, message in enumerate(plan.messages):
+        if message.id is not None:
+            new, its_own = _answer_differences(
+                [it.answers.get(place) for it in bare], [it.answers.get(place) for it in through]
+            )
+            found += [f"{message.label}: {it}" for it in new]
+            own |= {f"{message.label} {it}" for it in its_own}
+    found += _others(bare, through)
+    troubles = unusual([it.trouble for it in bare], [it.trouble for it in through])
+    found += [f"the session broke off: {it}" if it else "the session went on, and breaks off bare" for it in troubles]
+    detail = plural(len(through[0].answers), "answer")
+    if own:
+        detail += f"; new in each run: {', '.join(sorted(own)[:3])}"
+        detail += f" and {len(own) - 3:,} more" if len(own) > 3 else ""
+    return Check("answers", printable(detail, 400), told(found))
+
+
+def _answer_differences(bare: Sequence[bytes | None], through: Sequence[bytes | None]) -> tuple[list[str], list[str]]:
+    """Where the answers to one request differ, and where those of the server itself do, as JSON Pointers."""
+    if any(raw in bare for raw in through):
+        return [], []
+    if None in (*bare, *through):
+        if None in bare and None in through:
+            return [], []
+        return ["there is an answer through it, and none bare" if None in bare else "there is no answer"], []
+    first, *others = [_value(raw) for raw in bare]
+    if len(set(bare)) == 1 and all(_value(raw) == first for raw in through):
+        return ["the same value, in other bytes"], []
+    own = [it for other in others for it in differences(first, other)]
+    rounds = [[it for it in differences(first, _value(raw)) if not _is_own(it, own)] for raw in through]
+    left = [it for it in rounds[0] if all(it.path in [other.path for other in more] for more in rounds[1:])]
+    told = [
+        f"{it.pointer or 'the answer'} is {excerpt(it.recorded)} bare, {excerpt(it.observed)} through" for it in left
+    ]
+    return told, [pointer(*it.path) for it in own]
+
+
+def _is_own(it: Difference, own: Sequence[Difference]) -> bool:
+    """Whether a difference is at a place where the server itself differs, or looks like a time or an id."""
+    return looks_volatile(it) or any(_begins(it.path, known.path) or _begins(known.path, it.path) for known in own)
+
+
+def _begins(path: Path, start: Path) -> bool:
+    return begins(tuple(map(str, path)), tuple(map(str, start)))
+
+
+def _value(raw: bytes | None) -> Any:
+    """The message without its envelope; a batch as it is."""
+    bodies = parse(raw or b"")
+    values = [body.value for body in bodies if isinstance(body, Result | Error | Request | Notification)]
+    if len(values) != 1:
+        return {"result": [body.value for body in bodies]}
+    return {name: inner for name, inner in values[0].items() if name not in ("jsonrpc", "id")}
+
+
+def _others(bare: Sequence[Transcript], through: Sequence[Transcript]) -> list[str]:
+    """Which requests and notifications came more or less often; log messages apart."""
+    usual, seen = ([_kinds(it) for it in runs] for runs in (bare, through))
+    found = []
+    for kind in dict.fromkeys(kind for counts in (*usual, *seen) for kind in counts):
+        counts = [it[kind] for it in seen]
+        low, high = min(it[kind] for it in usual), max(it[kind] for it in usual)
+        if all(not low <= count <= high for count in counts):
+            found.append(f"{kind} came {high} times bare, {counts[0]} through")
+    return found
+
+
+def _kinds(transcript: Transcript) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for raw in transcript.others:
+        for body in parse(raw):
+            if isinstance(body, Request | Notification):
+                found[printable(body.method, 60)] += body.method != LOG
+            else:
+                found["what is no request or notification"] += 1
+    return found
+
+
+def _environment(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+    usual, seen = ([it.facts.get("environment", {}) for it in runs] for runs in (bare, through))
+    found = []
+    for name in sorted({name for variables in (*usual, *seen) for name in variables}):
+        values, known = [it.get(name) for it in seen], [it.get(name) for it in usual]
+        if unusual(known, values):
+            shown = printable(name, 80)
+            if known[0] is None:
+                found.append(f"{shown} is set through it, and not bare")
+            elif values[0] is None:
+                found.append(f"{shown} is not set through it, and is bare")
+            else:
+                found.append(f"{shown} has another value")
+    return Check("environment", plural(len(seen[0]), "variable"), told(found))
+
+
+def _start(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+    topics = [topic for topic in bare[0].facts if topic != "environment"]
+    found = []
+    for topic in topics:
+        usual, seen = [it.facts.get(topic) for it in bare], [it.facts.get(topic) for it in through]
+        if unusual(usual, seen):
+            found.append(_topic_text(topic, usual[0], seen[0]))
+    return Check("start", ", ".join(topics), told(found))
+
+
+def _topic_text(topic: str, usual: Any, seen: Any) -> str:
+    if topic == "arguments":  # which may hold secrets
+        return "the server's arguments are others"
+    if isinstance(usual, Mapping) and isinstance(seen, Mapping):
+        names = [name for name in {**usual, **seen} if usual.get(name) != seen.get(name)]
+        pairs = [f"{name} is {_shown(usual.get(name))} bare, {_shown(seen.get(name))} through" for name in names]
+        return f"{topic}: {'; '.join(pairs)}"
+    return f"{topic}: {_shown(usual)} bare, {_shown(seen)} through"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return printable(" ".join(map(str, value)), 100) or "none"
+    return "none" if value is None else printable(str(value), 100)
+
+
+def _ending(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+    """What differs in the end of runs, and in the signals that came before it."""
+    found = []
+    if unusual([it.server_end for it in bare], [it.server_end for it in through]):
+        found.append(f"the server {_past(bare[0].server_end)} bare, {_past(through[0].server_end)} through")
+    if unusual([it.end for it in bare], [it.end for it in through]):
+        found.append(f"the client sees that it {_past(bare[0].end)} bare, {_past(through[0].end)} through")
+    usual, seen = [it.signals for it in bare], [it.signals for it in through]
+    if unusual(usual, seen):
+        found.append(f"the server got {_signals(usual[0])} bare, {_signals(seen[0])} through")
+    return Check(name, f"the server got {_signals(seen[0])} and {_past(through[0].end)}", tuple(found))
+
+
+def _signals(names: Sequence[str]) -> str:
+    return " ".join(names) or "no signal"
+
+
+def _past(end: str) -> str:
+    verb = end.split(" ", 1)[0]
+    return f"was {end}" if verb in ("killed", "still") else end
+
+
+def unusual(usual: Sequence[Any], seen: Sequence[Any]) -> list[Any]:
+    """What was seen first, if no run saw what is usual."""
+    return [*seen[:1]] if all(it not in usual for it in seen) else []
+
+
+def told(found: Sequence[str]) -> tuple[str, ...]:
+    """The first of some differences, and how many more there are."""
+    more = len(found) - _MOST
+    return (*found[:_MOST], *([f"and {plural(more, 'other difference')}"] if more > 0 else []))

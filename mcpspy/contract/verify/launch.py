@@ -1,0 +1,217 @@
+"""A process that we talk to on its standard streams, with everything that it starts.
+
+The theory. It leads a session of its own, so a signal to the group ends all that stayed in it, and Ctrl-C in a terminal
+reaches us alone. What left the group is told by its parent: while `orphans_adopted` is open, Linux gives us each
+process whose own parent has ended. Nothing here waits without a limit, and a process that talks without end is cut off.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+from mcpspy.process.child import spawn_error
+
+ROOM = 256 << 20
+"""Bytes that a process may write in one run."""
+_PR_SET_CHILD_SUBREAPER = 36
+_SOON = 5.0  # seconds for what the kernel does by itself
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+class Launched:
+    """A running process; a context, at whose end nothing of it is left."""
+
+    def __init__(self, argv: Sequence[str], environ: Mapping[bytes, bytes]) -> None:
+        """Start it. Raises SpawnError."""
+        self.begun = time.perf_counter_ns()
+        self.sent, self.read, self.logged = bytearray(), bytearray(), bytearray()
+        """All that we wrote to it, and that it wrote to stdout and to stderr."""
+        self.flooded = False
+        """It wrote more than there is room for."""
+        self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        """The lines of its stdout without their newlines, then None."""
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                env=environ,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            path = os.fsdecode(environ.get(b"PATH", os.defpath.encode()))
+            raise spawn_error(argv[0], error.errno or 0, path) from error
+        self.pid = self._process.pid
+        _own.add(self.pid)
+        self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._write, self._read, self._read_aside)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def send(self, line: bytes) -> None:
+        """Have a line written to its stdin."""
+        self._to_send.put(line + b"\n")
+
+    def receive(self, seconds: float) -> bytes | None:
+        """The next line of its stdout; None at the end of that. Raises TimeoutError."""
+        try:
+            return self.lines.get(timeout=max(seconds, 0))
+        except queue.Empty:
+            raise TimeoutError from None
+
+    def close(self) -> None:
+        """Close its stdin, after what is still to be sent."""
+        self._to_send.put(None)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process alone."""
+        self._process.send_signal(number)
+
+    def ended(self, seconds: float) -> int | None:
+        """Its exit status, negative for a signal, once its streams are read; None if it runs on after so long."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        for thread in self._threads[1:]:
+            thread.join(1)  # somebody else may hold them
+        return code
+
+    def kill(self) -> None:
+        """End it, and all that it started."""
+        self._to_send.put(None)
+        try:
+            os.killpg(self.pid, KILL)
+        except (ProcessLookupError, PermissionError):  # ended; so macOS says of zombies
+            pass
+        self._process.wait(_SOON)
+        _own.discard(self.pid)
+        end_orphans()
+        for thread in self._threads:
+            thread.join(1)
+
+    def _write(self) -> None:
+        stream = self._process.stdin
+        assert stream
+        with stream:
+            while (line := self._to_send.get()) is not None:
+                rest = memoryview(line)
+                try:
+                    while rest:
+                        written = stream.write(rest) or 0
+                        self.sent += rest[:written]
+                        rest = rest[written:]
+                except (OSError, ValueError):
+                    return
+
+    def _read(self) -> None:
+        rest = bytearray()
+        for chunk in self._chunks(self._process.stdout, self.read):
+            *lines, tail = chunk.split(b"\n")
+            for line in lines:
+                self.lines.put(bytes(rest + line))
+                rest.clear()
+            rest += tail
+        if rest:
+            self.lines.put(bytes(rest))
+        self.lines.put(None)
+
+    def _read_aside(self) -> None:
+        for _ in self._chunks(self._process.stderr, self.logged):
+            pass
+
+    def _chunks(self, stream: object, kept: bytearray) -> Iterator[bytes]:
+        assert hasattr(stream, "read")
+        with stream:  # type: ignore[attr-defined]  # a raw file
+            while chunk := stream.read(65536):
+                kept += chunk
+                if len(kept) > ROOM:
+                    self.flooded = True
+                    return
+                yield chunk
+
+
+def end_text(code: int | None, seconds: float) -> str:
+    """How a process ended, in words; None: it did not within so many seconds."""
+    if code is None:
+        return f"still running after {seconds:g} s"
+    if code >= 0:
+        return f"exited with status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+_own: set[int] = set()  # children of this process that are no orphans
+_adopting = False
+
+
+@contextmanager
+def orphans_adopted() -> Iterator[None]:
+    """While it is open, processes whose parents have ended become children of this one (Linux)."""
+    global _adopting  # noqa: PLW0603 (it is the state of this process)
+    prctl = _prctl()
+    _adopting = prctl is not None and prctl(1) == 0
+    try:
+        yield
+    finally:
+        if _adopting and prctl:
+            end_orphans()
+            prctl(0)
+        _adopting = False
+
+
+def end_orphans() -> None:
+    """Kill the processes that were adopted, and what they started, while orphans are adopted."""
+    until = time.monotonic() + _SOON
+    while _adopting and time.monotonic() < until and (found := _strangers()):
+        for pid in found:
+            try:
+                os.kill(pid, KILL)
+                os.waitpid(pid, 0)
+            except OSError:
+                continue
+
+
+def _strangers() -> list[int]:
+    """The children of this process that we did not start ourselves."""
+    own = os.getpid()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == own and int(name) not in _own:
+                found.append(int(name))
+    return found
+
+
+def _prctl() -> Callable[[int], int] | None:
+    """Sets whether this process adopts orphans; None where the system has no such thing."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    return lambda value: int(library.prctl(_PR_SET_CHILD_SUBREAPER, value, 0, 0, 0))

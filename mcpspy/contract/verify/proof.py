@@ -1,0 +1,136 @@
+"""The whole proof: which runs there are, and what came of them.
+
+Two bare runs and one through the wrapper. Where something differs, one more of each: what was chance is gone then.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcpspy.contract.verify.differences import Check, session_checks, signal_check
+from mcpspy.contract.verify.figures import Figures, Timing
+from mcpspy.contract.verify.http import HttpBench
+from mcpspy.contract.verify.http_differences import http_checks
+from mcpspy.contract.verify.launch import Launched, end_text
+from mcpspy.contract.verify.session import NoSession, Peer, Plan, scouted
+from mcpspy.contract.verify.stdio import ENDINGS, StdioBench
+from mcpspy.text import printable
+
+STARTS = 5
+"""Starts that are timed, each way."""
+PINGS = 200
+"""Requests that are timed, each way."""
+_AFTERMATH = 0.5  # seconds for a server that has closed its stdout to end
+_SLOW = 3_000_000_000  # nanoseconds of a start from which on three are enough
+
+Advance = Callable[[int], None]
+"""Called with how many more runs are done."""
+
+_Compare = Callable[[Plan, Any, Any], list[Check]]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What came of comparing."""
+
+    plan: Plan
+    checks: tuple[Check, ...]
+    figures: Figures
+
+    @property
+    def transparent(self) -> bool:
+        """Whether nothing differs."""
+        return all(check.equal for check in self.checks)
+
+
+class _Timed(Protocol):
+    def timed(self, plan: Plan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]: ...
+
+
+def runs_of(bench: StdioBench | HttpBench) -> int:
+    """About how many runs a proof takes, for a progress bar."""
+    return 3 + 2 * STARTS + (2 * len(ENDINGS) if isinstance(bench, StdioBench) else 0)
+
+
+def proof(bench: StdioBench | HttpBench, plan: Plan, advance: Advance = lambda _: None) -> Proof:
+    """Compare a server bare and through a wrapper. Raises McpspyError where something does not start."""
+    if isinstance(bench, HttpBench):
+        checks = _compared(bench.run, http_checks, plan, 2, advance)
+    else:
+        checks = _compared(bench.run, session_checks, plan, 2, advance)
+        for name, number in ENDINGS.items():
+            checks += _signalled(bench, plan, name, number, advance)
+    return Proof(plan, tuple(checks), _figures(bench, plan, advance))
+
+
+def found_out(connect: Callable[[], AbstractContextManager[Peer]], seconds: float, calls: Mapping[str, Any]) -> Plan:
+    """What there is to say to a server. Raises NoSession, and UsageError where a tool is unknown."""
+    try:
+        with connect() as peer:
+            return scouted(peer, seconds, calls)
+    except NoSession:  # it may insist on `initialize`
+        with connect() as peer:
+            try:
+                return scouted(peer, seconds, calls, discover=False)
+            except NoSession as error:
+                raise NoSession(f"{error}{_aftermath(peer)}") from None
+
+
+def _aftermath(peer: Peer) -> str:
+    """What else is known of a server that did not answer."""
+    if not isinstance(peer, Launched):
+        return ""
+    code = peer.ended(_AFTERMATH)
+    lines = bytes(peer.logged).decode(errors="replace").strip().splitlines()
+    found = [f"it {end_text(code, 0)}"] if code is not None else []
+    return "".join(f"; {it}" for it in [*found, *(f"stderr: {printable(line, 200)}" for line in lines[-1:])])
+
+
+def _compared(run: Any, compare: _Compare, plan: Plan, bare_runs: int, advance: Advance) -> list[Check]:
+    """The checks of some runs; where one finds something, of one more each way."""
+
+    def done(*, wrapped: bool) -> Any:
+        found = run(plan, wrapped=wrapped)
+        advance(1)
+        return found
+
+    bare = [done(wrapped=False)]
+    if not bare[0].transcript.answers:
+        raise NoSession(bare[0].transcript.trouble or "the server answers no request of the session")
+    bare += [done(wrapped=False) for _ in range(bare_runs - 1)]
+    through = [done(wrapped=True)]
+    checks = compare(plan, bare, through)
+    if all(check.equal for check in checks):
+        return checks
+    bare.append(done(wrapped=False))
+    through.append(done(wrapped=True))
+    return compare(plan, bare, through)
+
+
+def _signalled(bench: StdioBench, plan: Plan, name: str, number: int, advance: Advance) -> list[Check]:
+    def run(plan: Plan, *, wrapped: bool) -> Any:
+        return bench.run(plan, wrapped=wrapped, number=number)
+
+    def compare(_: Plan, bare: Any, through: Any) -> list[Check]:
+        return [signal_check(name, bare, through)]
+
+    return _compared(run, compare, plan, 1, advance)
+
+
+def _figures(bench: _Timed, plan: Plan, advance: Advance) -> Figures:
+    starts: dict[bool, list[int]] = {False: [], True: []}
+    pings: dict[bool, list[int]] = {False: [], True: []}
+    for number in range(STARTS):
+        for wrapped in (False, True):
+            took, found = bench.timed(plan, wrapped=wrapped, pings=0 if number else PINGS)
+            starts[wrapped] += [] if took is None else [took]
+            pings[wrapped] += found
+            advance(1)
+        if number == 2 and max((*starts[False], 0)) > _SLOW:
+            break
+    return Figures(
+        Timing(tuple(starts[False]), tuple(starts[True])),
+        Timing(tuple(pings[False]), tuple(pings[True])),
+        plan.ping(0).label,
+    )

@@ -1,0 +1,158 @@
+"""Runs of a server on stdio, bare and through a wrapper, with a probe in its place (`mcpspy.contract.verify.probe`).
+
+    client  <-->  probe  <-->  server                       bare
+    client  <-->  wrapper  <-->  probe  <-->  server        through
+
+A run keeps what passed at both ends of what is between client and probe. Runs that are timed have no probe.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from mcpspy.contract.verify import probe
+from mcpspy.contract.verify.launch import Launched, end_text
+from mcpspy.contract.verify.session import Plan, Talk, Transcript, said
+
+GRACE = 5.0
+"""Seconds that a server has to end."""
+_LEAVE = 1.0  # seconds to end after a run that was timed
+_MOST_SECONDS = 5.0  # for all the pings of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One direction of bytes, at both ends."""
+
+    written: bytes
+    arrived: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StdioRun:
+    """What client and server saw in one run."""
+
+    streams: Mapping[str, Stream]
+    """By the name of the stream: stdin, stdout, stderr."""
+    facts: Mapping[str, Any]
+    """How the server was started, by topic."""
+    signals: tuple[str, ...]
+    """The signals that came to the server."""
+    server_end: str
+    """How the server ended."""
+    end: str
+    """How that ended which the client had started."""
+    ended: bool
+    """Whether it ended by itself, and was not killed after a while."""
+    transcript: Transcript
+
+
+class StdioBench:
+    """Starts one server again and again."""
+
+    def __init__(
+        self, argv: Sequence[str], through: Sequence[str], environ: Mapping[bytes, bytes], folder: str, seconds: float
+    ) -> None:
+        """`through` is the wrapper's command, which takes that of a server; `folder` is for files, and ours alone."""
+        self._argv = [*argv]
+        self._through = [*through]
+        self._environ = environ
+        self._report = os.path.join(folder, "report")
+        self._seconds = seconds
+        self._grace = min(GRACE, seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Each run has ended by itself."""
+
+    def connect(self) -> Launched:
+        """The server, bare. Raises SpawnError."""
+        return self._launched()
+
+    def _launched(self, *, wrapped: bool = False, probed: bool = False) -> Launched:
+        place = [sys.executable, "-I", "-S", probe.__file__, self._report] if probed else []
+        return Launched([*(self._through if wrapped else []), *place, *self._argv], self._environ)
+
+    def run(self, plan: Plan, *, wrapped: bool, number: int | None = None) -> StdioRun:
+        """Say all of a plan, then close stdin; or greet the server, then send it a signal."""
+        shutil.rmtree(self._report, ignore_errors=True)
+        os.mkdir(self._report, 0o700)
+        messages = plan.messages if number is None else plan.greeting
+        with self._launched(wrapped=wrapped, probed=True) as server:
+            transcript = said(Plan(messages, replies=plan.replies), server, self._seconds)
+            if number is None:
+                server.close()
+            else:
+                server.signal(number)
+            code = server.ended(self._grace)
+        if server.flooded:
+            transcript.trouble = "the server wrote without end"
+        streams = {
+            "stdin": Stream(bytes(server.sent), self._noted("stdin")),
+            "stdout": Stream(self._noted("stdout"), bytes(server.read)),
+            "stderr": Stream(self._noted("stderr"), bytes(server.logged)),
+        }
+        ended = self._noted("end")
+        return StdioRun(
+            streams,
+            self._facts(server.pid),
+            tuple(self._noted("signals").decode().split()),
+            end_text(int(ended) if ended else None, self._grace),
+            end_text(code, self._grace),
+            code is not None,
+            transcript,
+        )
+
+    def timed(self, plan: Plan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
+        """How long a start takes until the first answer, and so many requests; nanoseconds."""
+        with self._launched(wrapped=wrapped) as server:
+            transcript = said(Plan(plan.greeting, replies=plan.replies), server, self._seconds)
+            took = transcript.first - server.begun if transcript.first else None
+            found = latencies(plan, Talk(server, self._seconds, plan.replies), pings) if took else []
+            server.close()
+            server.ended(_LEAVE)
+        return took, found
+
+    def _noted(self, name: str) -> bytes:
+        try:
+            with open(os.path.join(self._report, name), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def _facts(self, leader: int) -> dict[str, Any]:
+        """What the probe wrote of its start; numbers of processes as what they mean."""
+        noted = self._noted("facts")
+        facts: dict[str, Any] = json.loads(noted) if noted else {}
+        for name in ("group", "session"):
+            if name in facts:
+                facts[name] = "the client's" if facts[name] == leader else "another one"
+        return facts
+
+
+def latencies(plan: Plan, talk: Talk, pings: int) -> list[int]:
+    """How long each of so many requests takes, one after the other; nanoseconds. As many as time allows."""
+    found: list[int] = []
+    until = time.monotonic() + _MOST_SECONDS
+    for number in range(pings):
+        begun = time.perf_counter_ns()
+        try:
+            talk.ask(plan.ping(1_000_000 + number), -1)
+        except (TimeoutError, EOFError):
+            break
+        found.append(time.perf_counter_ns() - begun)
+        if time.monotonic() > until:
+            break
+    return found
+
+
+ENDINGS = {name: int(getattr(signal, name)) for name in ("SIGTERM", "SIGINT")}
+"""The signals by which clients end servers."""
