@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcpspy.contract.verify.session import Plan
     from mcpspy.contract.verify.stdio import StdioBench
 
-_ENDING = ("SIGTERM", "SIGHUP")
+_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,12 +158,19 @@ def _seconds(text: str) -> float:
 
 @contextmanager
 def _signals_heeded() -> Iterator[None]:
-    """Let signals that end us end the servers too."""
+    """Let signals that end us end the servers too.
+
+    A signal that we were started to ignore, as SIGINT is in the background of a script, a server would ignore as well,
+    and there would be nothing to compare: what has a function here is the default in a new process.
+    """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (getattr(signal, name) for name in _ENDING)}
+    numbers = [getattr(signal, name) for name in _ENDING]
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # by nohup
+        numbers.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
     finally:

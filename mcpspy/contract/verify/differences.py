@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.contract.verify.launch import past
 from mcpspy.contract.verify.session import Plan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
 from mcpspy.json_values import Path, pointer
@@ -51,8 +52,9 @@ def session_checks(plan: Plan, bare: Sequence[StdioRun], through: Sequence[Stdio
     """What differs between whole sessions."""
     checks = [_stream(name, bare, through) for name in _WAYS]
     checks.append(answers(plan, [it.transcript for it in bare], [it.transcript for it in through]))
-    checks += [_environment(bare, through), _start(bare, through), _ending("closing stdin", bare, through)]
-    return checks
+    if any(run.facts for run in through):
+        checks += [_environment(bare, through), _start(bare, through)]
+    return [*checks, _ending("closing stdin", bare, through)]
 
 
 def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
@@ -106,8 +108,10 @@ def answers(plan: Plan, bare: Sequence[Transcript], through: Sequence[Transcript
     """What differs in what the server said; what differs between bare runs is its own."""
     own: set[str] = set()
     found: list[str] = []
+    broken = all(it.trouble for it in through)
     for place, message in enumerate(plan.messages):
-        if message.id is not None:
+        missing = any(place not in it.answers for it in through)
+        if message.id is not None and not (broken and missing):  # that it broke off says why they are missing
             new, its_own = _answer_differences(
                 [it.answers.get(place) for it in bare], [it.answers.get(place) for it in through]
             )
@@ -230,22 +234,17 @@ def _ending(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) ->
     """What differs in the end of runs, and in the signals that came before it."""
     found = []
     if unusual([it.server_end for it in bare], [it.server_end for it in through]):
-        found.append(f"the server {_past(bare[0].server_end)} bare, {_past(through[0].server_end)} through")
+        found.append(f"the server {past(bare[0].server_end)} bare, {past(through[0].server_end)} through")
     if unusual([it.end for it in bare], [it.end for it in through]):
-        found.append(f"the client sees that it {_past(bare[0].end)} bare, {_past(through[0].end)} through")
+        found.append(f"the client sees that it {past(bare[0].end)} bare, {past(through[0].end)} through")
     usual, seen = [it.signals for it in bare], [it.signals for it in through]
     if unusual(usual, seen):
         found.append(f"the server got {_signals(usual[0])} bare, {_signals(seen[0])} through")
-    return Check(name, f"the server got {_signals(seen[0])} and {_past(through[0].end)}", tuple(found))
+    return Check(name, f"the server got {_signals(seen[0])} and {past(through[0].end)}", tuple(found))
 
 
 def _signals(names: Sequence[str]) -> str:
     return " ".join(names) or "no signal"
-
-
-def _past(end: str) -> str:
-    verb = end.split(" ", 1)[0]
-    return f"was {end}" if verb in ("killed", "still") else end
 
 
 def unusual(usual: Sequence[Any], seen: Sequence[Any]) -> list[Any]:

@@ -4,7 +4,7 @@
     client  <-->  proxy  <-->  tap  <-->  server         through
 
 The client speaks Streamable HTTP. Each message is a POST on a connection of its own; at the end the stream of a session
-is opened and left, and the session is ended. Where the user names a proxy of his own, it leads to the server itself, so
+is opened and left, and the session is ended. Runs that are timed have no tap. Where the user names a proxy of his own, it leads to the server itself, so
 there is no tap, and what the server sees is not compared.
 """
 
@@ -214,6 +214,7 @@ class HttpBench:
         self._folder = folder
         self._seconds = seconds
         self._tap = None if through else Tap(url)
+        self._near = self._tap.url if self._tap else url
 
     def __enter__(self) -> Self:
         return self
@@ -224,42 +225,41 @@ class HttpBench:
 
     def connect(self) -> HttpPeer:
         """The server, bare."""
-        return HttpPeer(self._tap.url if self._tap else self._url, self._headers, self._seconds)
+        return HttpPeer(self._near, self._headers, self._seconds)
 
     @contextmanager
-    def _peer(self, *, wrapped: bool) -> Iterator[HttpPeer]:
-        """The server, bare or behind a proxy that ends with it. Raises McpspyError if that does not start."""
+    def _peer(self, url: str, *, wrapped: bool) -> Iterator[HttpPeer]:
+        """What is at a URL, bare or behind a proxy that ends with it. Raises McpspyError if that does not start."""
         if not wrapped:
-            with self.connect() as peer:
+            with HttpPeer(url, self._headers, self._seconds) as peer:
                 yield peer
         elif self._through:
             with HttpPeer(self._through, self._headers, self._seconds) as peer:
                 yield peer
         else:
-            with self._proxy() as proxy, HttpPeer(_url_of(proxy), self._headers, self._seconds) as peer:
+            with self._proxy(url) as proxy, HttpPeer(_url_of(proxy), self._headers, self._seconds) as peer:
                 yield peer
 
-    def _proxy(self) -> Launched:
+    def _proxy(self, url: str) -> Launched:
         command = [sys.executable, "-P", "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
-        assert self._tap
-        return Launched([*command, "--capture-dir", self._folder, self._tap.url], self._environ)
+        return Launched([*command, "--capture-dir", self._folder, url], self._environ)
 
     def run(self, plan: Plan, *, wrapped: bool) -> HttpRun:
         """Say all of a plan."""
-        with self._peer(wrapped=wrapped) as peer:
+        if self._tap:
+            self._tap.taken()  # by nobody: what passed before is no part of this run
+        with self._peer(self._near, wrapped=wrapped) as peer:
             transcript = said(plan, peer, self._seconds)
             peer.leave()
         return HttpRun(peer.exchanges, self._tap.taken() if self._tap else None, transcript)
 
     def timed(self, plan: Plan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
         """How long the first answer takes, and so many requests; nanoseconds."""
-        with self._peer(wrapped=wrapped) as peer:
+        with self._peer(self._url, wrapped=wrapped) as peer:
             transcript = said(Plan(plan.greeting, replies=plan.replies), peer, self._seconds)
             took = transcript.first - peer.begun if transcript.first else None
             found = latencies(plan, Talk(peer, self._seconds, plan.replies), pings) if took else []
             peer.leave()
-        if self._tap:
-            self._tap.taken()
         return took, found
 
 

@@ -18,8 +18,9 @@ from typing import Self
 
 from mcpspy.process.child import spawn_error
 
-ROOM = 256 << 20
-"""Bytes that a process may write in one run."""
+ROOM = 64 << 20
+"""Bytes that a process may write to a stream in one run."""
+_LINE = 64  # bytes that a line takes besides
 _PR_SET_CHILD_SUBREAPER = 36
 _SOON = 5.0  # seconds for what the kernel does by itself
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -122,9 +123,13 @@ class Launched:
                     return
 
     def _read(self) -> None:
-        rest = bytearray()
+        rest, room = bytearray(), ROOM
         for chunk in self._chunks(self._process.stdout, self.read):
             *lines, tail = chunk.split(b"\n")
+            room -= _LINE * len(lines)
+            if room < 0:
+                self.flooded = True
+                break
             for line in lines:
                 self.lines.put(bytes(rest + line))
                 rest.clear()
@@ -160,6 +165,11 @@ def end_text(code: int | None, seconds: float) -> str:
         return f"killed by signal {-code}"
 
 
+def past(end: str) -> str:
+    """An end as the rest of a sentence about the process."""
+    return f"was {end}" if end.split(" ", 1)[0] in ("killed", "still", "not") else end
+
+
 _own: set[int] = set()  # children of this process that are no orphans
 _adopting = False
 
@@ -169,6 +179,8 @@ def orphans_adopted() -> Iterator[None]:
     """While it is open, processes whose parents have ended become children of this one (Linux)."""
     global _adopting  # noqa: PLW0603 (it is the state of this process)
     prctl = _prctl()
+    before = {*_strangers()} if prctl else set()  # `exec` may have left us children of another program
+    _own.update(before)
     _adopting = prctl is not None and prctl(1) == 0
     try:
         yield
@@ -177,6 +189,7 @@ def orphans_adopted() -> Iterator[None]:
             end_orphans()
             prctl(0)
         _adopting = False
+        _own.difference_update(before)
 
 
 def end_orphans() -> None:

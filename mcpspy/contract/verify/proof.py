@@ -12,7 +12,7 @@ from mcpspy.contract.verify.differences import Check, session_checks, signal_che
 from mcpspy.contract.verify.figures import Figures, Timing
 from mcpspy.contract.verify.http import HttpBench
 from mcpspy.contract.verify.http_differences import http_checks
-from mcpspy.contract.verify.launch import Launched, end_text
+from mcpspy.contract.verify.launch import Launched, end_text, past
 from mcpspy.contract.verify.session import NoSession, Peer, Plan, scouted
 from mcpspy.contract.verify.stdio import ENDINGS, StdioBench
 from mcpspy.text import printable
@@ -83,7 +83,9 @@ def _aftermath(peer: Peer) -> str:
         return ""
     code = peer.ended(_AFTERMATH)
     lines = bytes(peer.logged).decode(errors="replace").strip().splitlines()
-    found = [f"it {end_text(code, 0)}"] if code is not None else []
+    found = [f"it {past(end_text(code, 0))}"] if code is not None else []
+    if peer.flooded:
+        found = ["it wrote without end"]
     return "".join(f"; {it}" for it in [*found, *(f"stderr: {printable(line, 200)}" for line in lines[-1:])])
 
 

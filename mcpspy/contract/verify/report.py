@@ -17,9 +17,8 @@ def text(proof: Proof, server: str, wrapper: str) -> str:
     for check in proof.checks:
         lines += _check_lines(check.name, check.equal, check.detail, check.differences)
     lines += [f"  {'left out':<{_WIDTH}}  {printable(it, 300)}" for it in proof.plan.left_out]
-    lines.append("")
-    lines += [f"  {name:<{_WIDTH}}  {figures}" for name, figures in figure_lines(proof.figures)]
-    lines += ["", verdict(proof, wrapper)]
+    figures = [f"  {name:<{_WIDTH}}  {found}" for name, found in figure_lines(proof.figures)]
+    lines += [*([""] if figures else []), *figures, "", verdict(proof, wrapper)]
     return "\n".join(lines) + "\n"
 
 

@@ -134,8 +134,11 @@ class Talk:
         limit = self._seconds if seconds is None else seconds
         due = time.monotonic() + limit
         while True:
+            left = due - time.monotonic()
             try:
-                raw = self._peer.receive(due - time.monotonic())
+                if left <= 0:  # a server that talks without end always has a next line
+                    raise TimeoutError
+                raw = self._peer.receive(left)
             except TimeoutError:
                 raise TimeoutError(f"no answer to {message.label} within {limit:g} s") from None
             if raw is None:
@@ -226,6 +229,7 @@ class _Scout:
         self._meta: dict[str, Any] = {}
         self._number = 0
         self._ended = False
+        self._refusal = ""  # what the last answer says, if it is an error
 
     def plan(self, calls: Mapping[str, Any], *, discover: bool) -> Plan:
         offered = self._greeted(discover=discover)
@@ -254,7 +258,7 @@ class _Scout:
         asked = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _ME}
         result = self._ask("initialize", asked)
         if not isinstance(result, dict):
-            raise NoSession(self._left_out[-1] if self._left_out else "the server refuses initialize")
+            raise NoSession(self._left_out[-1] if self._left_out else f"the server refuses initialize{self._refusal}")
         initialized = PlannedMessage(_line({"method": "notifications/initialized"}), "notifications/initialized")
         self._talk.ask(initialized, -1)
         self._messages.append(initialized)
@@ -293,6 +297,7 @@ class _Scout:
             self._ended = True  # the same happens in each run, or is a difference
             answer = None
         self._messages.append(message)
+        self._refusal = f": {member(answer.error, 'message')}" if isinstance(answer, Error) else ""
         return answer.result if isinstance(answer, Result) else None
 
 

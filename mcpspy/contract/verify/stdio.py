@@ -105,7 +105,7 @@ class StdioBench:
             streams,
             self._facts(server.pid),
             tuple(self._noted("signals").decode().split()),
-            end_text(int(ended) if ended else None, self._grace),
+            end_text(int(ended) if ended else None, self._grace) if self._noted("facts") else "not started",
             end_text(code, self._grace),
             code is not None,
             transcript,
@@ -118,7 +118,7 @@ class StdioBench:
             took = transcript.first - server.begun if transcript.first else None
             found = latencies(plan, Talk(server, self._seconds, plan.replies), pings) if took else []
             server.close()
-            server.ended(_LEAVE)
+            server.ended(min(_LEAVE, self._grace))
         return took, found
 
     def _noted(self, name: str) -> bytes:

@@ -96,6 +96,8 @@ class Tap:
             _hang_up(client)
             return
         self._sockets.append(server)
+        for end in (client, server):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for its head's receipt
         self._responses[number] = copy = bytearray()
         threading.Thread(target=self._give_back, args=(server, client, copy), daemon=True).start()
         try:

@@ -1,0 +1,38 @@
+"""Benches of small servers, bare and through planted wrappers."""
+
+import os
+import sys
+
+import pytest
+
+from mcpspy.contract.verify import stdio
+from mcpspy.contract.verify.proof import found_out
+from mcpspy.process.child import environment
+from tests.contract.verify import PYTHON, SERVER, WRAPPER
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """Makes a bench: the server's habits, and the fault of a wrapper; None: mcpspy itself."""
+
+    def make(*habits, fault="none", seconds=20.0):
+        own = [sys.executable, "-P", "-m", "mcpspy", "wrap", "--capture-dir", str(tmp_path), "--"]
+        through = own if fault is None else [*PYTHON, WRAPPER, fault]
+        return stdio.StdioBench([*PYTHON, SERVER, *habits], through, environment(), str(tmp_path), seconds)
+
+    return make
+
+
+@pytest.fixture
+def plan(bench):
+    """What there is to say to the small server."""
+    return found_out(bench().connect, 20, {})
+
+
+def alive(pid):
+    """Whether a process runs, and is no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return os.path.exists(f"/proc/{pid}")

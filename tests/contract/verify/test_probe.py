@@ -1,0 +1,79 @@
+"""What the probe writes down, and that a server behind it is as it would be without."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy.contract.verify import probe
+from tests import limits
+from tests.contract.verify import PYTHON
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Starts a program of Python behind a probe; returns the process and the directory that the probe writes into."""
+
+    def start(program, **options):
+        argv = [*PYTHON, probe.__file__, str(tmp_path), sys.executable, "-c", program]
+        pipe = subprocess.PIPE
+        return limits.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, **options), tmp_path
+
+    return start
+
+
+def test_streams_pass_and_are_written_down(started):
+    program = "import sys; text = sys.stdin.read(); print(text[::-1]); print('aside', file=sys.stderr); sys.exit(5)"
+    process, folder = started(program)
+    with process:
+        out, err = process.communicate(b"one\xff\n"[:4] + b"\n")
+    assert process.returncode == 5
+    assert (folder / "stdin").read_bytes() == b"one\xff\n"
+    assert (folder / "stdout").read_bytes() == out
+    assert (folder / "stderr").read_bytes() == err == b"aside\n"
+    assert (folder / "end").read_text() == "5"
+
+
+def test_a_signal_is_written_down_and_reaches_the_server(started):
+    process, folder = started("import time; print('ready', flush=True); time.sleep(60)")
+    with process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == -signal.SIGTERM
+    assert (folder / "signals").read_text() == "SIGTERM\n"
+    assert (folder / "end").read_text() == str(-signal.SIGTERM)
+
+
+def test_the_start_is_written_down(started):
+    process, folder = started(
+        "import os; print(os.environ.get('GREETING'), os.environ.get('LC_CTYPE'))", env={"GREETING": "é"}
+    )
+    with process:
+        out, _ = process.communicate()
+    facts = json.loads((folder / "facts").read_text())
+    assert facts["environment"] == {"GREETING": "é"}
+    assert facts["directory"] == os.getcwd()
+    assert list(facts["descriptors"]) == ["0", "1", "2"]
+    assert facts["blocked signals"] == []
+    assert facts["arguments"][-2] == "-c"
+    assert out.split()[0] == "é".encode()
+
+
+def test_the_server_has_only_its_three_descriptors_and_the_usual_signals(started):
+    process, _ = started(
+        "import os; print(sorted(os.listdir('/proc/self/fd')))\nfor line in open('/proc/self/status'): line.startswith('SigIgn') and print(line)"
+    )
+    with process:
+        out, _ = process.communicate()
+    names, ignored = out.decode().split("\n")[:2]
+    assert names in ("['0', '1', '2', '3']",)  # the last is that of the listing
+    assert int(ignored.split()[1], 16) & ~((1 << 12) | (1 << 24)) == 0  # Python's own: SIGPIPE and SIGXFSZ
+
+
+@pytest.mark.parametrize(("command", "status"), [("no-such-command", 127), ("/etc/passwd", 126)])
+def test_a_command_that_cannot_be_started(tmp_path, command, status):
+    done = limits.run([*PYTHON, probe.__file__, str(tmp_path), command], stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")

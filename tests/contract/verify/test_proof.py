@@ -1,0 +1,97 @@
+"""Whole proofs: of mcpspy, and of wrappers with a planted fault."""
+
+import pytest
+
+from mcpspy.contract.verify import proof as proofs
+from mcpspy.contract.verify.proof import found_out, proof
+from mcpspy.contract.verify.session import NoSession
+from mcpspy.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(proofs, "STARTS", 1)
+    monkeypatch.setattr(proofs, "PINGS", 3)
+
+
+def differing(found):
+    return {check.name: " ".join(check.differences) for check in found.checks if not check.equal}
+
+
+@pytest.mark.parametrize("habits", [(), ("stateless",), ("dies",)])
+def test_wrap_is_transparent(bench, habits):
+    own = bench(*habits, fault=None)
+    found = proof(own, found_out(own.connect, 20, {}))
+    assert differing(found) == {}
+    assert found.transparent
+    assert found.figures.starts.through
+    assert len(found.figures.latencies.bare) == 3
+
+
+def test_what_the_server_itself_changes_is_named(bench):
+    own = bench("random", fault=None)
+    found = proof(own, found_out(own.connect, 20, {}))
+    assert differing(found) == {}
+    assert [it.detail for it in found.checks if it.name == "answers"] == [
+        "5 answers; new in each run: tools/call look /result/content/0/text"
+    ]
+
+
+def test_an_honest_wrapper_is_transparent(bench, plan):
+    assert differing(proof(bench(), plan)) == {}
+
+
+FAULTS = [
+    ("drop-in", {"client to server", "answers"}, "byte 21 of"),
+    ("drop-out", {"server to client", "answers"}, "byte 21 of"),
+    ("variable", {"environment"}, "PLANTED is set through it, and not bare"),
+    ("swallow", {"SIGTERM"}, "the server got SIGTERM bare, no signal through"),
+    ("status", {"SIGTERM", "SIGINT"}, "sees that it exited with status 7 bare, exited with status 0 through"),
+]
+MORE = [
+    ("banner", {"server to client", "answers"}, "'wrapper 1.0 ready"),
+    ("chatter", {"stderr"}, "the client got 18 bytes more than the server wrote: 'wrapper 1.0 ready\\n'"),
+    ("directory", {"start"}, "directory: "),
+    ("descriptor", {"start"}, "descriptors: "),
+    ("group", {"start"}, "group: the client's bare, another one through"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "names", "sentence"), [*FAULTS, *(pytest.param(*fault, marks=pytest.mark.field) for fault in MORE)]
+)
+def test_a_planted_fault_is_told(bench, plan, fault, names, sentence):
+    found = proof(bench(fault=fault, seconds=0.4), plan)
+    told = differing(found)
+    assert set(told) == names
+    assert sentence in " ".join(told.values())
+    assert "s3cr3t" not in str(found.checks)
+    assert not found.transparent
+
+
+@pytest.mark.parametrize(
+    ("habit", "sentence"),
+    [
+        ("exits", "the server ended before it answered initialize; it exited with status 4; stderr: no such table"),
+        ("hangs", "no answer to initialize within 0.2 s"),
+        ("garbage", "no answer to initialize within 0.2 s"),
+        ("floods", "no answer to initialize within 0.2 s"),
+    ],
+)
+def test_a_server_without_a_session_is_an_error(bench, habit, sentence):
+    with pytest.raises(NoSession) as error:
+        found_out(bench(habit).connect, 2 if habit == "exits" else 0.2, {})
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_tool_that_is_not_there_is_an_error_with_the_nearest(bench):
+    with pytest.raises(UsageError, match="there is no tool 'wirte'; the nearest: write"):
+        found_out(bench().connect, 20, {"wirte": {}})
+
+
+def test_a_server_that_ignores_everything_is_the_same_through_wrap(bench, plan):
+    found = proof(bench("stubborn", fault=None, seconds=0.3), plan)
+    assert differing(found) == {}
+    assert [it.detail for it in found.checks if it.name == "SIGTERM"] == [
+        "the server got SIGTERM and was still running after 0.3 s"
+    ]

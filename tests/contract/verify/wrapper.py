@@ -1,0 +1,88 @@
+"""A wrapper of stdio servers with a planted fault: `wrapper.py FAULT COMMAND [ARG...]`.
+
+none        forwards everything
+drop-in     drops a byte of what the client writes
+drop-out    drops a byte of what the server writes
+banner      writes a line to stdout first
+chatter     writes a line to stderr first
+variable    adds a variable to the environment
+swallow     does not forward SIGTERM
+status      ends with status 0, however the server ended
+directory   starts the server in another directory
+descriptor  leaves a descriptor open in the server
+group       starts the server in a group of its own
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+FAULT, *COMMAND = sys.argv[1:]
+
+
+def environment():
+    """As it was given to us: Python may have added to its own."""
+    with open("/proc/self/environ", "rb") as file:
+        pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
+    found = {name: value for name, _, value in pairs}
+    return found | ({b"PLANTED": b"s3cr3t"} if FAULT == "variable" else {})
+
+
+def pump(source, target, spoil):
+    try:
+        while chunk := os.read(source, 65536):
+            if spoil and len(chunk) > 30:
+                chunk = chunk[:20] + chunk[21:]
+                spoil = False
+            os.write(target, chunk)
+    except OSError:
+        pass
+    for end in (source, target):
+        os.close(end)
+
+
+def main():
+    kept = [os.open(os.devnull, os.O_RDONLY)] if FAULT == "descriptor" else []
+    server = subprocess.Popen(
+        COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        cwd="/" if FAULT == "directory" else None,
+        pass_fds=kept,
+        process_group=0 if FAULT == "group" else None,
+    )
+    signal.signal(signal.SIGINT, lambda number, _: server.send_signal(number))
+    if FAULT == "swallow":
+        signal.signal(signal.SIGTERM, lambda *_: None)
+    else:
+        signal.signal(signal.SIGTERM, lambda number, _: server.send_signal(number))
+    if FAULT == "banner":
+        os.write(1, b"wrapper 1.0 ready\n")
+    if FAULT == "chatter":
+        os.write(2, b"wrapper 1.0 ready\n")
+    ways = (
+        (0, os.dup(server.stdin.fileno()), FAULT == "drop-in"),
+        (os.dup(server.stdout.fileno()), 1, FAULT == "drop-out"),
+        (os.dup(server.stderr.fileno()), 2, False),
+    )
+    for stream in (server.stdin, server.stdout, server.stderr):
+        stream.close()
+    threads = [threading.Thread(target=pump, args=way, daemon=True) for way in ways]
+    for thread in threads:
+        thread.start()
+    code = server.wait()
+    for thread in threads[1:]:
+        thread.join(5)
+    if FAULT == "status":
+        os._exit(0)
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+main()
