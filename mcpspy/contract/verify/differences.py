@@ -131,10 +131,11 @@ def _answer_differences(bare: Sequence[bytes | None], through: Sequence[bytes | 
     """Where the answers to one request differ, and where those of the server itself do, as JSON Pointers."""
     if any(raw in bare for raw in through):
         return [], []
-    if None in (*bare, *through):
-        if None in bare and None in through:
-            return [], []
-        return ["there is an answer through it, and none bare" if None in bare else "there is no answer"], []
+    if None in bare:
+        return ([] if any(bare) or None in through else ["there is an answer through it, and none bare"]), []
+    through = [raw for raw in through if raw is not None]
+    if not through:
+        return ["there is no answer"], []
     first, *others = [_value(raw) for raw in bare]
     if len(set(bare)) == 1 and all(_value(raw) == first for raw in through):
         return ["the same value, in other bytes"], []

@@ -1,0 +1,64 @@
+import json
+
+from mcpspy.contract.verify.differences import Check
+from mcpspy.contract.verify.figures import Figures, Timing
+from mcpspy.contract.verify.proof import Proof
+from mcpspy.contract.verify.report import as_json, text
+from mcpspy.contract.verify.session import Plan, PlannedMessage
+
+FIGURES = Figures(Timing((10_000_000,), (20_000_000,)), Timing((100_000,), (200_000,)), "ping")
+PLAN = Plan((PlannedMessage(b"{}", "tools/call", "look"),), ("no answer to ping within 1 s",))
+EQUAL = Check("stderr", "0 bytes")
+DIFFERENT = Check("environment", "2 variables", ("A is set\x1b[2J", "B is not"))
+
+
+def test_a_proof_for_people():
+    assert text(Proof(PLAN, (EQUAL, DIFFERENT), FIGURES), "node", "mcpspy wrap").splitlines() == [
+        "node: bare and through mcpspy wrap, 1 message",
+        "",
+        "  stderr                equal    0 bytes",
+        r"  environment           differs  A is set\e[2J",
+        "                                 B is not",
+        "  left out              no answer to ping within 1 s",
+        "",
+        "  start-up              10.0 ms bare, 20.0 ms through (median of 1)",
+        "  ping latency          p50 100 µs, p99 100 µs bare, p50 200 µs, p99 200 µs through (1 requests)",
+        "",
+        "not transparent: mcpspy wrap differs in environment",
+    ]
+
+
+def test_a_transparent_wrapper():
+    none = Figures(Timing((), ()), Timing((), ()), "ping")
+    assert text(Proof(Plan(()), (EQUAL,), none), "node", "mcpspy wrap").splitlines()[2:] == [
+        "  stderr                equal    0 bytes",
+        "",
+        "transparent: neither the client nor the server can see mcpspy wrap",
+    ]
+
+
+def test_a_proof_for_programs():
+    assert json.loads(as_json(Proof(PLAN, (EQUAL, DIFFERENT), FIGURES), "node", "mcpspy wrap")) == {
+        "verdict": "different",
+        "server": "node",
+        "through": "mcpspy wrap",
+        "messages": ["tools/call look"],
+        "left_out": ["no answer to ping within 1 s"],
+        "checks": [
+            {"name": "stderr", "equal": True, "detail": "0 bytes", "differences": []},
+            {
+                "name": "environment",
+                "equal": False,
+                "detail": "2 variables",
+                "differences": ["A is set\x1b[2J", "B is not"],
+            },
+        ],
+        "figures": {
+            "start": {"bare": 0.01, "through": 0.02},
+            "request": "ping",
+            "latency": {
+                "bare": {"count": 1, "p50": 0.0001, "p99": 0.0001},
+                "through": {"count": 1, "p50": 0.0002, "p99": 0.0002},
+            },
+        },
+    }

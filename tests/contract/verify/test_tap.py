@@ -1,0 +1,55 @@
+"""What a tap keeps is what passed."""
+
+import http.client
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcpspy.contract.verify.tap import Tap
+from tests.contract.verify.web import serving
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+PONG = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
+
+
+@pytest.fixture
+def tap():
+    with serving() as url, Tap(url) as found:
+        yield found
+
+
+def connection(tap):
+    return http.client.HTTPConnection(urlsplit(tap.url).hostname, urlsplit(tap.url).port, timeout=30)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_request_and_its_response(tap, chunked):
+    link = connection(tap)
+    link.request("POST", "/mcp?a=b", iter([PING[:9], PING[9:]]) if chunked else PING, {"X-One": "two"})
+    assert link.getresponse().read() == PONG
+    link.close()
+    ((request, response),) = tap.taken()
+    assert (request.method, request.target, bytes(request.body)) == ("POST", "/mcp?a=b", PING)
+    assert ("X-One", "two") in request.headers
+    assert (response.status, response.body) == (200, PONG)
+
+
+def test_requests_on_one_connection_have_their_own_responses(tap):
+    link = connection(tap)
+    for method, target in (("POST", "/a"), ("GET", "/b"), ("POST", "/c")):
+        link.request(method, target, PING if method == "POST" else None)
+        link.getresponse().read()
+    link.close()
+    taken = tap.taken()
+    assert [request.target for request, _ in taken] == ["/a", "/b", "/c"]
+    assert [response.status for _, response in taken] == [200, 405, 200]
+    assert tap.taken() == []
+
+
+def test_a_server_that_is_gone_ends_the_connection():
+    with serving() as url:
+        pass
+    with Tap(url) as tap, pytest.raises((OSError, http.client.HTTPException)):
+        link = connection(tap)
+        link.request("GET", "/")
+        link.getresponse()
