@@ -81,6 +81,11 @@ def test_a_url_with_a_proxy_of_ones_own(verify):
     assert out.endswith("differs in responses\n")
 
 
+OBJECT = """--call 'a': the arguments must be a JSON object, such as a='{"city":"Oslo"}'"""
+HAS_THEM = "--call 'a' takes no arguments with --capture, which has them"
+ENDED = "the server ended before it answered initialize; it exited with status 4; stderr: no such table"
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -92,11 +97,11 @@ def test_a_url_with_a_proxy_of_ones_own(verify):
         (["--timeout", "soon", "--", "x"], "--timeout takes seconds, such as 30, not 'soon'"),
         (["--through", "'", *SMALL], "--through cannot be read as a command line: No closing quotation"),
         (["--through", " ", *SMALL], "--through needs a command, such as 'mcpspy wrap --'"),
-        (["--call", "a=[]", *SMALL], """--call 'a': the arguments must be a JSON object, such as a='{"city":"Oslo"}'"""),
-        (["--capture", "a.jsonl", "--call", "a={}", *SMALL], "--call 'a' takes no arguments with --capture, which has them"),
+        (["--call", "a=[]", *SMALL], OBJECT),
+        (["--capture", "a.jsonl", "--call", "a={}", *SMALL], HAS_THEM),
         (["--capture", "a.jsonl", *SMALL], "cannot read a.jsonl: no such file"),
         (["--", "/etc/passwd"], "cannot start '/etc/passwd': Permission denied"),
-        ([*SMALL, "exits"], "the server ended before it answered initialize; it exited with status 4; stderr: no such table"),
+        ([*SMALL, "exits"], ENDED),
         (["--timeout", "0.1", *SMALL, "hangs"], "no answer to initialize within 0.1 s"),
         (["--call", "wirte", *SMALL], "--call: there is no tool 'wirte'; the nearest: write"),
     ],

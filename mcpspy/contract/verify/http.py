@@ -4,8 +4,8 @@
     client  <-->  proxy  <-->  tap  <-->  server         through
 
 The client speaks Streamable HTTP. Each message is a POST on a connection of its own; at the end the stream of a session
-is opened and left, and the session is ended. Runs that are timed have no tap. Where the user names a proxy of his own, it leads to the server itself, so
-there is no tap, and what the server sees is not compared.
+is opened and left, and the session is ended. Runs that are timed have no tap. Where the user names another proxy, that
+leads to the server itself, so there is no tap either, and what the server sees is not compared.
 """
 
 import http.client

@@ -13,7 +13,6 @@ stateless   knows server/discover, and no initialize
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -55,8 +54,8 @@ def called(params):
             with open(habit.partition("=")[2], "a") as file:
                 file.write(f"{process.pid}\n")
     if "random" in HABITS:
-        print(f"drew {random.random()}", file=sys.stderr, flush=True)
-        return f"drawn: {random.choice('abcdefgh')}{random.random()}"
+        print(f"drew {os.urandom(9).hex()}", file=sys.stderr, flush=True)
+        return f"drawn: {os.urandom(9).hex()}"
     return f"{params['name']} {json.dumps(params.get('arguments'))} é"
 
 

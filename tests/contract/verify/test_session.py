@@ -133,10 +133,11 @@ def test_a_server_that_does_not_greet(answer, sentence):
         scouted(Scripted(answer), 0.01, {})
 
 
+TOOLS = '{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}},{"name":"write","inputSchema":{}}'
 SESSION = """
     = 2025-11-25
     > {"jsonrpc":"2.0","id":2,"method":"tools/list"}
-    < {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}},{"name":"write","inputSchema":{}}],"nextCursor":"abc"}}
+    < {"jsonrpc":"2.0","id":2,"result":{"tools":[TOOLS],"nextCursor":"abc"}}
     > {"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"abc"}}
     < {"jsonrpc":"2.0","id":3,"result":{"tools":[]}}
     > {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"write","arguments":{}}}
@@ -151,7 +152,7 @@ SESSION = """
 @pytest.fixture
 def script(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    capture("a.jsonl", SESSION)
+    capture("a.jsonl", SESSION.replace("TOOLS", TOOLS))
     return load("a.jsonl", lambda _: None)
 
 

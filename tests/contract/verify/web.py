@@ -67,7 +67,7 @@ def _proxy(url, fault):
     there = urlsplit(url)
 
     class Proxy(_Quiet):
-        def forward(self):
+        def do_POST(self):
             body = self.body()
             heads = {name: value for name, value in self.headers.items() if name.lower() != "host"}
             connection = http.client.HTTPConnection(there.hostname, there.port, timeout=30)
@@ -87,7 +87,11 @@ def _proxy(url, fault):
             self.wfile.write(text)
             connection.close()
 
-        do_GET = do_POST = do_DELETE = forward
+        def do_GET(self):
+            self.do_POST()
+
+        def do_DELETE(self):
+            self.do_POST()
 
     return Proxy
 
