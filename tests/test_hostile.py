@@ -16,6 +16,7 @@ from mcpspy import cli
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import BY_NAME, answer
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.contract.verify.session import recorded
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.exporters import single_message
 from mcpspy.replay.match.strategies import STRATEGIES
@@ -225,6 +226,8 @@ def played(path):
     with contextlib.suppress(CaptureError):
         script = load(path, lambda sentence: None)
         writing(script)
+        with contextlib.suppress(UsageError):
+            recorded(script, ["all"])
         mock = Mock([script], strategies=STRATEGIES)
         mock.begin(0)
         for message in script.messages:

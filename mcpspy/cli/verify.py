@@ -20,7 +20,7 @@ from mcpspy.text import printable
 
 if TYPE_CHECKING:
     from mcpspy.contract.verify.http import HttpBench
-    from mcpspy.contract.verify.session import Plan
+    from mcpspy.contract.verify.session import SessionPlan
     from mcpspy.contract.verify.stdio import StdioBench
 
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         return _verified(options, folder, calls, recorded_plan)
 
 
-def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any], plan: "Plan | None") -> int:
+def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any], plan: "SessionPlan | None") -> int:
     from mcpspy.contract.verify import report
     from mcpspy.contract.verify.launch import orphans_adopted
     from mcpspy.contract.verify.proof import found_out, proof, runs_of
@@ -121,7 +121,7 @@ def _words(command: str) -> list[str]:
     return found
 
 
-def _recorded(path: str, calls: Mapping[str, Any]) -> "Plan":
+def _recorded(path: str, calls: Mapping[str, Any]) -> "SessionPlan":
     from mcpspy.contract.verify.session import recorded
     from mcpspy.replay.script.load import load
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpspy.contract.verify.launch import past
-from mcpspy.contract.verify.session import Plan, Transcript
+from mcpspy.contract.verify.session import SessionPlan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
 from mcpspy.json_values import Path, pointer
 from mcpspy.replay.compare.values import Difference, differences, excerpt
@@ -33,7 +33,7 @@ _WAYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Aspect:
     """One thing that was compared."""
 
     name: str
@@ -48,7 +48,7 @@ class Check:
         return not self.differences
 
 
-def session_checks(plan: Plan, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> list[Check]:
+def session_checks(plan: SessionPlan, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> list[Aspect]:
     """What differs between whole sessions."""
     checks = [_stream(name, bare, through) for name in _WAYS]
     checks.append(answers(plan, [it.transcript for it in bare], [it.transcript for it in through]))
@@ -57,17 +57,17 @@ def session_checks(plan: Plan, bare: Sequence[StdioRun], through: Sequence[Stdio
     return [*checks, _ending("closing stdin", bare, through)]
 
 
-def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     """What differs when a signal comes."""
     return _ending(name, bare, through)
 
 
-def _stream(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+def _stream(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     title, sender, receiver = _WAYS[name]
     usual = {_arrival(run.streams[name], sender, receiver, killed=not run.ended) for run in bare} | {""}
     found = dict.fromkeys(_arrival(run.streams[name], sender, receiver, killed=not run.ended) for run in through)
     size = len(through[0].streams[name].written)
-    return Check(title, plural(size, "byte"), tuple(it for it in found if it not in usual))
+    return Aspect(title, plural(size, "byte"), tuple(it for it in found if it not in usual))
 
 
 def _arrival(stream: Stream, sender: str, receiver: str, *, killed: bool) -> str:
@@ -104,7 +104,7 @@ def excerpt_of(raw: bytes) -> str:
     return f"'{text}{'…' if len(raw) > _AROUND else ''}'"
 
 
-def answers(plan: Plan, bare: Sequence[Transcript], through: Sequence[Transcript]) -> Check:
+def answers(plan: SessionPlan, bare: Sequence[Transcript], through: Sequence[Transcript]) -> Aspect:
     """What differs in what the server said; what differs between bare runs is its own."""
     own: set[str] = set()
     found: list[str] = []
@@ -124,7 +124,7 @@ def answers(plan: Plan, bare: Sequence[Transcript], through: Sequence[Transcript
     if own:
         detail += f"; new in each run: {', '.join(sorted(own)[:3])}"
         detail += f" and {len(own) - 3:,} more" if len(own) > 3 else ""
-    return Check("answers", printable(detail, 400), told(found))
+    return Aspect("answers", printable(detail, 400), told(found))
 
 
 def _answer_differences(bare: Sequence[bytes | None], through: Sequence[bytes | None]) -> tuple[list[str], list[str]]:
@@ -189,7 +189,7 @@ def _kinds(transcript: Transcript) -> Counter[str]:
     return found
 
 
-def _environment(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+def _environment(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     usual, seen = ([it.facts.get("environment", {}) for it in runs] for runs in (bare, through))
     found = []
     for name in sorted({name for variables in (*usual, *seen) for name in variables}):
@@ -202,17 +202,17 @@ def _environment(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check
                 found.append(f"{shown} is not set through it, and is bare")
             else:
                 found.append(f"{shown} has another value")
-    return Check("environment", plural(len(seen[0]), "variable"), told(found))
+    return Aspect("environment", plural(len(seen[0]), "variable"), told(found))
 
 
-def _start(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+def _start(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     topics = [topic for topic in bare[0].facts if topic != "environment"]
     found = []
     for topic in topics:
         usual, seen = [it.facts.get(topic) for it in bare], [it.facts.get(topic) for it in through]
         if unusual(usual, seen):
             found.append(_topic_text(topic, usual[0], seen[0]))
-    return Check("start", ", ".join(topics), told(found))
+    return Aspect("start", ", ".join(topics), told(found))
 
 
 def _topic_text(topic: str, usual: Any, seen: Any) -> str:
@@ -231,7 +231,7 @@ def _shown(value: Any) -> str:
     return "none" if value is None else printable(str(value), 100)
 
 
-def _ending(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Check:
+def _ending(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     """What differs in the end of runs, and in the signals that came before it."""
     found = []
     if unusual([it.server_end for it in bare], [it.server_end for it in through]):
@@ -241,7 +241,7 @@ def _ending(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) ->
     usual, seen = [it.signals for it in bare], [it.signals for it in through]
     if unusual(usual, seen):
         found.append(f"the server got {_signals(usual[0])} bare, {_signals(seen[0])} through")
-    return Check(name, f"the server got {_signals(seen[0])} and {past(through[0].end)}", tuple(found))
+    return Aspect(name, f"the server got {_signals(seen[0])} and {past(through[0].end)}", tuple(found))
 
 
 def _signals(names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from mcpspy.contract.verify.launch import Launched
-from mcpspy.contract.verify.session import Plan, Talk, Transcript, said
+from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 from mcpspy.contract.verify.stdio import latencies
 from mcpspy.contract.verify.tap import Headers, Tap, TappedRequest, TappedResponse
 from mcpspy.errors import McpspyError
@@ -244,7 +244,7 @@ class HttpBench:
         command = [sys.executable, "-P", "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
         return Launched([*command, "--capture-dir", self._folder, url], self._environ)
 
-    def run(self, plan: Plan, *, wrapped: bool) -> HttpRun:
+    def run(self, plan: SessionPlan, *, wrapped: bool) -> HttpRun:
         """Say all of a plan."""
         if self._tap:
             self._tap.taken()  # by nobody: what passed before is no part of this run
@@ -253,10 +253,10 @@ class HttpBench:
             peer.leave()
         return HttpRun(peer.exchanges, self._tap.taken() if self._tap else None, transcript)
 
-    def timed(self, plan: Plan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
+    def timed(self, plan: SessionPlan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
         """How long the first answer takes, and so many requests; nanoseconds."""
         with self._peer(self._url, wrapped=wrapped) as peer:
-            transcript = said(Plan(plan.greeting, replies=plan.replies), peer, self._seconds)
+            transcript = said(SessionPlan(plan.greeting, replies=plan.replies), peer, self._seconds)
             took = transcript.first - peer.begun if transcript.first else None
             found = latencies(plan, Talk(peer, self._seconds, plan.replies), pings) if took else []
             peer.leave()

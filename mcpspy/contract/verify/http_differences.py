@@ -6,9 +6,9 @@ a proxy's own, and so is `Date`.
 
 from collections.abc import Sequence
 
-from mcpspy.contract.verify.differences import Check, answers, excerpt_of, first_difference, told, unusual
+from mcpspy.contract.verify.differences import Aspect, answers, excerpt_of, first_difference, told, unusual
 from mcpspy.contract.verify.http import ClientExchange, HttpRun
-from mcpspy.contract.verify.session import Plan
+from mcpspy.contract.verify.session import SessionPlan
 from mcpspy.contract.verify.tap import Headers
 from mcpspy.text import plural, printable
 
@@ -16,7 +16,7 @@ _OF_A_CONNECTION = frozenset("connection keep-alive proxy-connection te trailer 
 _SECRET = frozenset(("authorization", "cookie", "set-cookie"))
 
 
-def http_checks(plan: Plan, bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> list[Check]:
+def http_checks(plan: SessionPlan, bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> list[Aspect]:
     """What differs between whole sessions."""
     checks = [_requests(bare, through), _sent(through)] if through[0].tapped is not None else []
     checks.append(_responses(bare, through))
@@ -25,7 +25,7 @@ def http_checks(plan: Plan, bare: Sequence[HttpRun], through: Sequence[HttpRun])
     return checks
 
 
-def _requests(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Check:
+def _requests(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Aspect:
     """The heads of the requests that the server got."""
     usual, seen = ([[request for request, _ in run.tapped or ()] for run in runs] for runs in (bare, through))
     found = _count("the server got {} requests", [len(it) for it in usual], [len(it) for it in seen])
@@ -39,10 +39,10 @@ def _requests(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Check:
             if unusual(known, new):
                 found.append(f"{label}: the {what} is {known[0]} bare, {new[0]} through")
         found += _headers(label, [it.headers for it in heads], [it.headers for it in there])
-    return Check("requests", f"method, target and headers of {plural(len(seen[0]), 'request')}", told(found))
+    return Aspect("requests", f"method, target and headers of {plural(len(seen[0]), 'request')}", told(found))
 
 
-def _sent(through: Sequence[HttpRun]) -> Check:
+def _sent(through: Sequence[HttpRun]) -> Aspect:
     """The bodies of requests, at both ends of the proxy."""
     found, size = [], 0
     for run in through:
@@ -52,10 +52,10 @@ def _sent(through: Sequence[HttpRun]) -> Check:
             found += _bodies(
                 f"request {place + 1}", exchange.sent, bytes(request.body), "the client sent", "the server"
             )
-    return Check("client to server", plural(size, "byte"), told([*dict.fromkeys(found)]))
+    return Aspect("client to server", plural(size, "byte"), told([*dict.fromkeys(found)]))
 
 
-def _received(through: Sequence[HttpRun]) -> Check:
+def _received(through: Sequence[HttpRun]) -> Aspect:
     """The bodies of responses, at both ends of the proxy."""
     found, size = [], 0
     for run in through:
@@ -66,7 +66,7 @@ def _received(through: Sequence[HttpRun]) -> Check:
                 found.append(f"{label}: the client got HTTP {exchange.status}, and the server gave none")
             elif not exchange.open:
                 found += _bodies(label, response.body, exchange.body, "the server gave", "the client")
-    return Check("server to client", plural(size, "byte"), told([*dict.fromkeys(found)]))
+    return Aspect("server to client", plural(size, "byte"), told([*dict.fromkeys(found)]))
 
 
 def _bodies(label: str, one: bytes, other: bytes, giver: str, taker: str) -> list[str]:
@@ -77,7 +77,7 @@ def _bodies(label: str, one: bytes, other: bytes, giver: str, taker: str) -> lis
     return [f"{label}, byte {at + 1:,} of {len(one):,}: {giver} {there}, {taker} got {here}"]
 
 
-def _responses(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Check:
+def _responses(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Aspect:
     """Status lines and headers, as the client saw them."""
     usual, seen = [it.exchanges for it in bare], [it.exchanges for it in through]
     found = _count("the client got {} responses", [len(it) for it in usual], [len(it) for it in seen])
@@ -87,7 +87,7 @@ def _responses(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Check:
         if unusual([_status(it) for it in known], [_status(it) for it in new]):
             found.append(f"{label} is {_status(known[0])} bare, {_status(new[0])} through")
         found += _headers(label, [it.headers for it in known], [it.headers for it in new])
-    return Check("responses", f"status and headers of {plural(len(seen[0]), 'response')}", told(found))
+    return Aspect("responses", f"status and headers of {plural(len(seen[0]), 'response')}", told(found))
 
 
 def _status(exchange: ClientExchange) -> str:

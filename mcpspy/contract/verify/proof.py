@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcpspy.contract.verify.differences import Check, session_checks, signal_check
+from mcpspy.contract.verify.differences import Aspect, session_checks, signal_check
 from mcpspy.contract.verify.figures import Figures, Timing
 from mcpspy.contract.verify.http import HttpBench
 from mcpspy.contract.verify.http_differences import http_checks
 from mcpspy.contract.verify.launch import Launched, end_text, past
-from mcpspy.contract.verify.session import NoSession, Peer, Plan, scouted
+from mcpspy.contract.verify.session import Correspondent, NoSession, SessionPlan, scouted
 from mcpspy.contract.verify.stdio import ENDINGS, StdioBench
 from mcpspy.text import printable
 
@@ -27,15 +27,15 @@ _SLOW = 3_000_000_000  # nanoseconds of a start from which on three are enough
 Advance = Callable[[int], None]
 """Called with how many more runs are done."""
 
-_Compare = Callable[[Plan, Any, Any], list[Check]]
+_Compare = Callable[[SessionPlan, Any, Any], list[Aspect]]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What came of comparing."""
 
-    plan: Plan
-    checks: tuple[Check, ...]
+    plan: SessionPlan
+    checks: tuple[Aspect, ...]
     figures: Figures
 
     @property
@@ -45,7 +45,7 @@ class Proof:
 
 
 class _Timed(Protocol):
-    def timed(self, plan: Plan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]: ...
+    def timed(self, plan: SessionPlan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]: ...
 
 
 def runs_of(bench: StdioBench | HttpBench) -> int:
@@ -53,7 +53,7 @@ def runs_of(bench: StdioBench | HttpBench) -> int:
     return 3 + 2 * STARTS + (2 * len(ENDINGS) if isinstance(bench, StdioBench) else 0)
 
 
-def proof(bench: StdioBench | HttpBench, plan: Plan, advance: Advance = lambda _: None) -> Proof:
+def proof(bench: StdioBench | HttpBench, plan: SessionPlan, advance: Advance = lambda _: None) -> Proof:
     """Compare a server bare and through a wrapper. Raises McpspyError where something does not start."""
     if isinstance(bench, HttpBench):
         checks = _compared(bench.run, http_checks, plan, 2, advance)
@@ -64,7 +64,9 @@ def proof(bench: StdioBench | HttpBench, plan: Plan, advance: Advance = lambda _
     return Proof(plan, tuple(checks), _figures(bench, plan, advance))
 
 
-def found_out(connect: Callable[[], AbstractContextManager[Peer]], seconds: float, calls: Mapping[str, Any]) -> Plan:
+def found_out(
+    connect: Callable[[], AbstractContextManager[Correspondent]], seconds: float, calls: Mapping[str, Any]
+) -> SessionPlan:
     """What there is to say to a server. Raises NoSession, and UsageError where a tool is unknown."""
     try:
         with connect() as peer:
@@ -77,7 +79,7 @@ def found_out(connect: Callable[[], AbstractContextManager[Peer]], seconds: floa
                 raise NoSession(f"{error}{_aftermath(peer)}") from None
 
 
-def _aftermath(peer: Peer) -> str:
+def _aftermath(peer: Correspondent) -> str:
     """What else is known of a server that did not answer."""
     if not isinstance(peer, Launched):
         return ""
@@ -89,7 +91,7 @@ def _aftermath(peer: Peer) -> str:
     return "".join(f"; {it}" for it in [*found, *(f"stderr: {printable(line, 200)}" for line in lines[-1:])])
 
 
-def _compared(run: Any, compare: _Compare, plan: Plan, bare_runs: int, advance: Advance) -> list[Check]:
+def _compared(run: Any, compare: _Compare, plan: SessionPlan, bare_runs: int, advance: Advance) -> list[Aspect]:
     """The checks of some runs; where one finds something, of one more each way."""
 
     def done(*, wrapped: bool) -> Any:
@@ -110,17 +112,17 @@ def _compared(run: Any, compare: _Compare, plan: Plan, bare_runs: int, advance: 
     return compare(plan, bare, through)
 
 
-def _signalled(bench: StdioBench, plan: Plan, name: str, number: int, advance: Advance) -> list[Check]:
-    def run(plan: Plan, *, wrapped: bool) -> Any:
+def _signalled(bench: StdioBench, plan: SessionPlan, name: str, number: int, advance: Advance) -> list[Aspect]:
+    def run(plan: SessionPlan, *, wrapped: bool) -> Any:
         return bench.run(plan, wrapped=wrapped, number=number)
 
-    def compare(_: Plan, bare: Any, through: Any) -> list[Check]:
+    def compare(_: SessionPlan, bare: Any, through: Any) -> list[Aspect]:
         return [signal_check(name, bare, through)]
 
     return _compared(run, compare, plan, 1, advance)
 
 
-def _figures(bench: _Timed, plan: Plan, advance: Advance) -> Figures:
+def _figures(bench: _Timed, plan: SessionPlan, advance: Advance) -> Figures:
     starts: dict[bool, list[int]] = {False: [], True: []}
     pings: dict[bool, list[int]] = {False: [], True: []}
     for number in range(STARTS):

@@ -43,7 +43,7 @@ class NoSession(McpspyError):
     """The server does not answer the first request, so there is nothing to compare."""
 
 
-class Peer(Protocol):
+class Correspondent(Protocol):
     """A server that takes lines and gives lines."""
 
     def send(self, line: bytes) -> None:
@@ -73,7 +73,7 @@ class PlannedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SessionPlan:
     """What a client says."""
 
     messages: tuple[PlannedMessage, ...]
@@ -116,7 +116,7 @@ class Transcript:
 class Talk:
     """Says one message after the other to a server, and keeps what it says."""
 
-    def __init__(self, peer: Peer, seconds: float, replies: Mapping[str, Any] = _REPLIES) -> None:
+    def __init__(self, peer: Correspondent, seconds: float, replies: Mapping[str, Any] = _REPLIES) -> None:
         """`seconds` are for one answer."""
         self.said = Transcript()
         self._peer = peer
@@ -164,7 +164,7 @@ class Talk:
         return None
 
 
-def said(plan: Plan, peer: Peer, seconds: float) -> Transcript:
+def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
     """Say all of a plan; what cannot be gone on with ends it."""
     talk = Talk(peer, seconds, plan.replies)
     values = Values()
@@ -183,7 +183,7 @@ def said(plan: Plan, peer: Peer, seconds: float) -> Transcript:
     return talk.said
 
 
-def recorded(script: Script, calls: Collection[str]) -> Plan:
+def recorded(script: Script, calls: Collection[str]) -> SessionPlan:
     """What the client of a capture said: what only reads, and calls of the tools in `calls`. Raises UsageError."""
     skip = writing(script)
     tools = dict.fromkeys(turn.name or "" for turn in script.turns if turn.method == "tools/call")
@@ -206,10 +206,10 @@ def recorded(script: Script, calls: Collection[str]) -> Plan:
         if isinstance(answer, Result) and asked.method:
             replies[asked.method] = answer.result
     handshake = any(message.method == "initialize" for message in messages)
-    return Plan(tuple(messages), replies=replies, stateless=not handshake)
+    return SessionPlan(tuple(messages), replies=replies, stateless=not handshake)
 
 
-def scouted(peer: Peer, seconds: float, calls: Mapping[str, Any], *, discover: bool = True) -> Plan:
+def scouted(peer: Correspondent, seconds: float, calls: Mapping[str, Any], *, discover: bool = True) -> SessionPlan:
     """Find out what there is to say to a server. `calls` are arguments of tools, by their names.
 
     Without `discover` it is greeted as clients up to 2025-11-25 do. Raises NoSession, and UsageError where a tool is
@@ -221,7 +221,7 @@ def scouted(peer: Peer, seconds: float, calls: Mapping[str, Any], *, discover: b
 class _Scout:
     """Says what suits what the server answers, and keeps what was answered."""
 
-    def __init__(self, peer: Peer, seconds: float) -> None:
+    def __init__(self, peer: Correspondent, seconds: float) -> None:
         self._talk = Talk(peer, seconds)
         self._seconds = seconds
         self._messages: list[PlannedMessage] = []
@@ -231,7 +231,7 @@ class _Scout:
         self._ended = False
         self._refusal = ""  # what the last answer says, if it is an error
 
-    def plan(self, calls: Mapping[str, Any], *, discover: bool) -> Plan:
+    def plan(self, calls: Mapping[str, Any], *, discover: bool) -> SessionPlan:
         offered = self._greeted(discover=discover)
         tools: list[Any] = []
         if "tools" in offered:
@@ -245,7 +245,7 @@ class _Scout:
             self._ask("ping")
         for name, arguments in _to_call(tools, calls).items():
             self._ask("tools/call", {"name": name, "arguments": arguments}, name)
-        return Plan(tuple(self._messages), tuple(self._left_out), stateless=bool(self._meta))
+        return SessionPlan(tuple(self._messages), tuple(self._left_out), stateless=bool(self._meta))
 
     def _greeted(self, *, discover: bool) -> dict[str, Any]:
         """Agree on a revision; returns the server's capabilities."""

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from mcpspy.contract.verify import probe
 from mcpspy.contract.verify.launch import Launched, end_text
-from mcpspy.contract.verify.session import Plan, Talk, Transcript, said
+from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 
 GRACE = 5.0
 """Seconds that a server has to end."""
@@ -81,13 +81,13 @@ class StdioBench:
         place = [sys.executable, "-I", "-S", probe.__file__, self._report] if probed else []
         return Launched([*(self._through if wrapped else []), *place, *self._argv], self._environ)
 
-    def run(self, plan: Plan, *, wrapped: bool, number: int | None = None) -> StdioRun:
+    def run(self, plan: SessionPlan, *, wrapped: bool, number: int | None = None) -> StdioRun:
         """Say all of a plan, then close stdin; or greet the server, then send it a signal."""
         shutil.rmtree(self._report, ignore_errors=True)
         os.mkdir(self._report, 0o700)
         messages = plan.messages if number is None else plan.greeting
         with self._launched(wrapped=wrapped, probed=True) as server:
-            transcript = said(Plan(messages, replies=plan.replies), server, self._seconds)
+            transcript = said(SessionPlan(messages, replies=plan.replies), server, self._seconds)
             if number is None:
                 server.close()
             else:
@@ -111,10 +111,10 @@ class StdioBench:
             transcript,
         )
 
-    def timed(self, plan: Plan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
+    def timed(self, plan: SessionPlan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
         """How long a start takes until the first answer, and so many requests; nanoseconds."""
         with self._launched(wrapped=wrapped) as server:
-            transcript = said(Plan(plan.greeting, replies=plan.replies), server, self._seconds)
+            transcript = said(SessionPlan(plan.greeting, replies=plan.replies), server, self._seconds)
             took = transcript.first - server.begun if transcript.first else None
             found = latencies(plan, Talk(server, self._seconds, plan.replies), pings) if took else []
             server.close()
@@ -138,7 +138,7 @@ class StdioBench:
         return facts
 
 
-def latencies(plan: Plan, talk: Talk, pings: int) -> list[int]:
+def latencies(plan: SessionPlan, talk: Talk, pings: int) -> list[int]:
     """How long each of so many requests takes, one after the other; nanoseconds. As many as time allows."""
     found: list[int] = []
     until = time.monotonic() + _MOST_SECONDS

@@ -3,7 +3,7 @@
 import os
 import sys
 
-HERE = os.path.dirname(__file__)
+HERE = os.path.join(os.path.dirname(__file__), "..", "..", "peers", "verify")
 PYTHON = [sys.executable, "-I", "-S"]
 """Starts quickly, and takes nothing from its environment."""
 SERVER = os.path.join(HERE, "server.py")

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.contract.verify.differences import answers, excerpt_of, first_difference, session_checks, signal_check, told
-from mcpspy.contract.verify.session import Plan, PlannedMessage, Transcript
+from mcpspy.contract.verify.session import PlannedMessage, SessionPlan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
 from mcpspy.wire.jsonrpc import Id
 
-PLAN = Plan((PlannedMessage(b"{}", "ping", None, Id.of(1)),))
+PLAN = SessionPlan((PlannedMessage(b"{}", "ping", None, Id.of(1)),))
 FACTS = {"environment": {"HOME": "/a"}, "umask": "022", "limits": {"RLIMIT_CORE": [0, -1], "RLIMIT_CPU": [1, 1]}}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.contract.verify.http import ClientExchange, HttpRun
 from mcpspy.contract.verify.http_differences import http_checks
-from mcpspy.contract.verify.session import Plan, Transcript
+from mcpspy.contract.verify.session import SessionPlan, Transcript
 from mcpspy.contract.verify.tap import TappedRequest, TappedResponse
 
 
@@ -15,7 +15,7 @@ def run(*, sent=b"{}", got=b"{}", gave=b"[]", heard=b"[]", head=(), reply=(), st
 
 
 def differing(bare, through):
-    return {it.name: list(it.differences) for it in http_checks(Plan(()), bare, through) if not it.equal}
+    return {it.name: list(it.differences) for it in http_checks(SessionPlan(()), bare, through) if not it.equal}
 
 
 def test_equal_runs_do_not_differ():
@@ -65,4 +65,4 @@ def test_a_request_too_many():
 
 def test_without_a_tap_the_client_alone_is_compared():
     bare = HttpRun(run().exchanges, None, Transcript())
-    assert [it.name for it in http_checks(Plan(()), [bare, bare], [bare])] == ["responses", "answers"]
+    assert [it.name for it in http_checks(SessionPlan(()), [bare, bare], [bare])] == ["responses", "answers"]

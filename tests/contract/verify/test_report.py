@@ -1,15 +1,15 @@
 import json
 
-from mcpspy.contract.verify.differences import Check
+from mcpspy.contract.verify.differences import Aspect
 from mcpspy.contract.verify.figures import Figures, Timing
 from mcpspy.contract.verify.proof import Proof
 from mcpspy.contract.verify.report import as_json, text
-from mcpspy.contract.verify.session import Plan, PlannedMessage
+from mcpspy.contract.verify.session import PlannedMessage, SessionPlan
 
 FIGURES = Figures(Timing((10_000_000,), (20_000_000,)), Timing((100_000,), (200_000,)), "ping")
-PLAN = Plan((PlannedMessage(b"{}", "tools/call", "look"),), ("no answer to ping within 1 s",))
-EQUAL = Check("stderr", "0 bytes")
-DIFFERENT = Check("environment", "2 variables", ("A is set\x1b[2J", "B is not"))
+PLAN = SessionPlan((PlannedMessage(b"{}", "tools/call", "look"),), ("no answer to ping within 1 s",))
+EQUAL = Aspect("stderr", "0 bytes")
+DIFFERENT = Aspect("environment", "2 variables", ("A is set\x1b[2J", "B is not"))
 
 
 def test_a_proof_for_people():
@@ -30,7 +30,7 @@ def test_a_proof_for_people():
 
 def test_a_transparent_wrapper():
     none = Figures(Timing((), ()), Timing((), ()), "ping")
-    assert text(Proof(Plan(()), (EQUAL,), none), "node", "mcpspy wrap").splitlines()[2:] == [
+    assert text(Proof(SessionPlan(()), (EQUAL,), none), "node", "mcpspy wrap").splitlines()[2:] == [
         "  stderr                equal    0 bytes",
         "",
         "transparent: neither the client nor the server can see mcpspy wrap",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcpspy.contract.verify.session import NoSession, Plan, recorded, said, scouted
+from mcpspy.contract.verify.session import NoSession, SessionPlan, recorded, said, scouted
 from mcpspy.errors import UsageError
 from mcpspy.replay.script.load import load
 from tests.transcript import capture
@@ -182,4 +182,4 @@ def test_a_cursor_is_that_of_the_server_that_is_asked(script):
 
 
 def test_without_a_handshake_requests_state_their_revision():
-    assert json.loads(Plan((), stateless=True).ping(1).line)["method"] == "server/discover"
+    assert json.loads(SessionPlan((), stateless=True).ping(1).line)["method"] == "server/discover"
