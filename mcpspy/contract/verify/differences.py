@@ -64,13 +64,20 @@ def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun
 
 def _stream(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     title, sender, receiver = _WAYS[name]
-    usual = {_arrival(run.streams[name], sender, receiver, killed=not run.ended) for run in bare} | {""}
-    found = dict.fromkeys(_arrival(run.streams[name], sender, receiver, killed=not run.ended) for run in through)
+    usual, found = (
+        dict.fromkeys(_arrival(run.streams[name], sender, receiver, cut=_may_be_cut(run, name)) for run in runs)
+        for runs in (bare, through)
+    )
     size = len(through[0].streams[name].written)
-    return Aspect(title, plural(size, "byte"), tuple(it for it in found if it not in usual))
+    return Aspect(title, plural(size, "byte"), tuple(it for it in found if it and it not in usual))
 
 
-def _arrival(stream: Stream, sender: str, receiver: str, *, killed: bool) -> str:
+def _may_be_cut(run: StdioRun, name: str) -> bool:
+    """Whether bytes were on their way when we killed the server, or when it ended by itself without reading them."""
+    return not run.ended or (name == "stdin" and run.transcript.trouble is not None)
+
+
+def _arrival(stream: Stream, sender: str, receiver: str, *, cut: bool) -> str:
     """How what arrived differs from what was written; empty: it does not."""
     one, other = stream.written, stream.arrived
     if one == other:
@@ -79,7 +86,7 @@ def _arrival(stream: Stream, sender: str, receiver: str, *, killed: bool) -> str
     there, here = excerpt_of(one[at:]), excerpt_of(other[at:])
     place = f"byte {at + 1:,} of {len(one):,}"
     if at == len(other):
-        return "" if killed else f"{sender} wrote {plural(len(one), 'byte')}, {receiver} got {len(other):,}"
+        return "" if cut else f"{sender} wrote {plural(len(one), 'byte')}, {receiver} got {len(other):,}"
     if at == len(one):
         extra = len(other) - at
         return f"{receiver} got {plural(extra, 'byte')} more than {sender} wrote: {here}"

@@ -29,6 +29,7 @@ from mcpspy.contract.verify.tap import Headers, Tap, TappedRequest, TappedRespon
 from mcpspy.errors import McpspyError
 from mcpspy.json_values import member
 from mcpspy.replay.client.http import heads_of
+from mcpspy.secrets.redactor import shown
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 
@@ -206,14 +207,20 @@ class HttpBench:
         folder: str,
         seconds: float,
     ) -> None:
-        """`through` is the URL of a proxy that is there already; None: a new `mcpspy proxy` for each run."""
+        """`through` is the URL of a proxy that is there already; None: a new `mcpspy proxy` for each run.
+
+        Raises McpspyError if the server cannot be reached.
+        """
         self._url = url
         self._through = through
         self._headers = headers
         self._environ = environ
         self._folder = folder
         self._seconds = seconds
-        self._tap = None if through else Tap(url)
+        try:
+            self._tap = None if through else Tap(url)
+        except OSError as error:
+            raise McpspyError(f"cannot reach {shown(url)}: {error.strerror or error}") from None
         self._near = self._tap.url if self._tap else url
 
     def __enter__(self) -> Self:

@@ -48,7 +48,9 @@ class Tap:
     """A port that leads to a server; a context."""
 
     def __init__(self, url: str) -> None:
+        """Raises OSError if the server cannot be reached, or its certificate is not trusted."""
         self._there = urlsplit(url)
+        self._connected().close()
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         path = (self._there.path or "/") + (f"?{self._there.query}" if self._there.query else "")

@@ -146,3 +146,10 @@ def test_many_differences_are_told_shortly():
 
 def test_an_excerpt_breaks_out_of_nothing():
     assert excerpt_of(b"\x1b[2J\n") == r"'\e[2J\n'"
+
+
+def test_what_a_server_that_ended_by_itself_did_not_read_is_not_lost():
+    runs = [run((b"abc", b"ab")), run((b"abc", b"a")), run((b"abc", b""))]
+    for it in runs:
+        it.transcript.trouble = "the server ended before it answered ping"
+    assert differing(runs[:2], runs[2:]) == {}

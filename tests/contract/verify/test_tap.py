@@ -48,8 +48,8 @@ def test_requests_on_one_connection_have_their_own_responses(tap):
 
 def test_a_server_that_is_gone_ends_the_connection():
     with serving() as url:
-        pass
-    with Tap(url) as tap:
+        gone = Tap(url)
+    with gone as tap:
         link = connection(tap)
         with pytest.raises((OSError, http.client.HTTPException)):
             asked(link)
@@ -58,3 +58,15 @@ def test_a_server_that_is_gone_ends_the_connection():
 def asked(link):
     link.request("GET", "/")
     return link.getresponse()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_that_cannot_be_reached_is_an_error(scheme):
+    with serving() as url:
+        port = urlsplit(url).port
+        if scheme == "https":  # that server has no TLS
+            with pytest.raises(OSError, match="SSL"):
+                Tap(f"https://127.0.0.1:{port}/")
+    if scheme == "http":
+        with pytest.raises(OSError, match="refused"):
+            Tap(url)
