@@ -3,18 +3,18 @@
 Two bare runs and one through the wrapper. Where something differs, one more of each: what was chance is gone then.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcpspy.contract.verify.differences import Aspect, session_checks, signal_check
 from mcpspy.contract.verify.figures import Figures, Timing
-from mcpspy.contract.verify.http import HttpBench
+from mcpspy.contract.verify.http import HttpBench, HttpRun
 from mcpspy.contract.verify.http_differences import http_checks
 from mcpspy.contract.verify.launch import Launched, end_text, past
 from mcpspy.contract.verify.session import Correspondent, NoSession, SessionPlan, scouted
-from mcpspy.contract.verify.stdio import ENDINGS, StdioBench
+from mcpspy.contract.verify.stdio import ENDINGS, StdioBench, StdioRun
 from mcpspy.text import printable
 
 STARTS = 5
@@ -37,6 +37,8 @@ class Proof:
     plan: SessionPlan
     checks: tuple[Aspect, ...]
     figures: Figures
+    broke_off: str | None = None
+    """Why the session ended early, bare too."""
 
     @property
     def transparent(self) -> bool:
@@ -55,13 +57,28 @@ def runs_of(bench: StdioBench | HttpBench) -> int:
 
 def proof(bench: StdioBench | HttpBench, plan: SessionPlan, advance: Advance = lambda _: None) -> Proof:
     """Compare a server bare and through a wrapper. Raises McpspyError where something does not start."""
+    first, plan = _first(bench, plan)
+    advance(1)
     if isinstance(bench, HttpBench):
-        checks = _compared(bench.run, http_checks, plan, 2, advance)
+        checks = _compared(bench.run, http_checks, plan, [first], advance)
     else:
-        checks = _compared(bench.run, session_checks, plan, 2, advance)
+        checks = _compared(bench.run, session_checks, plan, [first], advance)
         for name, number in ENDINGS.items():
             checks += _signalled(bench, plan, name, number, advance)
-    return Proof(plan, tuple(checks), _figures(bench, plan, advance))
+    return Proof(plan, tuple(checks), _figures(bench, plan, advance), first.transcript.trouble)
+
+
+def _first(bench: StdioBench | HttpBench, plan: SessionPlan) -> tuple[StdioRun | HttpRun, SessionPlan]:
+    """The first bare run, and the plan less what the server did not answer in time. Raises NoSession."""
+    while True:
+        run = bench.run(plan, wrapped=False)
+        said = run.transcript
+        if said.unanswered is not None and said.unanswered >= len(plan.greeting):
+            plan = plan.without(said.unanswered, said.trouble or "")
+        elif said.answers and said.unanswered is None:
+            return run, plan
+        else:
+            raise NoSession(said.trouble or "the server answers no request of the session")
 
 
 def found_out(
@@ -91,19 +108,23 @@ def _aftermath(peer: Correspondent) -> str:
     return "".join(f"; {it}" for it in [*found, *(f"stderr: {printable(line, 200)}" for line in lines[-1:])])
 
 
-def _compared(run: Any, compare: _Compare, plan: SessionPlan, bare_runs: int, advance: Advance) -> list[Aspect]:
-    """The checks of some runs; where one finds something, of one more each way."""
+def _compared(
+    run: Callable[..., Any], compare: _Compare, plan: SessionPlan, first: list[Any], advance: Advance
+) -> list[Aspect]:
+    """The checks of a bare run that there may be already, one more, and one through the wrapper.
+
+    Where they find something, of one more each way. Raises NoSession where the server does not behave alike bare.
+    """
 
     def done(*, wrapped: bool) -> Any:
         found = run(plan, wrapped=wrapped)
         advance(1)
+        trouble = found.transcript.trouble
+        if not wrapped and first and trouble != first[0].transcript.trouble:
+            raise NoSession(f"one bare run differs from the next: {trouble}; a longer --timeout may help")
         return found
 
-    bare = [done(wrapped=False)]
-    if not bare[0].transcript.answers:
-        raise NoSession(bare[0].transcript.trouble or "the server answers no request of the session")
-    bare += [done(wrapped=False) for _ in range(bare_runs - 1)]
-    through = [done(wrapped=True)]
+    bare, through = [*first, done(wrapped=False)], [done(wrapped=True)]
     checks = compare(plan, bare, through)
     if all(check.equal for check in checks):
         return checks
@@ -113,13 +134,16 @@ def _compared(run: Any, compare: _Compare, plan: SessionPlan, bare_runs: int, ad
 
 
 def _signalled(bench: StdioBench, plan: SessionPlan, name: str, number: int, advance: Advance) -> list[Aspect]:
-    def run(plan: SessionPlan, *, wrapped: bool) -> Any:
-        return bench.run(plan, wrapped=wrapped, number=number)
+    def run(plan: SessionPlan, *, wrapped: bool) -> StdioRun:
+        found = bench.run(plan, wrapped=wrapped, number=number)
+        if not wrapped and found.transcript.trouble:
+            raise NoSession(f"before {name}: {found.transcript.trouble}; a longer --timeout may help")
+        return found
 
-    def compare(_: SessionPlan, bare: Any, through: Any) -> list[Aspect]:
+    def compare(_: SessionPlan, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> list[Aspect]:
         return [signal_check(name, bare, through)]
 
-    return _compared(run, compare, plan, 1, advance)
+    return _compared(run, compare, plan, [], advance)
 
 
 def _figures(bench: _Timed, plan: SessionPlan, advance: Advance) -> Figures:

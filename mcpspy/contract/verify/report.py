@@ -17,6 +17,8 @@ def text(proof: Proof, server: str, wrapper: str) -> str:
     for check in proof.checks:
         lines += _check_lines(check.name, check.equal, check.detail, check.differences)
     lines += [f"  {'left out':<{_WIDTH}}  {printable(it, 300)}" for it in proof.plan.left_out]
+    if proof.broke_off:
+        lines.append(f"  {'broke off':<{_WIDTH}}  {printable(proof.broke_off, 300)}")
     figures = [f"  {name:<{_WIDTH}}  {found}" for name, found in figure_lines(proof.figures)]
     lines += [*([""] if figures else []), *figures, "", verdict(proof, wrapper)]
     return "\n".join(lines) + "\n"
@@ -48,6 +50,7 @@ def as_json(proof: Proof, server: str, wrapper: str) -> str:
         "through": wrapper,
         "messages": [message.label for message in proof.plan.messages],
         "left_out": [*proof.plan.left_out],
+        "broke_off": proof.broke_off,
         "checks": [
             {"name": it.name, "equal": it.equal, "detail": it.detail, "differences": [*it.differences]}
             for it in proof.checks

@@ -10,7 +10,7 @@ place, and requests of the server are answered.
 import json
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Protocol
 
@@ -84,6 +84,11 @@ class SessionPlan:
     stateless: bool = False
     """There is no handshake: each request states its revision."""
 
+    def without(self, place: int, why: str) -> "SessionPlan":
+        """The plan less one message."""
+        messages = (*self.messages[:place], *self.messages[place + 1 :])
+        return replace(self, messages=messages, left_out=(*self.left_out, why))
+
     @property
     def greeting(self) -> tuple[PlannedMessage, ...]:
         """The messages up to the end of the handshake."""
@@ -109,6 +114,8 @@ class Transcript:
     """Everything else: requests, notifications, what is no message."""
     trouble: str | None = None
     """Why the session broke off."""
+    unanswered: int | None = None
+    """The place of the request that was not answered in time, if that is why."""
     first: int | None = None
     """When the first answer came: nanoseconds of `time.perf_counter_ns`."""
 
@@ -168,6 +175,7 @@ def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
     """Say all of a plan; what cannot be gone on with ends it."""
     talk = Talk(peer, seconds, plan.replies)
     values = Values()
+    place = 0
     try:
         for place, message in enumerate(plan.messages):
             turn = message.turn
@@ -178,8 +186,10 @@ def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
             answer = talk.ask(message, place)
             if answer and turn and turn.response:
                 values.learn(turn.method or "", turn.params, turn.response.body.value, answer.value)
-    except (TimeoutError, EOFError) as error:
+    except EOFError as error:
         talk.said.trouble = str(error)
+    except TimeoutError as error:
+        talk.said.trouble, talk.said.unanswered = str(error), place
     return talk.said
 
 

@@ -18,7 +18,7 @@ def differing(found):
     return {check.name: " ".join(check.differences) for check in found.checks if not check.equal}
 
 
-@pytest.mark.parametrize("habits", [(), ("stateless",), ("dies",)])
+@pytest.mark.parametrize("habits", [(), ("stateless",)])
 def test_wrap_is_transparent(bench, habits):
     own = bench(*habits, fault=None)
     found = proof(own, found_out(own.connect, 20, {}))
@@ -95,3 +95,23 @@ def test_a_server_that_ignores_everything_is_the_same_through_wrap(bench, plan):
     assert [it.detail for it in found.checks if it.name == "SIGTERM"] == [
         "the server got SIGTERM and was still running after 0.3 s"
     ]
+
+
+def test_what_the_server_does_not_answer_is_left_out_and_named(bench, plan):
+    own = bench("mute", fault=None, seconds=0.4)
+    found = proof(own, plan)
+    assert found.plan.left_out == ("no answer to ping within 0.4 s",)
+    assert differing(found) == {}
+
+
+def test_a_session_that_breaks_off_says_so(bench):
+    own = bench("dies", fault=None)
+    found = proof(own, found_out(own.connect, 20, {}))
+    assert differing(found) == {}
+    assert found.broke_off == "the server ended before it answered tools/call look"
+
+
+def test_a_server_that_behaves_otherwise_each_time_proves_nothing(bench, plan, tmp_path):
+    own = bench(f"once={tmp_path / 'times'}", fault=None, seconds=1)
+    with pytest.raises(NoSession, match="one bare run differs from the next: no answer to server/discover within"):
+        proof(own, plan)

@@ -38,12 +38,13 @@ def test_a_transparent_wrapper():
 
 
 def test_a_proof_for_programs():
-    assert json.loads(as_json(Proof(PLAN, (EQUAL, DIFFERENT), FIGURES), "node", "mcpspy wrap")) == {
+    assert json.loads(as_json(Proof(PLAN, (EQUAL, DIFFERENT), FIGURES, "the server ended"), "node", "mcpspy wrap")) == {
         "verdict": "different",
         "server": "node",
         "through": "mcpspy wrap",
         "messages": ["tools/call look"],
         "left_out": ["no answer to ping within 1 s"],
+        "broke_off": "the server ended",
         "checks": [
             {"name": "stderr", "equal": True, "detail": "0 bytes", "differences": []},
             {

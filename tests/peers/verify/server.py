@@ -8,6 +8,8 @@ exits       exits at once, with a line on stderr
 hangs       never answers
 garbage     writes lines that are no messages
 floods      writes without end
+mute        does not answer ping
+once=FILE   answers in its first run only, which makes FILE
 stateless   knows server/discover, and no initialize
 """
 
@@ -70,8 +72,13 @@ def main():
         signal.signal(signal.SIGINT, lambda *_: os._exit(7))
     while "floods" in HABITS:
         print("x" * 1000)
+    times = [habit.partition("=")[2] for habit in HABITS if habit.startswith("once=")]
+    if times and os.path.exists(times[0]):
+        HABITS.append("hangs")
+    for path in times:
+        open(path, "w").close()
     for line in sys.stdin:
-        if "hangs" in HABITS:
+        if "hangs" in HABITS or ("mute" in HABITS and '"ping"' in line):
             continue
         if "garbage" in HABITS:
             print("this is no message", flush=True)
