@@ -9,7 +9,7 @@ from mcpspy.contract.verify.proof import found_out
 
 @pytest.mark.parametrize("fault", [None, "drop-out"])
 def test_a_run_has_both_ends(bench, plan, fault):
-    found = bench(fault=fault or "none", seconds=1).run(plan, wrapped=fault is not None)
+    found = bench(fault=fault or "none").run(plan, wrapped=fault is not None)
     assert found.streams["stdin"].written == found.streams["stdin"].arrived
     assert found.streams["stdin"].written.splitlines()[0] == plan.messages[0].line
     written, arrived = found.streams["stdout"].written, found.streams["stdout"].arrived

@@ -8,7 +8,7 @@ exits       exits at once, with a line on stderr
 hangs       never answers
 garbage     writes lines that are no messages
 floods      writes without end
-mute        does not answer ping
+mute        does not answer calls of tools
 once=FILE   answers in its first run only, which makes FILE
 stateless   knows server/discover, and no initialize
 """
@@ -78,7 +78,7 @@ def main():
     for path in times:
         open(path, "w").close()
     for line in sys.stdin:
-        if "hangs" in HABITS or ("mute" in HABITS and '"ping"' in line):
+        if "hangs" in HABITS or ("mute" in HABITS and '"tools/call"' in line):
             continue
         if "garbage" in HABITS:
             print("this is no message", flush=True)

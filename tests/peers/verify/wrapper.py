@@ -1,8 +1,8 @@
 """A wrapper of stdio servers with a planted fault: `wrapper.py FAULT COMMAND [ARG...]`.
 
 none        forwards everything
-drop-in     drops a byte of what the client writes
-drop-out    drops a byte of what the server writes
+drop-in     drops the last byte of the client's name
+drop-out    drops the last byte of the server's name
 banner      writes a line to stdout first
 chatter     writes a line to stderr first
 variable    adds a variable to the environment
@@ -33,10 +33,7 @@ def environment():
 def pump(source, target, spoil):
     try:
         while chunk := os.read(source, 65536):
-            if spoil and len(chunk) > 30:
-                chunk = chunk[:20] + chunk[21:]
-                spoil = False
-            os.write(target, chunk)
+            os.write(target, chunk.replace(spoil, spoil[:-1], 1) if spoil else chunk)
     except OSError:
         pass
     for end in (source, target):
@@ -65,9 +62,9 @@ def main():
     if FAULT == "chatter":
         os.write(2, b"wrapper 1.0 ready\n")
     ways = (
-        (0, os.dup(server.stdin.fileno()), FAULT == "drop-in"),
-        (os.dup(server.stdout.fileno()), 1, FAULT == "drop-out"),
-        (os.dup(server.stderr.fileno()), 2, False),
+        (0, os.dup(server.stdin.fileno()), b"mcpspy-verify" if FAULT == "drop-in" else b""),
+        (os.dup(server.stdout.fileno()), 1, b"small" if FAULT == "drop-out" else b""),
+        (os.dup(server.stderr.fileno()), 2, b""),
     )
     for stream in (server.stdin, server.stdout, server.stderr):
         stream.close()
