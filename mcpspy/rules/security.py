@@ -9,7 +9,7 @@ from typing import Any
 from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, page
-from mcpspy.cost import compact
+from mcpspy.cost import compact_json
 from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.instructions import instructions_in
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
@@ -177,7 +177,7 @@ class InstructionsToModel(StatefulCheck):
             yield from self._look("/result", "server", "", told)
 
     def _look(self, start: str, kind: str, name: str, definition: Any) -> Iterator[Fault]:
-        mark = hashlib.blake2b(compact(definition), digest_size=16).digest()
+        mark = hashlib.blake2b(compact_json(definition), digest_size=16).digest()
         before = self._known.get((kind, name))
         if before and before[0] == mark:
             return
