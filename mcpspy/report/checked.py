@@ -5,13 +5,13 @@ shows frames, so the memory does not depend on the length of the capture. In a c
 nothing is called missing.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Literal
+from typing import Literal, Protocol
 
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Frame
+from mcpspy.capture.records import Frame, Header
 from mcpspy.conversation.model import Judged, Message
 from mcpspy.report.shown import ShownFrame, shown
 from mcpspy.rules import SEVERITIES, Finding, Severity
@@ -53,6 +53,16 @@ class Checked:
         return self.only(lambda finding: finding.rule not in left_out)
 
 
+class ContractCheck(Protocol):
+    """Compares one capture with what somebody wants of it, such as a lock; made anew for each capture."""
+
+    def add(self, message: Message) -> Iterator[tuple[Finding, Message]]:
+        """Take the next message; yields what is found, with the message that it is about."""
+
+    def end(self) -> Iterator[tuple[Finding, Message]]:
+        """What is found when there is no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """How a report is written."""
@@ -68,13 +78,14 @@ def check(
     as_revision: Revision | None = None,
     *,
     clients: Collection[str] = (),
+    contracts: Sequence[Callable[[Header], ContractCheck]] = (),
     show: bool = False,
     read: Callable[[int], None] | None = None,
 ) -> Checked:
     """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError.
 
-    `clients` are those whose limits count too. With `show` the result has what a report shows of each frame. `read` is
-    called with each number of bytes read.
+    `clients` are those whose limits count too; `contracts` make from the header of the capture what else it is compared
+    with. With `show` the result has what a report shows of each frame. `read` is called with each number of bytes read.
     """
     capture = Capture(path)
     live = capture.live
@@ -83,19 +94,23 @@ def check(
     def note(finding: Finding, message: Judged) -> None:
         subjects[id(finding)] = message
 
+    compared = [contract(capture.header) for contract in contracts]
     judge = Judge(as_revision, note if show else None, clients=clients)
     frames = 0
     spoken: set[Revision | None] = set()
     found: list[tuple[Finding, ShownFrame | None]] = []
 
-    def take(finding: Finding) -> None:
-        found.append((finding, shown(finding, subjects.pop(id(finding))) if show else None))
+    def take(finding: Finding, message: Judged | None = None) -> None:
+        found.append((finding, shown(finding, message or subjects.pop(id(finding))) if show else None))
 
     for record in capture.records(read=read):
         frames += isinstance(record, Frame)
         for event in judge.feed(record):
             if isinstance(event, Message):
                 spoken.add(event.revision)
+                for contract in compared:
+                    for finding, message in contract.add(event):
+                        take(finding, message)
                 if event.exchange and event.exchange.response is event and event.http is None:
                     event.exchange.untie()  # what carried it over HTTP, others may yet be judged by
             elif isinstance(event, Finding):
@@ -103,6 +118,9 @@ def check(
     if not live:
         for finding in judge.end():
             take(finding)
+        for contract in compared:
+            for finding, message in contract.end():
+                take(finding, message)
     found.sort(key=lambda it: (it[0].frame, it[0].part))
     revisions = tuple(revision.value for revision in Revision if revision in spoken)
     findings = tuple(finding for finding, _ in found)

@@ -16,13 +16,13 @@ from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
-from mcpspy.rules import skills, ui, cache
+from mcpspy.rules import skills, ui, cache, lock
 from mcpspy.rules.compat import names, schemas
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
     "cache", "calls", "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers",
-    "listing", "messages", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas",
+    "listing", "lock", "messages", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas",
     "security", "skills", "stateless", "streams", "subscription", "ui", "values",
 ]  # fmt: skip
