@@ -4,22 +4,26 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Header
 from mcpspy.cli.arguments import choice, offer
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
+from mcpspy.contract import lock as lock_file
+from mcpspy.contract.lock import Lock
+from mcpspy.contract.locked import LockCheck
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
-from mcpspy.report.checked import THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
+from mcpspy.report.checked import THRESHOLDS, Checked, ContractCheck, ReportOptions, Threshold, check, reaches
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
 from mcpspy.report.repeats import counted
@@ -67,6 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
     )
     offer(ignore, {rule.id: rule.explanation for rule in RULES.values()})
+    parser.add_argument("--lock", metavar="FILE", help="compare with what 'mcpspy lock' has written")
     parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
@@ -84,11 +89,15 @@ def run(options: argparse.Namespace) -> int:
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
+    contracts: list[Callable[[Header], ContractCheck]] = []
+    if options.lock:
+        contracts.append(partial(_lock_check, lock_file.read(options.lock)))
     accepted = waivers.read(options.waivers) if options.waivers else ()
     paths = list(capture_paths(options.captures))
     if options.output:
-        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers])])
-    captures: Sequence[Checked] = _checked(paths, partial(_check, revision=revision, clients=clients, form=form))
+        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers, options.lock])])
+    work = partial(_check, revision=revision, clients=clients, contracts=contracts, form=form)
+    captures: Sequence[Checked] = _checked(paths, work)
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
@@ -109,8 +118,21 @@ def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
         return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
 
 
-def _check(path: str, advance: Advance, *, revision: Revision | None, clients: frozenset[str], form: str) -> Checked:
-    return check(path, revision, clients=clients, show=FORMATS[form].shows_frames, read=advance)
+def _check(
+    path: str,
+    advance: Advance,
+    *,
+    revision: Revision | None,
+    clients: frozenset[str],
+    contracts: Sequence[Callable[[Header], ContractCheck]],
+    form: str,
+) -> Checked:
+    show = FORMATS[form].shows_frames
+    return check(path, revision, clients=clients, contracts=contracts, show=show, read=advance)
+
+
+def _lock_check(lock: Lock, header: Header) -> LockCheck:
+    return LockCheck(lock, header.name)
 
 
 def _follow(
@@ -123,8 +145,8 @@ def _follow(
     """Print the findings in one capture as they come, until it is no longer live."""
     if len(options.captures) != 1 or os.path.isdir(options.captures[0]):
         raise UsageError("--follow takes one capture")
-    if options.output or options.waivers or options.format != "text":
-        raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
+    if options.output or options.waivers or options.lock or options.format != "text":
+        raise UsageError("--follow prints text as it comes: no --output, --waivers, --lock or --format with it")
     colour = has_colours()
     reached = False
     judge = Judge(revision, clients=clients)

@@ -47,6 +47,7 @@ GROUPS = {
     "Check": (
         Subcommand("check", "find protocol violations in captures"),
         Subcommand("rules", "list the rules of 'check', or explain one"),
+        Subcommand("lock", "write what servers offer to a file, to compare with"),
         Subcommand("schema", "print and compare the message schemas of MCP revisions"),
     ),
     "Replay": (

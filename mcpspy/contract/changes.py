@@ -104,7 +104,9 @@ def _capabilities(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChan
         sentence = f"breaking: the server no longer declares the capability {_places(lost)}"
         yield LockChange("lock/changed", "error", sentence, ("capabilities",))
     if more:
-        sentence = f"additive: the server declares other capabilities than the lock: {_places([it.path for it in more])}"
+        sentence = (
+            f"additive: the server declares other capabilities than the lock: {_places([it.path for it in more])}"
+        )
         yield LockChange("lock/changed", "warning", sentence, ("capabilities",))
 
 

@@ -31,6 +31,10 @@ LARGEST = 64 << 20
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # characters that hide, join or turn around what a diff shows
 
 
+class EditedLock(UsageError):
+    """The hashes in a lock file are not those of what it holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class LockedServer:
     """One server, without secrets (`mcpspy.contract.clean`)."""
@@ -145,8 +149,8 @@ def _server(where: str, fields: Any) -> LockedServer:
     return server
 
 
-def _edited(where: str) -> UsageError:
-    return UsageError(f"{where}: the hash is not that of what it holds; 'mcpspy lock --update' writes the file anew")
+def _edited(where: str) -> EditedLock:
+    return EditedLock(f"{where}: the hash is not that of what it holds; 'mcpspy lock --update' writes the file anew")
 
 
 def _escaped(character: str) -> str:

@@ -23,6 +23,6 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, S
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
     "cache", "calls", "cancel", "capabilities", "current", "ending", "extension", "framing", "handshake", "headers",
-    "listing", "lock", "messages", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema", "schemas",
-    "security", "skills", "stateless", "streams", "subscription", "ui", "values",
+    "listing", "lock", "messages", "mrtr", "names", "oauth", "paging", "pairing", "posting", "progress", "schema",
+    "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ _LISTED = f"""
 _SAME = f"{_LISTED}        -- locked{_LISTED}"
 
 
-def found_with_a_lock(message: Any, history: SessionHistory) -> Iterator[Fault]:  # noqa: ARG001 (as all checks)
+def found_with_a_lock(message: Any, history: SessionHistory) -> Iterator[Fault]:
     """Nothing: a message alone does not tell what is locked."""
     return iter(())
 
@@ -28,8 +28,8 @@ def found_with_a_lock(message: Any, history: SessionHistory) -> Iterator[Fault]:
 rule(
     "lock/added",
     "warning",
-    """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls go on working, but a
-    model reads a description that nobody has looked at.""",
+    """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls go on working, but
+    a model reads a description that nobody has looked at.""",
     fix="Publish a new version of the server, and name the addition in its changes.",
     meanwhile="Read the description of the addition. Accept it with `mcpspy lock --update`.",
     blame="server",
@@ -46,9 +46,9 @@ rule(
 rule(
     "lock/changed",
     "error",
-    """The server offers something other than what is in the lock. `breaking` is an error: a call that suited the lock may
-    fail, such as with a new required argument. `additive` is a warning: more is allowed or promised. `other` is info:
-    icons, `_meta`, the version of the server or of the protocol. Words have a rule of their own,
+    """The server offers something other than what is in the lock. `breaking` is an error: a call that suited the lock
+    may fail, such as with a new required argument. `additive` is a warning: more is allowed or promised. `other` is
+    info: icons, `_meta`, the version of the server or of the protocol. Words have a rule of their own,
     `security/definition-changed`.""",
     fix="Undo a breaking change, or publish it as a new version of the server.",
     meanwhile="Adapt the client, then accept the change with `mcpspy lock --update`.",
@@ -57,7 +57,7 @@ rule(
     fails=f"""{_LISTED}        -- locked
         = 2025-06-18
         > 2 tools/list
-        < 2 = {{"tools":[{{"name":"echo","inputSchema":{{"type":"object","properties":{{"text":{{"type":"integer"}}}}}}}}]}}
+        < 2 = {{"tools":[{_ECHO.replace("string", "integer")}]}}
     """,
     passes=_SAME,
     on=(),
@@ -84,8 +84,8 @@ rule(
 rule(
     "lock/not-listed",
     "info",
-    """The lock has tools, prompts, resources or templates that the session does not list, or not on all pages. Nothing is
-    known about them, so they do not count as removed.""",
+    """The lock has tools, prompts, resources or templates that the session does not list, or not on all pages. Nothing
+    is known about them, so they do not count as removed.""",
     fix="Serve each page of a listing that a client requests.",
     meanwhile="To compare all of it, run `mcpspy lock -- COMMAND`, which requests every listing.",
     blame="server",

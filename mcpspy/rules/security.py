@@ -136,7 +136,7 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
     instructions of the server. A server that waits until it is trusted can change what a model does that way (a rug
     pull). A warning where the server has announced by `notifications/tools/list_changed` that its tools change.""",
     fix="Keep descriptions the same while a session runs, and publish new ones with a new version of the server.",
-    meanwhile="Show the old and the new text to the user before the next call. Accept a change with `mcpspy lock --update`.",
+    meanwhile="Show both texts to the user before the next call. Accept a change with `mcpspy lock --update`.",
     blame="server",
     spec="server/tools#security-considerations",
     fails="""
@@ -168,6 +168,8 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
             announced = history.listing.changed is not None
             old, new = apart(found.old, found.new)
             silent = "" if announced else ", and nothing has announced it"
-            sentence = f"{str(name)[:60]} has another {pointer(*found.path)[1:101]} than before{silent}: {old} is now {new}"
+            sentence = (
+                f"{str(name)[:60]} has another {pointer(*found.path)[1:101]} than before{silent}: {old} is now {new}"
+            )
             where = pointer("result", "tools", place, *found.path)
             yield Fault(sentence, where, (known.listed,), severity="warning" if announced else None)
