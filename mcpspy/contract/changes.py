@@ -65,6 +65,8 @@ def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iter
     covered = {tuple(map(str, it.path)) for it in words} | set(breaking)
     left = [it for it in differences(old, new) if not _within(it, covered)]
     binding = [it for it in left if it.path[:1] and it.path[0] in _BINDING]
+    if kind == "prompts" and breaking:  # which names arguments, where a difference counts them
+        left, binding = [it for it in left if it not in binding], []
     yield from _rest(what, binding, "additive", "warning")
     yield from _rest(what, [it for it in left if it not in binding], "other", "info")
     if not (words or breaking or left):

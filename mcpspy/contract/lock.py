@@ -47,7 +47,7 @@ class LockedServer:
     @property
     def cost(self) -> int:
         """The tokens of the definitions of all tools: an estimate."""
-        return tokens(sum(map(context_size, self.listings.get("tools", {}).values())))
+        return sum(tokens(context_size(tool)) for tool in self.listings.get("tools", {}).values())
 
     def updated(self, newer: "LockedServer") -> "LockedServer":
         """What a newer look has shown, and of what that did not show what was known before."""
