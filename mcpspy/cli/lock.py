@@ -3,7 +3,7 @@
 import argparse
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,9 @@ from mcpspy.cli.report_file import refuse_to_overwrite
 from mcpspy.cli.targets import capture_paths
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.ask import ROOM, record_offer
-from mcpspy.contract.changes import LockChange, added, changed, removed, told_changed, version_change
+from mcpspy.contract.changes import LockChange, between
 from mcpspy.contract.lock import Lock, LockedServer, locked
-from mcpspy.contract.offered import KINDS, NOUNS, Offered
-from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import Message, Session
+from mcpspy.contract.offered import KINDS, NOUNS, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay.client.stdio import Link
@@ -62,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     known = _known(options.output, update=options.update)
     found = _from_captures(options) if options.captures else _from_server(options)
     new = known | {name: known[name].updated(server) if name in known else server for name, server in found.items()}
-    changes = {name: list(_changes(known[name], new[name])) for name in found if name in known}
+    changes = {name: list(between(known[name], new[name])) for name in found if name in known}
     for name, server in new.items():
         if name in found:
             _print(name, server, changes.get(name))
@@ -136,34 +134,6 @@ def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLi
 
         return WebLink(options.url, options.header, name, path, ROOM)
     return Link(options.server, name, path, say, ROOM)
-
-
-def offers(capture: Capture, advance: Callable[[int], None] | None = None) -> Iterator[Offered]:
-    """What each session of a capture shows, in the order in which the sessions began."""
-    conversation = Conversation()
-    sessions: dict[Session, Offered] = {}
-    for record in capture.records(read=advance):
-        for event in conversation.feed(record):
-            if isinstance(event, Message):
-                sessions.setdefault(event.session, Offered()).add(event)
-    yield from sessions.values()
-
-
-def _changes(old: LockedServer, new: LockedServer) -> Iterator[LockChange]:
-    """What changed of one server, in the words of `check --lock`."""
-    yield from told_changed(old.told, new.told)
-    version = version_change(old.told, new.told)
-    for kind in KINDS:
-        before, now = old.listings.get(kind), new.listings.get(kind)
-        if before is None or now is None:
-            continue
-        for name in sorted({*before, *now}):
-            if name not in before:
-                yield added(kind, name)
-            elif name not in now:
-                yield removed(kind, name)
-            else:
-                yield from changed(kind, name, before[name], now[name], version)
 
 
 def _print(name: str, server: LockedServer, changes: Sequence[LockChange] | None) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpspy.contract.offered import NOUNS
+from mcpspy.contract.lock import LockedServer
+from mcpspy.contract.offered import KINDS, NOUNS
 from mcpspy.conversation.wording import apart, reworded
 from mcpspy.json_values import Path, member, pointer, steps_of
 from mcpspy.replay.compare.offers import Surface, changes
@@ -87,6 +88,23 @@ def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChang
         if name in old and name in new and old[name] != new[name]:
             sentence = f"other: the server tells another {name} than the lock"
             yield LockChange("lock/changed", "info", _against(sentence, *apart(old[name], new[name])), (name,))
+
+
+def between(old: LockedServer, new: LockedServer) -> Iterator[LockChange]:
+    """What changed of a server from one look to another; of what both have seen."""
+    yield from told_changed(old.told, new.told)
+    version = version_change(old.told, new.told)
+    for kind in KINDS:
+        before, now = old.listings.get(kind), new.listings.get(kind)
+        if before is None or now is None:
+            continue
+        for name in sorted({*before, *now}):
+            if name not in before:
+                yield added(kind, name)
+            elif name not in now:
+                yield removed(kind, name)
+            else:
+                yield from changed(kind, name, before[name], now[name], version)
 
 
 def version_change(old: dict[str, Any], new: dict[str, Any]) -> str:

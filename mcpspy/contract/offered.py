@@ -6,10 +6,13 @@ not declare a capability offers nothing of that kind.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.conversation.model import Message
+from mcpspy.capture.reader import Capture
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import LISTED, Statement, page, statement
 from mcpspy.json_values import member
 from mcpspy.replay.compare.values import LISTINGS
@@ -133,3 +136,17 @@ def _named(kind: str, entries: list[Any]) -> list[tuple[int, str, dict[str, Any]
 def _apart(name: str, taken: dict[str, Any]) -> str:
     """The name, or `name (2)` where an earlier page has one of that name."""
     return name if name not in taken else f"{name} (2)"
+
+
+def offers(capture: Capture, advance: Callable[[int], None] | None = None) -> list[Offered]:
+    """What each session of a capture shows, in the order in which the sessions began.
+
+    `advance` is called with each number of bytes that was read, for a progress bar.
+    """
+    conversation = Conversation()
+    sessions: dict[Session, Offered] = {}
+    for record in capture.records(read=advance):
+        for event in conversation.feed(record):
+            if isinstance(event, Message):
+                sessions.setdefault(event.session, Offered()).add(event)
+    return list(sessions.values())

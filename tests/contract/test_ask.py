@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.lock import offers
 from mcpspy.contract.ask import ROOM, record_offer
+from mcpspy.contract.offered import offers
 from mcpspy.errors import CaptureError
 from mcpspy.replay.client import stdio
 from mcpspy.replay.client.http import WebLink
@@ -32,7 +32,7 @@ def ask(tmp_path, monkeypatch):
 
     def run(how, start=LIMIT, answer=LIMIT):
         record_offer(lambda: connect([*SERVER, how]), start, answer)
-        return list(offers(Capture(str(path))))[-1]
+        return offers(Capture(str(path)))[-1]
 
     return run
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcpspy.contract.changes import changed, told_changed, version_change
-from tests.contract.sessions import GET
+from mcpspy.contract.changes import between, changed, told_changed, version_change
+from tests.contract.sessions import GET, SEND, hello, listed, lock
 
 NARROW = {"type": "object", "properties": {"city": {"type": "integer", "description": "A city"}}}
 WIDE = {"type": "object", "properties": GET["inputSchema"]["properties"] | {"days": {"type": "integer"}}}
@@ -77,3 +77,12 @@ def test_a_new_required_argument_of_a_prompt_breaks():
     old = {"name": "p", "arguments": []}
     found = list(changed("prompts", "p", old, {"name": "p", "arguments": [{"name": "a", "required": True}]}))
     assert [it.severity for it in found] == ["error"]
+
+
+def test_two_looks_at_a_server_are_compared_as_far_as_both_go():
+    old = lock(hello() + listed(GET, SEND))["weather"]
+    new = lock(hello(version="2") + listed(GET | {"title": "x"}, {"name": "new"}))["weather"]
+    assert [it.rule for it in between(old, new)] == [
+        "lock/changed", "security/definition-changed", "lock/added", "lock/removed"
+    ]  # fmt: skip
+    assert list(between(old, old)) == list(between(old, lock(hello())["weather"])) == []

@@ -63,11 +63,12 @@ def test_what_was_not_looked_at_stays(tmp_path):
         ('{"format": 1, "servers": {"a": {"tools": []}}}', "tools is not an object"),
         ('{"format": 1, "servers": {"a": {}}}', "the hash is not that of what it holds"),
         ("[" * 100_000, "not JSON"),
+        ("\udcff", "not JSON"),
     ],
 )
 def test_what_is_no_lock_is_refused_with_a_reason(tmp_path, text, words):
     path = tmp_path / "mcp.lock.json"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     with pytest.raises(UsageError, match=r"mcp\.lock\.json") as raised:
         read(str(path))
     assert words in str(raised.value)
@@ -91,3 +92,10 @@ def test_a_definition_that_was_edited_by_hand_is_told(tmp_path, words):
     path.write_text(as_text(LOCK).replace(words, "Other"))
     with pytest.raises(EditedLock):
         read(str(path))
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "mcp.lock.json").symlink_to("real.json")
+    write(str(tmp_path / "mcp.lock.json"), LOCK)
+    assert (tmp_path / "mcp.lock.json").is_symlink()
+    assert read(str(tmp_path / "real.json")) == LOCK

@@ -1,7 +1,9 @@
 """When a listing is whole, and what a server is known not to offer."""
 
-from mcpspy.contract.offered import TOLD
+from mcpspy.capture.reader import Capture
+from mcpspy.contract.offered import TOLD, offers
 from tests.contract.sessions import GET, SEND, hello, listed, offered
+from tests.transcript import capture
 
 
 def test_all_pages_make_a_whole_listing():
@@ -40,3 +42,11 @@ def test_a_server_tells_of_itself():
     assert list(shown.told) == list(TOLD)
     assert shown.introduction.n == 2
     assert offered(listed(GET)).name is None
+
+
+def test_each_session_of_a_capture_shows_what_it_does(tmp_path):
+    path = capture(tmp_path / "s.jsonl", hello() + listed(GET))
+    read = []
+    (shown,) = offers(Capture(path), read.append)
+    assert shown.whole("tools") == {"get": GET}
+    assert sum(read) == (tmp_path / "s.jsonl").stat().st_size
