@@ -57,22 +57,29 @@ class _Gone(_NoAnswer):
     """The server has ended."""
 
 
+class _Late(_NoAnswer):
+    """Nothing came in time."""
+
+
 def record_offer(connect: Connect, start: float = START, answer: float = ANSWER) -> None:
     """Have a server introduce itself and list what it offers; the link that `connect` gives records it.
 
-    The capture has one session, or two where the server had to be started twice. Raises CaptureError if the server ends
-    or does not introduce itself within `start` seconds, or a page takes more than `answer`; and what `connect` raises.
-    Call it from the main thread, while that is the only one.
+    A server that is started twice is connected to twice; the second session counts. Raises CaptureError if the server
+    ends or does not introduce itself within `start` seconds, or a page takes more than `answer`; and what `connect`
+    raises. Call it from the main thread, while that is the only one.
     """
-    why = _session(connect, _Inquiry(start, answer, discover=True))
-    if why is not None:
-        why = _session(connect, _Inquiry(start, answer, discover=False))
-    if why is not None:
-        raise CaptureError(why)
+    for discover in (True, False):
+        inquiry = _Inquiry(start, answer, discover=discover)
+        why = _session(connect, inquiry)
+        if why is None:
+            return
+        if not inquiry.again:
+            break
+    raise CaptureError(f"the server {why}")
 
 
 def _session(connect: Connect, inquiry: "_Inquiry") -> str | None:
-    """One session from the start of the server to its end; why it failed, or None."""
+    """One session from the start of the server to its end; why not all was answered, or None."""
     with signals_restored():
         link = connect()
         with ThreadPoolExecutor(max_workers=1) as pool:
@@ -81,12 +88,7 @@ def _session(connect: Connect, inquiry: "_Inquiry") -> str | None:
         if link.interrupted:
             raise KeyboardInterrupt
         why = asking.result()
-    if why is None:
-        return None
-    last = _last_words(link.path)
-    if inquiry.introduced or not inquiry.again:
-        raise CaptureError(f"the server {why}{last}")
-    return f"the server {why}{last}"
+    return why + _last_words(link.path) if why is not None else None
 
 
 class _Inquiry:
@@ -98,7 +100,6 @@ class _Inquiry:
         self._discover = discover
         self._meta: dict[str, Any] = {}
         self._requests = 0
-        self.introduced = False
         self.again = discover
         """Whether it is worth to start the server once more and to begin otherwise."""
 
@@ -106,7 +107,7 @@ class _Inquiry:
         """Ask, then close the link; returns why not all was answered, or None."""
         try:
             capabilities = self._introduce(link)
-            self.introduced = True
+            self.again = False
             for method, kind in LISTED.items():
                 if _DECLARED.get(kind, kind) in capabilities:
                     self._list(link, method, kind)
@@ -118,7 +119,6 @@ class _Inquiry:
 
     def _introduce(self, link: "Link | WebLink") -> dict[str, Any]:
         """The capabilities of the server."""
-        began = time.monotonic()
         if self._discover:
             try:
                 found = self._ask(link, "server/discover", {"_meta": _META}, PROBE)
@@ -129,13 +129,10 @@ class _Inquiry:
             else:
                 self._meta = {"_meta": _META}
                 return _object(member(found, "capabilities"))
-        left = self._start - (time.monotonic() - began)
         try:
-            found = self._ask(link, "initialize", _INITIALIZE, left)
-        except _Gone:
-            raise
-        except _NoAnswer:
-            self.again = self._discover and self._start - (time.monotonic() - began) > PROBE
+            found = self._ask(link, "initialize", _INITIALIZE, self._start)
+        except _Late:
+            self.again = False
             raise
         link.send(_line(method="notifications/initialized"))
         return _object(member(found, "capabilities"))
@@ -185,7 +182,7 @@ class _Inquiry:
                 elif isinstance(body, Error) and body.id == Id.of(number):
                     told = printable(str(member(body.error, "message")), 200)
                     raise _Refused(f"answered {method} with an error: {told}")
-        raise _NoAnswer(f"did not answer {method} within {seconds:.0f} s")
+        raise _Late(f"did not answer {method} within {seconds:.0f} s")
 
 
 class _Refused(_NoAnswer):

@@ -78,7 +78,7 @@ def as_text(lock: Mapping[str, LockedServer]) -> str:
 
 def write(path: str, lock: Mapping[str, LockedServer]) -> None:
     """Write a lock file, whole or not at all. Raises UsageError."""
-    path = os.path.realpath(path)
+    path = os.path.realpath(path) if os.path.islink(path) else path
     mode = os.stat(path).st_mode & 0o777 if os.path.isfile(path) else 0o666 & ~_umask()
     with output_file(path, replace=True) as file:
         file.write(as_text(lock).encode())

@@ -131,8 +131,8 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
 @rule(
     "security/definition-changed",
     "error",
-    """The words that a model reads, or by which people approve a call, are no longer those that were listed before, or
-    that `--lock` holds: the description of a tool, a prompt, a resource or an argument, the title, the annotations, the
+    """A server has changed the words that a model reads or that people approve a call by: since they were listed
+    before, or since they were locked (`--lock`). Words are descriptions, of arguments too, titles, annotations, and the
     instructions of the server. A server that waits until it is trusted can change what a model does that way (a rug
     pull). A warning where the server has announced by `notifications/tools/list_changed` that its tools change.""",
     fix="Keep descriptions the same while a session runs, and publish new ones with a new version of the server.",
