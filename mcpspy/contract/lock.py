@@ -139,10 +139,10 @@ def _server(where: str, fields: Any) -> LockedServer:
         if not isinstance(entries, dict):
             raise UsageError(f"{where}: {kind} is not an object")
         for name, entry in entries.items():
-            definition = member(entry, "definition")
-            if not isinstance(definition, dict) or entry.get("hash") != digest(clean(definition)):
+            definition = clean(member(entry, "definition"))
+            if not isinstance(definition, dict) or entry.get("hash") != digest(definition):
                 raise _edited(f"{where}, {NOUNS[kind]} {printable(name, 60)!r}")
-            listings.setdefault(kind, {})[name] = clean(definition)
+            listings.setdefault(kind, {})[name] = definition
         listings.setdefault(kind, {})
     server = LockedServer({name: clean(fields[name]) for name in TOLD if name in fields}, listings)
     if fields.get("hash") != digest([server.told, server.listings]):

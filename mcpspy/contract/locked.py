@@ -4,6 +4,8 @@ The theory. A session belongs to the entry of the lock that has the name of its 
 program under other names (`--name`), to the one that has the name of the capture. An entry is compared when it is
 listed, so a server that changes in the middle of a session is found there. It counts as removed only after a whole
 listing. What a session never lists is not compared, and that is told at its end.
+
+Most sessions list what the one before has listed, so what came of the last definition of each name is kept.
 """
 
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from mcpspy.contract.lock import Lock, LockedServer
 from mcpspy.contract.offered import NOUNS, TOLD, Offered, OfferedPage
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import Statement
+from mcpspy.conversation.wording import same
 from mcpspy.json_values import member, pointer
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.rule import Fault
@@ -44,6 +47,7 @@ class LockCheck:
         self._lock = lock
         self._name = name
         self._sessions: dict[Session, _Held] = {}
+        self._last: dict[tuple[int, str, str], tuple[dict[str, Any], str, list[LockChange]]] = {}
 
     def add(self, message: Message) -> Iterator[tuple[Finding, Message]]:
         """Take the next message; yields what is found, with the message that it is about."""
@@ -70,7 +74,7 @@ class LockCheck:
             for change in told_changed(held.locked.told, now):
                 yield _finding(change, message, ("result", *change.path))
         else:
-            yield from _page(held.offered, held.locked, told, message)
+            yield from self._page(held.offered, held.locked, told, message)
 
     def end(self) -> Iterator[tuple[Finding, Message]]:
         """What could not be compared because a session does not show it."""
@@ -82,6 +86,37 @@ class LockCheck:
                     nouns = ", ".join(f"{NOUNS[kind]}s" for kind in missing)
                     sentence = f"not compared with the lock: {nouns}; this session does not list all of them"
                     yield _finding(LockChange("lock/not-listed", "info", sentence), held.first, ("result",))
+
+    def _page(
+        self, offered: Offered, locked: LockedServer, page: OfferedPage, message: Message
+    ) -> Iterator[tuple[Finding, Message]]:
+        """What a page of a listing has that the lock has not, or otherwise."""
+        known = locked.listings.get(page.kind)
+        if known is None:  # nobody has looked yet
+            return
+        version = version_change(locked.told, offered.told)
+        for place, name, definition in page.entries:
+            if name not in known:
+                yield _finding(added(page.kind, name), message, ("result", page.kind, place))
+                continue
+            for change in self._changes(locked, page.kind, name, definition, version):
+                yield _finding(change, message, ("result", page.kind, place, *change.path))
+        if page.whole:
+            listed = offered.listings[page.kind].entries
+            for name in known:
+                if name not in listed:
+                    yield _finding(removed(page.kind, name), message, ("result", page.kind))
+
+    def _changes(
+        self, locked: LockedServer, kind: str, name: str, definition: dict[str, Any], version: str
+    ) -> list[LockChange]:
+        """What changed of an entry that the lock has."""
+        key = (id(locked), kind, name)
+        last = self._last.get(key)
+        if last is None or last[1] != version or not same(last[0], definition):
+            found = list(changed(kind, name, locked.listings[kind][name], clean(definition), version))
+            last = self._last[key] = (definition, version, found)
+        return last[2]
 
     def _entry(self, offered: Offered) -> LockedServer | None:
         """The entry of the lock that a session belongs to."""
@@ -103,27 +138,6 @@ class LockCheck:
 
 def _own_name(server: LockedServer) -> Any:
     return member(server.told.get("serverInfo"), "name")
-
-
-def _page(
-    offered: Offered, locked: LockedServer, page: OfferedPage, message: Message
-) -> Iterator[tuple[Finding, Message]]:
-    """What a page of a listing has that the lock has not, or otherwise."""
-    known = locked.listings.get(page.kind)
-    if known is None:  # nobody has looked yet
-        return
-    version = version_change(locked.told, offered.told)
-    for place, name, definition in page.entries:
-        if name not in known:
-            yield _finding(added(page.kind, name), message, ("result", page.kind, place))
-            continue
-        for change in changed(page.kind, name, known[name], clean(definition), version):
-            yield _finding(change, message, ("result", page.kind, place, *change.path))
-    if page.whole:
-        listed = offered.listings[page.kind].entries
-        for name in known:
-            if name not in listed:
-                yield _finding(removed(page.kind, name), message, ("result", page.kind))
 
 
 def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> tuple[Finding, Message]:

@@ -44,7 +44,7 @@ def reworded(old: Any, new: Any) -> Iterator[Reworded]:
             for name in [*one, *(name for name in other if name not in one)]:
                 before, now = one.get(name), other.get(name)
                 if _is_word(path, name, before, now):
-                    if not _same(before, now):
+                    if not same(before, now):
                         yield Reworded((*path, name), before, now)
                 elif len(path) < DEEPEST and not (not path and name in _APART):
                     open_.append(((*path, name), before, now))
@@ -72,7 +72,8 @@ def _paired(old: list[Any], new: list[Any]) -> Iterator[tuple[Any, Any]]:
             yield (old[place] if place < len(old) and name is None else None), item
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; False where they are nested too deeply to tell."""
     try:
         return bool(one == other)
     except RecursionError:

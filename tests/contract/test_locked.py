@@ -84,3 +84,10 @@ def test_hostile_words_stay_short():
     rules, sentences = found(LOCK, hello() + listed(GET | {"description": "\x1b[2J" * 100_000}, SEND))
     assert len(rules) == 1
     assert len(sentences[0]) < 500
+
+
+def test_a_change_is_told_in_each_listing_that_has_it():
+    text = hello() + listed(EVIL, SEND) + listed(EVIL, SEND, number=3) + listed(GET, SEND, number=4)
+    assert found(LOCK, text + listed(EVIL, SEND, number=5))[0] == [
+        "error security/definition-changed /result/tools/0/description"
+    ] * 3  # fmt: skip
