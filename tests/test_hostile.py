@@ -132,6 +132,10 @@ def commands(path, other):
     for name in ("text", "json", "junit", "sarif", "github"):
         yield ["check", path, "--format", name]
     yield ["check", path, "--as", "2026-07-28"]
+    yield ["lock", path, "-o", f"{path}.lock.json", "--update"]
+    yield ["check", other, "--lock", f"{path}.lock.json"]
+    yield ["lock", other, "-o", f"{other}.lock.json", "--update"]
+    yield ["check", path, "--lock", f"{other}.lock.json"]
     yield ["show", path]
     yield ["show", path, "--json"]
     yield ["show", path, "--filter", "(method:tools/* or status:error) latency:<1s not a"]

@@ -17,7 +17,9 @@ from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
+from mcpspy.contract import lock as lock_file
 from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
@@ -69,6 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
     )
     offer(ignore, {rule.id: rule.explanation for rule in RULES.values()})
+    parser.add_argument("--lock", metavar="FILE", help="compare with what 'mcpspy lock' has written")
     parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
     declare_expectations(parser)
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
@@ -88,11 +91,12 @@ def run(options: argparse.Namespace) -> int:
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
+    lock = lock_file.read(options.lock) if options.lock else None
     accepted = waivers.read(options.waivers) if options.waivers else ()
     paths = list(capture_paths(options.captures))
     if options.output:
-        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers])])
-    work = partial(_check, revision=revision, clients=clients, expected=expected, form=form)
+        refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers, options.lock])])
+    work = partial(_check, revision=revision, clients=clients, expected=expected, lock=lock, form=form)
     captures: Sequence[Checked] = _checked(paths, work)
     refuse_unmet_servers(expected, captures)
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
@@ -122,9 +126,11 @@ def _check(
     revision: Revision | None,
     clients: frozenset[str],
     expected: Expectations,
+    lock: Lock | None,
     form: str,
 ) -> Checked:
-    return check(path, revision, clients=clients, expected=expected, show=FORMATS[form].shows_frames, read=advance)
+    show = FORMATS[form].shows_frames
+    return check(path, revision, clients=clients, expected=expected, lock=lock, show=show, read=advance)
 
 
 def _follow(
@@ -139,8 +145,8 @@ def _follow(
         raise UsageError("--follow takes one capture")
     if expectations_of(options) != NOTHING:
         raise UsageError("--follow prints findings as they come: no --expect or other expectations with it")
-    if options.output or options.waivers or options.format != "text":
-        raise UsageError("--follow prints text as it comes: no --output, --waivers or --format with it")
+    if options.output or options.waivers or options.lock or options.format != "text":
+        raise UsageError("--follow prints text as it comes: no --output, --waivers, --lock or --format with it")
     colour = has_colours()
     reached = False
     judge = Judge(revision, clients=clients)

@@ -48,6 +48,7 @@ GROUPS = {
         Subcommand("check", "find protocol violations in captures"),
         Subcommand("verify", "prove that mcpspy is transparent in front of a server"),
         Subcommand("rules", "list the rules of 'check', or explain one"),
+        Subcommand("lock", "write what servers offer to a file, to compare with"),
         Subcommand("schema", "print and compare the message schemas of MCP revisions"),
     ),
     "Replay": (

@@ -26,6 +26,7 @@ NOTATION = """\
 . signal 15                           the client sends a signal
 . exit 1                              the server's process ends with a code; . killed 9: by a signal
 . unstarted text                      the server could not be started, and why
+-- locked                             what stands above is in the lock, what follows is compared with it
 
 = 2025-06-18 http                     the handshake over Streamable HTTP, in a session
 >> 2 tools/list                       a POST of the client's request 2, with the headers that belong to it

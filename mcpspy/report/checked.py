@@ -13,6 +13,8 @@ from typing import Literal
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.lock import Lock
+from mcpspy.contract.locked import LockCheck
 from mcpspy.contract.watch import ExpectationWatch, Met
 from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Event, Judged, Message
@@ -76,13 +78,15 @@ def check(
     *,
     clients: Collection[str] = (),
     expected: Expectations = NOTHING,
+    lock: Lock | None = None,
     show: bool = False,
     read: Callable[[int], None] | None = None,
 ) -> Checked:
     """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError.
 
-    `clients` are those whose limits count too; `expected` is what the session is held to. With `show` the result has
-    what a report shows of each frame. `read` is called with each number of bytes read.
+    `clients` are those whose limits count too; `expected` is what the session is held to, `lock` what its server has
+    offered before. With `show` the result has what a report shows of each frame. `read` is called with each number of
+    bytes read.
     """
     capture = Capture(path)
     live = capture.live
@@ -94,12 +98,13 @@ def check(
     operations = None if expected.slow_call is None else Operations(expected.slow_call)
     judge = Judge(as_revision, note if show else None, clients=clients, operations=operations)
     watch = ExpectationWatch(expected.of_server(capture.header.name), capture.header)
+    compared = LockCheck(lock, capture.header.name) if lock is not None else None
     frames = 0
     spoken: set[Revision | None] = set()
     found: list[tuple[Finding, ShownFrame | None]] = []
 
-    def take(finding: Finding) -> None:
-        found.append((finding, shown(finding, subjects.pop(id(finding))) if show else None))
+    def take(finding: Finding, message: Judged | None = None) -> None:
+        found.append((finding, shown(finding, message or subjects.pop(id(finding))) if show else None))
 
     def miss(finding: Finding, event: Event | None) -> None:
         at = shown_event(finding, event) if event else of_frame(finding.frame, "the session")
@@ -113,6 +118,8 @@ def check(
                     miss(*failure)
             if isinstance(event, Message):
                 spoken.add(event.revision)
+                for finding, message in compared.add(event) if compared else ():
+                    take(finding, message)
                 if event.exchange and event.exchange.response is event and event.http is None:
                     event.exchange.untie()  # what carried it over HTTP, others may yet be judged by
             elif isinstance(event, Finding):
@@ -120,6 +127,8 @@ def check(
     if not live:
         for finding in judge.end():
             take(finding)
+        for finding, message in compared.end() if compared else ():
+            take(finding, message)
     for finding in watch.end(live=live):
         miss(finding, None)
     found.sort(key=lambda it: (it[0].frame, it[0].part))

@@ -16,7 +16,7 @@ from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
-from mcpspy.rules import skills, ui, cache
+from mcpspy.rules import skills, ui, cache, lock
 from mcpspy.rules.compat import names, schemas
 from mcpspy.rules import ops, expect
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current, worst
@@ -24,6 +24,7 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, S
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
     "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing", "handshake",
-    "headers", "listing", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting", "progress",
-    "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values", "worst",
+    "headers", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting",
+    "progress", "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values",
+    "worst",
 ]  # fmt: skip

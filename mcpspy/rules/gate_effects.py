@@ -32,7 +32,8 @@ _EDITED = 256  # of the last acts, those that are looked through for an id that 
 
 _OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json")
 """Rules about a frame by itself: no other frame explains what they find."""
-_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch")  # a server that was killed; what was agreed on
+_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
+"""Of these: a server that was killed; what was agreed on; what was listed before, perhaps by a gate."""
 _ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
             "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
             "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip

@@ -1,4 +1,4 @@
-"""The job of docs/recipes/ci.md, run as GitHub would run it, but for what it downloads."""
+"""The job by hand of docs/recipes/ci.md, run as GitHub would run it, but for what it downloads."""
 
 import os
 import shutil
@@ -29,17 +29,20 @@ server.communicate()
 
 
 def job():
-    text = RECIPE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```\n")[0]
+    _, text = (part.partition("```\n")[0] for part in RECIPE.read_text(encoding="utf-8").split("```yaml\n")[1:])
     return YAML(typ="safe").load(text)
 
 
 @pytest.fixture
 def project(tmp_path):
-    """A repository with a server, a program that talks to it, and a capture of that."""
+    """A repository with a server, a program that talks to it, a capture of that, and a lock."""
     shutil.copy(scripts.SERVER[-1], tmp_path / "weather_server.py")
     (tmp_path / "tests" / "captures").mkdir(parents=True)
     (tmp_path / "tests" / "session.py").write_text(SESSION_OF_TODAY, encoding="utf-8")
-    capture(tmp_path / "tests" / "captures" / "weather.jsonl", SESSION)
+    session = tmp_path / "tests" / "captures" / "weather.jsonl"
+    capture(session, SESSION)
+    command = [sys.executable, "-m", "mcpspy", "lock", session, "-o", tmp_path / "mcp.lock.json"]
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
     return tmp_path
 
 
@@ -70,7 +73,7 @@ def test_the_job_is_one_that_github_takes():
 
 
 def test_a_server_that_has_not_changed_passes_and_everything_that_is_kept_is_there(project):
-    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Replay": 0}
+    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Lock": 0, "Replay": 0}
     (kept,) = [it["with"]["path"].split() for it in job()["jobs"]["replay"]["steps"] if "upload" in it.get("uses", "")]
     assert all((project / path).exists() for path in kept)
     for report in ("check.xml", "replay/weather.xml"):
@@ -81,7 +84,7 @@ def test_a_server_that_has_not_changed_passes_and_everything_that_is_kept_is_the
 def test_a_server_that_has_changed_fails_and_the_summary_says_how(project):
     server = project / "weather_server.py"
     server.write_text(server.read_text(encoding="utf-8").replace("light rain", "sun"), encoding="utf-8")
-    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Replay": 1, "Tell": 0}
+    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Lock": 0, "Replay": 1, "Tell": 0}
     assert ET.parse(project / "replay" / "weather.xml").getroot().get("failures") == "1"  # noqa: S314 (our own)
     summary = (project / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith("### weather\n```\n")

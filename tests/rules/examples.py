@@ -1,5 +1,10 @@
 """The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
 
+import re
+
+from mcpspy.contract.lock import locked
+from mcpspy.contract.locked import LockCheck
+from mcpspy.contract.offered import Offered
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
 from mcpspy.rules import Finding
@@ -11,7 +16,20 @@ from tests.transcript import WEB, lines
 
 def findings(text, clients=(), operations=None):
     """What is found in an example."""
-    return judged(records(text), clients, operations)
+    return [*judged(records(text), clients, operations), *unlocked(text)]
+
+
+def unlocked(text):
+    """What is found with a lock of what stands above the line `-- locked`."""
+    above, line, below = re.split(r"(\n\s*-- locked\n)", text) if "-- locked" in text else (text, "", "")
+    if not line:
+        return []
+    offered = Offered()
+    for message in messages(above):
+        offered.add(message)
+    check = LockCheck({offered.name: locked(offered)}, "x")
+    found = [it for message in messages(below) for it in check.add(message)]
+    return [finding for finding, _ in [*found, *check.end()]]
 
 
 def judged(found, clients=(), operations=None):
@@ -34,7 +52,8 @@ def messages(text):
 
 
 def records(text):
-    """The records of an example."""
+    """The records of an example; of one with a lock those of the session that is compared with it."""
+    text = re.split(r"\n\s*-- locked\n", text)[-1]
     if any(mark in WEB or rest.endswith(" http") for mark, _, rest in lines(text)):
         return web.records(text)
     return transcript.records(text)

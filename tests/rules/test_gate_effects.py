@@ -352,6 +352,18 @@ def test_a_client_calls_tools_as_a_gate_listed_them(transport):
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_server_does_not_answer_for_the_words_that_a_gate_has_listed(transport):
+    wire = TRANSPORTS[transport]("answer")
+    begin(wire)
+    wire.client(request(4, "tools/list"), sent=None, answered=True)
+    wire.made("server", result(4, tools=[ECHO | {"description": "Of the gate"}]), of=4)
+    wire.client(request(5, "tools/list"))
+    wire.server(result(5, tools=[ECHO]), of=5)
+    wire.end()
+    assert [it for it in findings(wire) if it.rule.endswith("definition-changed")] == []
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_client_calls_tools_as_they_were_listed_before_while_a_gate_holds_the_new_listing(transport):
     wire = TRANSPORTS[transport]("delay")
     begin(wire)

@@ -9,6 +9,7 @@ from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, SessionMemory, annotated
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.wording import WORDS
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.rules.tools.calls import LISTED
@@ -227,9 +228,10 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "tools/definition-changed",
     "info",
-    "A tool is listed otherwise than before: its description, its schemas or its annotations have changed.",
+    """A tool is listed otherwise than before: its schemas have changed, or another member that holds no words for a
+    model. About its words see `security/definition-changed`.""",
     fix="Send `notifications/tools/list_changed` when a tool changes, and check that the change is intended.",
-    meanwhile="Show the change to the user before you call the tool: a description can carry instructions.",
+    meanwhile="Show the change to the user before you call the tool.",
     blame="server",
     spec=f"{_TOOLS}#list-changed-notification",
     fails=LISTED + "        < notifications/tools/list_changed\n        > 3 tools/list\n"
@@ -244,8 +246,9 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
     for place, tool in _listed(message):
         name = tool.get("name")
         known = history.listing.tools.get(name) if isinstance(name, str) else None
-        if known and known.definition != tool:
-            members = sorted(key for key in {*known.definition, *tool} if known.definition.get(key) != tool.get(key))
+        changed = {*known.definition, *tool}.difference(WORDS) if known and known.definition != tool else ()
+        members = sorted(key for key in changed if known and known.definition.get(key) != tool.get(key))
+        if known and members:
             announced = "" if history.listing.changed else ", and nothing has announced it"
             sentence = f"{str(name)[:60]} has another {', '.join(members)[:100]} than before{announced}"
             yield Fault(sentence, f"/result/tools/{place}", (known.listed,))

@@ -1,0 +1,146 @@
+"""`mcpspy lock`: what servers offer, written to a file that is committed and compared with."""
+
+import argparse
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mcpspy.capture.location import server_name
+from mcpspy.capture.reader import Capture
+from mcpspy.cli.output import say
+from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.report_file import refuse_to_overwrite
+from mcpspy.cli.targets import capture_paths
+from mcpspy.contract import lock as lock_file
+from mcpspy.contract.ask import ROOM, record_offer
+from mcpspy.contract.changes import LockChange, between
+from mcpspy.contract.lock import Lock, LockedServer, locked
+from mcpspy.contract.offered import KINDS, NOUNS, offers
+from mcpspy.cost import tokens_text
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.replay.client.stdio import Link
+from mcpspy.report.words import MARKS
+from mcpspy.secrets.redactor import Redactor
+from mcpspy.text import plural, printable
+
+if TYPE_CHECKING:
+    from mcpspy.replay.client.http import WebLink
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.usage = "mcpspy lock [OPTION...] (CAPTURE|DIR... | --url URL | -- COMMAND [ARG...])"
+    parser.description = (
+        "Write what servers offer to a lock file: capabilities, instructions, tools, prompts, resources and templates. "
+        "It comes from captures, or from a server that is started and lists all of it; no tool is called."
+    )
+    parser.epilog = "Exit status 1: the file holds something else, and --update is not given."
+    parser.set_defaults(server=[])
+    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
+    parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send it with each request; repeatable"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of the server in the file (default: its own)")
+    parser.add_argument(
+        "-o", dest="output", default=lock_file.NAME, metavar="FILE", help=f"the lock file (default: {lock_file.NAME})"
+    )
+    parser.add_argument("--update", action="store_true", help="accept what has changed since the file was written")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Lock the servers; returns 1 if the file holds something else and stays as it is."""
+    sources = [bool(options.captures), bool(options.url), bool(options.server)]
+    if sum(sources) != 1:
+        raise UsageError("lock needs captures, or a server: mcpspy lock CAPTURE..., --url URL, or -- COMMAND [ARG...]")
+    if options.header and not options.url:
+        raise UsageError("--header belongs to --url: a command has no HTTP headers")
+    known = _known(options.output, update=options.update)
+    found = _from_captures(options) if options.captures else _from_server(options)
+    new = known | {name: known[name].updated(server) if name in known else server for name, server in found.items()}
+    changes = {name: list(between(known[name], new[name])) for name in found if name in known}
+    for name, server in new.items():
+        if name in found:
+            _print(name, server, changes.get(name))
+    differing = sum(bool(told) for told in changes.values())
+    if differing and not options.update:
+        say(f"{options.output} stays as it is: {plural(differing, 'server')} changed; --update accepts the changes")
+        return 1
+    if new == known and os.path.exists(options.output):
+        say(f"{options.output} is up to date")
+        return 0
+    lock_file.write(options.output, new)
+    say(f"{options.output} holds {plural(len(new), 'server')}")
+    return 0
+
+
+def _known(path: str, *, update: bool) -> Lock:
+    """What the file holds now. One that somebody has edited may only be replaced."""
+    if not os.path.lexists(path):
+        return {}
+    try:
+        return lock_file.read(path)
+    except lock_file.EditedLock as error:
+        if not update:
+            raise
+        say(f"{error}; nothing in it is compared")
+        return {}
+
+
+def _from_captures(options: argparse.Namespace) -> Lock:
+    paths = list(capture_paths(options.captures))
+    refuse_to_overwrite("-o", options.output, paths)
+    found: Lock = {}
+    with ProgressBar("reading", sum(map(size_of, paths))) as bar:
+        for path in paths:
+            capture, seen = Capture(path), False
+            for offered in offers(capture, bar.advance):
+                server = locked(offered)
+                name = options.name or offered.name or capture.header.name
+                if server.told or server.listings:
+                    seen = True
+                    found[name] = found[name].updated(server) if name in found else server
+                for kind, listing in offered.listings.items():
+                    if not listing.whole:
+                        say(f"{path}: not all pages of {NOUNS[kind]}s are there; they are left out")
+            if not seen:
+                raise CaptureError(f"{path} holds no handshake and no whole listing: there is nothing to lock")
+    if options.name and len(paths) > 1:
+        say(f"all captures count as one server, {printable(options.name, 100)}: of each listing the last one is locked")
+    return found
+
+
+def _from_server(options: argparse.Namespace) -> Lock:
+    """Start the server, or reach it, and have it list what it offers."""
+    argv: list[str] = options.server
+    name = options.name or (server_name(argv, Redactor().argv(argv)) if argv else "server")
+    with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
+        path = os.path.join(folder, "session.jsonl")
+        record_offer(partial(_connect, options, name, path))
+        for offered in offers(Capture(path)):
+            server = locked(offered)
+            if server.told or server.listings:
+                return {options.name or offered.name or name: server}
+    raise CaptureError("the server lists nothing and does not introduce itself: there is nothing to lock")
+
+
+def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLink":
+    if os.path.exists(path):
+        os.unlink(path)
+    if options.url:
+        from mcpspy.replay.client.http import WebLink
+
+        return WebLink(options.url, options.header, name, path, ROOM)
+    return Link(options.server, name, path, say, ROOM)
+
+
+def _print(name: str, server: LockedServer, changes: Sequence[LockChange] | None) -> None:
+    """A line for the server, and one for each change."""
+    known = [plural(len(server.listings[kind]), NOUNS[kind]) for kind in KINDS if server.listings.get(kind)]
+    told = ", ".join(known) or "nothing listed"
+    state = "new" if changes is None else f"{plural(len(changes), 'change')}" if changes else "unchanged"
+    print(f"{printable(name, 100)}: {told}, {tokens_text(4 * server.cost)} tokens ({state})")
+    for change in changes or ():
+        print(f"  {MARKS[change.severity]} {change.severity}  {change.rule}  {printable(change.sentence, 500)}")

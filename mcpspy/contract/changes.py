@@ -1,0 +1,165 @@
+"""What a server changed since it was locked, each change with its rule, its severity and a sentence.
+
+The theory. There are three kinds. A breaking change makes calls fail that suited the lock. An additive one offers more.
+A change of words leaves all schemas as they are, and may have a model do something else: that is an error as much as a
+breaking change, whatever version the server calls itself. What neither binds a client nor is read by a model (icons,
+`_meta`, the version) is told as info.
+
+Both sides are cleaned (`mcpspy.contract.clean`); the texts in a sentence are the peer's, so whoever prints it makes it
+printable.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcpspy.contract.lock import LockedServer
+from mcpspy.contract.offered import KINDS, NOUNS
+from mcpspy.conversation.wording import apart, reworded
+from mcpspy.json_values import Path, member, pointer, steps_of
+from mcpspy.replay.compare.offers import Surface, changes
+from mcpspy.replay.compare.values import ABSENT, Difference, differences
+from mcpspy.rules.rule import Severity
+
+_BINDING = ("inputSchema", "outputSchema", "arguments")
+"""Members of a definition that a call has to suit, or that promise what comes of it."""
+_NAME = 100  # characters
+_POINTER = 160  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class LockChange:
+    """One change."""
+
+    rule: str
+    severity: Severity
+    sentence: str
+    path: Path = ()
+    """Where in the definition, or in what the server tells of itself."""
+
+
+def added(kind: str, name: str) -> LockChange:
+    """An entry that is not in the lock."""
+    return LockChange("lock/added", "warning", f"additive: {_noun(kind, name)} is not in the lock")
+
+
+def removed(kind: str, name: str) -> LockChange:
+    """An entry of the lock that a whole listing lacks."""
+    return LockChange("lock/removed", "error", f"breaking: {_noun(kind, name)} is in the lock and no longer listed")
+
+
+def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iterator[LockChange]:
+    """What changed of an entry; `version` says how the version of the server has changed, if that is known."""
+    if old == new:
+        return
+    what = _noun(kind, name)
+    words = list(reworded(old, new))
+    if words:
+        told = apart(words[0].old, words[0].new)
+        sentence = f"wording: {what} has another {_places([it.path for it in words])} than the lock{version}"
+        yield LockChange("security/definition-changed", "error", _against(sentence, *told), words[0].path)
+    found = changes(Surface(listings={kind: {name: old}}), Surface(listings={kind: {name: new}}))
+    breaking = [steps_of(where) for change in found for where in change.breaking]
+    if breaking:
+        sentence = f"breaking: {what} changed at {_places(breaking)}"
+        yield LockChange("lock/changed", "error", _against(sentence, *_sides(old, new, breaking[0])), breaking[0])
+    covered = {tuple(map(str, it.path)) for it in words} | set(breaking)
+    left = [it for it in differences(old, new) if not _within(it, covered)]
+    binding = [it for it in left if it.path[:1] and it.path[0] in _BINDING]
+    if kind == "prompts" and breaking:  # which names arguments, where a difference counts them
+        left, binding = [it for it in left if it not in binding], []
+    yield from _rest(what, binding, "additive", "warning")
+    yield from _rest(what, [it for it in left if it not in binding], "other", "info")
+    if not (words or breaking or left):
+        yield LockChange("lock/changed", "info", f"other: {what} has another form than in the lock")
+
+
+def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChange]:
+    """What changed of what the server tells of itself; only members that both know, but for the instructions."""
+    words = [old.get("instructions"), new.get("instructions")]
+    if words[0] != words[1]:
+        version = version_change(old, new)
+        sentence = f"wording: the server has other instructions than the lock{version}"
+        yield LockChange("security/definition-changed", "error", _against(sentence, *apart(*words)), ("instructions",))
+    before, now = (told.get("capabilities") for told in (old, new))
+    if isinstance(before, dict) and isinstance(now, dict):
+        yield from _capabilities(before, now)
+    for name in ("protocolVersion", "serverInfo"):
+        if name in old and name in new and old[name] != new[name]:
+            sentence = f"other: the server tells another {name} than the lock"
+            yield LockChange("lock/changed", "info", _against(sentence, *apart(old[name], new[name])), (name,))
+
+
+def between(old: LockedServer, new: LockedServer) -> Iterator[LockChange]:
+    """What changed of a server from one look to another; of what both have seen."""
+    yield from told_changed(old.told, new.told)
+    version = version_change(old.told, new.told)
+    for kind in KINDS:
+        before, now = old.listings.get(kind), new.listings.get(kind)
+        if before is None or now is None:
+            continue
+        for name in sorted({*before, *now}):
+            if name not in before:
+                yield added(kind, name)
+            elif name not in now:
+                yield removed(kind, name)
+            else:
+                yield from changed(kind, name, before[name], now[name], version)
+
+
+def version_change(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """The end of a sentence about words: whether the server says that it is another version."""
+    before, now = (member(told.get("serverInfo"), "version") for told in (old, new))
+    if not isinstance(before, str) or not isinstance(now, str):
+        return ""
+    if before == now:
+        return f", silently: the server is still version {before[:40]}"
+    return f" (the server was version {before[:40]} and is {now[:40]})"
+
+
+def _capabilities(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChange]:
+    lost: list[Path] = [it.path for it in differences(old, new) if it.observed is ABSENT or it.observed is False]
+    more = [it for it in differences(old, new) if it.path not in lost]
+    if lost:
+        sentence = f"breaking: the server no longer declares the capability {_places(lost)}"
+        yield LockChange("lock/changed", "error", sentence, ("capabilities",))
+    if more:
+        sentence = (
+            f"additive: the server declares other capabilities than the lock: {_places([it.path for it in more])}"
+        )
+        yield LockChange("lock/changed", "warning", sentence, ("capabilities",))
+
+
+def _rest(what: str, left: Sequence[Difference], kind: str, severity: Severity) -> Iterator[LockChange]:
+    if left:
+        sentence = f"{kind}: {what} changed at {_places([it.path for it in left])}"
+        values = (None if it is ABSENT else it for it in (left[0].recorded, left[0].observed))
+        yield LockChange("lock/changed", severity, _against(sentence, *apart(*values)), left[0].path)
+
+
+def _within(difference: Difference, covered: set[tuple[str, ...]]) -> bool:
+    """Whether a difference has been told already, or holds nothing but one that has."""
+    path = tuple(map(str, difference.path))
+    return any(path[: len(it)] == it or it[: len(path)] == path for it in covered)
+
+
+def _sides(old: Any, new: Any, path: Sequence[str]) -> tuple[str, str]:
+    """The two values at a path, or at the last step that both have."""
+    for step in path:
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            break
+        old, new = old.get(step), new.get(step)
+    return apart(old, new)
+
+
+def _against(sentence: str, old: str, new: str) -> str:
+    return f"{sentence}: {old} is now {new}"
+
+
+def _places(paths: Sequence[Sequence[str | int]]) -> str:
+    first = pointer(*paths[0])[:_POINTER]
+    return first if len(paths) == 1 else f"{first} and {len(paths) - 1:,} more"
+
+
+def _noun(kind: str, name: str) -> str:
+    return f"{NOUNS[kind]} {name[:_NAME]}"

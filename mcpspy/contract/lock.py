@@ -1,0 +1,165 @@
+"""A lock file: what servers offered when somebody looked, to be committed and compared with (`docs/lock.md`).
+
+The theory. The file holds nothing that changes while the server stays the same: no times, no paths, no version of ours.
+Members and names are sorted and each stands on a line of its own, so a diff shows what a server changed and no more.
+Hashes show by themselves which definitions are equal, and that nobody edited one by hand. A listing that is not in the
+file is not known; an empty one is known to be empty.
+"""
+
+import json
+import os
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpspy.contract.clean import clean, digest
+from mcpspy.contract.offered import KINDS, NOUNS, TOLD, Offered
+from mcpspy.cost import context_size, tokens
+from mcpspy.errors import UsageError
+from mcpspy.json_values import member
+from mcpspy.output_file import output_file
+from mcpspy.text import printable
+from mcpspy.wire.jsonrpc import decode
+
+FORMAT = 1
+"""The number of the format; a file with a larger one was written by a later mcpspy."""
+NAME = "mcp.lock.json"
+"""The file that is written where no other is named."""
+LARGEST = 64 << 20
+"""Bytes of a lock file."""
+_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # characters that hide, join or turn around what a diff shows
+
+
+class EditedLock(UsageError):
+    """The hashes in a lock file are not those of what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedServer:
+    """One server, without secrets (`mcpspy.contract.clean`)."""
+
+    told: dict[str, Any] = field(default_factory=dict)
+    """protocolVersion, serverInfo, capabilities, instructions, as far as it tells them."""
+    listings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By kind, as far as they are known: the definitions by name."""
+
+    @property
+    def cost(self) -> int:
+        """The tokens of the definitions of all tools: an estimate."""
+        return sum(tokens(context_size(tool)) for tool in self.listings.get("tools", {}).values())
+
+    def updated(self, newer: "LockedServer") -> "LockedServer":
+        """What a newer look has shown, and of what that did not show what was known before."""
+        return LockedServer(newer.told or self.told, self.listings | newer.listings)
+
+
+Lock = dict[str, LockedServer]
+"""The servers of a lock file by name."""
+
+
+def locked(offered: Offered) -> LockedServer:
+    """What a session has shown, as far as it is whole."""
+    told = {name: clean(offered.told[name]) for name in TOLD if name in offered.told}
+    listings = {}
+    for kind in KINDS:
+        entries = offered.whole(kind)
+        if entries is not None:
+            listings[kind] = {name: clean(entry) for name, entry in entries.items()}
+    return LockedServer(told, listings)
+
+
+def as_text(lock: Mapping[str, LockedServer]) -> str:
+    """The file of a lock."""
+    servers = {name: _server_fields(server) for name, server in lock.items()}
+    text = json.dumps({"format": FORMAT, "servers": servers}, sort_keys=True, indent=2, ensure_ascii=False)
+    return (text if text.isascii() else "".join(map(_escaped, text))) + "\n"
+
+
+def write(path: str, lock: Mapping[str, LockedServer]) -> None:
+    """Write a lock file, whole or not at all. Raises UsageError."""
+    path = os.path.realpath(path) if os.path.islink(path) else path
+    mode = os.stat(path).st_mode & 0o777 if os.path.isfile(path) else 0o666 & ~_umask()
+    with output_file(path, replace=True) as file:
+        file.write(as_text(lock).encode())
+    os.chmod(path, mode)  # it is for others to read, unlike a capture
+
+
+def read(path: str) -> Lock:
+    """The servers in a lock file. Raises UsageError that names the file and what is wrong with it."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the lock file {path}: {getattr(error, 'strerror', None) or error}") from error
+    if len(raw) > LARGEST:
+        raise UsageError(f"the lock file {path} is larger than {LARGEST >> 20} MiB")
+    try:
+        content = decode(raw)
+    except (ValueError, RecursionError) as error:
+        hint = "; merge conflicts in it have to be resolved" if b"\n<<<<<<< " in raw else ""
+        raise UsageError(f"{path} is not a lock file: it is not JSON{hint}") from error
+    number, servers = member(content, "format"), member(content, "servers")
+    if type(number) is not int or not isinstance(servers, dict):
+        raise UsageError(f"{path} is not a lock file: it has no 'format' and 'servers'; 'mcpspy lock' writes one")
+    if number > FORMAT:
+        raise UsageError(f"{path} has format {number}, which a later mcpspy has written; this one knows {FORMAT}")
+    return {name: _server(f"{path}, server {printable(name, 60)!r}", fields) for name, fields in servers.items()}
+
+
+def _umask() -> int:
+    current = os.umask(0o022)
+    os.umask(current)
+    return current
+
+
+def _server_fields(server: LockedServer) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(server.told)
+    for kind, entries in server.listings.items():
+        fields[kind] = {name: _entry_fields(kind, entry) for name, entry in entries.items()}
+    if "tools" in server.listings:
+        fields["tokens"] = server.cost
+    return fields | {"hash": digest([server.told, server.listings])}
+
+
+def _entry_fields(kind: str, entry: Any) -> dict[str, Any]:
+    fields = {"definition": entry, "hash": digest(entry)}
+    return fields | ({"tokens": tokens(context_size(entry))} if kind == "tools" else {})
+
+
+def _server(where: str, fields: Any) -> LockedServer:
+    """A server of the file. Its hashes have to be those of what stands beside them."""
+    if not isinstance(fields, dict):
+        raise UsageError(f"{where} is not an object")
+    listings: dict[str, dict[str, Any]] = {}
+    for kind in KINDS:
+        entries = fields.get(kind)
+        if entries is None:
+            continue
+        if not isinstance(entries, dict):
+            raise UsageError(f"{where}: {kind} is not an object")
+        for name, entry in entries.items():
+            definition = clean(member(entry, "definition"))
+            if not isinstance(definition, dict) or entry.get("hash") != digest(definition):
+                raise _edited(f"{where}, {NOUNS[kind]} {printable(name, 60)!r}")
+            listings.setdefault(kind, {})[name] = definition
+        listings.setdefault(kind, {})
+    server = LockedServer({name: clean(fields[name]) for name in TOLD if name in fields}, listings)
+    if fields.get("hash") != digest([server.told, server.listings]):
+        raise _edited(where)
+    return server
+
+
+def _edited(where: str) -> EditedLock:
+    return EditedLock(f"{where}: the hash is not that of what it holds; 'mcpspy lock --update' writes the file anew")
+
+
+def _escaped(character: str) -> str:
+    """A character of the file; what would hide in a diff stands as its escape."""
+    if character.isascii() or unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if code > 0xFFFF:  # as two surrogates
+        code -= 0x10000
+        return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    return f"\\u{code:04x}"

@@ -1,0 +1,145 @@
+"""A capture held against a lock: what each session offers, compared message by message.
+
+The theory. A session belongs to the entry of the lock that has the name of its server; where two entries are the same
+program under other names (`--name`), to the one that has the name of the capture. An entry is compared when it is
+listed, so a server that changes in the middle of a session is found there. It counts as removed only after a whole
+listing. What a session never lists is not compared, and that is told at its end.
+
+Most sessions list what the one before has listed, so what came of the last definition of each name is kept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpspy.contract.changes import LockChange, added, changed, removed, told_changed, version_change
+from mcpspy.contract.clean import clean
+from mcpspy.contract.lock import Lock, LockedServer
+from mcpspy.contract.offered import NOUNS, TOLD, Offered, OfferedPage
+from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.offers import Statement
+from mcpspy.conversation.wording import same
+from mcpspy.json_values import member, pointer
+from mcpspy.rules import RULES, Finding
+from mcpspy.rules.rule import Fault
+
+_MOST = 10_000
+"""Sessions of a capture that are compared."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """One session and what is known of it."""
+
+    offered: Offered = field(default_factory=Offered)
+    first: Message | None = None
+    """The message that introduces the server, else the first page of a listing."""
+    locked: LockedServer | None = None
+    unknown: bool = False
+    """It has been told that the lock has no such server."""
+
+
+class LockCheck:
+    """Compares one capture with a lock; `add` each message, then `end`."""
+
+    def __init__(self, lock: Lock, name: str) -> None:
+        """`name` is the name of the server in the header of the capture."""
+        self._lock = lock
+        self._name = name
+        self._sessions: dict[Session, _Held] = {}
+        self._last: dict[tuple[int, str, str], tuple[dict[str, Any], str, list[LockChange]]] = {}
+
+    def add(self, message: Message) -> Iterator[tuple[Finding, Message]]:
+        """Take the next message; yields what is found, with the message that it is about."""
+        if message.sender != "server":
+            return
+        held = self._sessions.get(message.session)
+        if held is None:
+            if len(self._sessions) >= _MOST:
+                return
+            held = self._sessions[message.session] = _Held()
+        told = held.offered.add(message)
+        if told is None:
+            return
+        held.first = held.first or message
+        if held.locked is None or isinstance(told, Statement):
+            held.locked = self._entry(held.offered)
+        if held.locked is None:
+            if not held.unknown:
+                held.unknown = True
+                yield self._unknown(held.offered, message)
+            return
+        if isinstance(told, Statement):
+            now = {name: clean(held.offered.told[name]) for name in TOLD if name in held.offered.told}
+            for change in told_changed(held.locked.told, now):
+                yield _finding(change, message, ("result", *change.path))
+        else:
+            yield from self._page(held.offered, held.locked, told, message)
+
+    def end(self) -> Iterator[tuple[Finding, Message]]:
+        """What could not be compared because a session does not show it."""
+        for held in self._sessions.values():
+            if held.locked and held.first:
+                missing = [kind for kind, known in held.locked.listings.items() if known]
+                missing = [kind for kind in missing if held.offered.whole(kind) is None]
+                if missing:
+                    nouns = ", ".join(f"{NOUNS[kind]}s" for kind in missing)
+                    sentence = f"not compared with the lock: {nouns}; this session does not list all of them"
+                    yield _finding(LockChange("lock/not-listed", "info", sentence), held.first, ("result",))
+
+    def _page(
+        self, offered: Offered, locked: LockedServer, page: OfferedPage, message: Message
+    ) -> Iterator[tuple[Finding, Message]]:
+        """What a page of a listing has that the lock has not, or otherwise."""
+        known = locked.listings.get(page.kind)
+        if known is None:  # nobody has looked yet
+            return
+        version = version_change(locked.told, offered.told)
+        for place, name, definition in page.entries:
+            if name not in known:
+                yield _finding(added(page.kind, name), message, ("result", page.kind, place))
+                continue
+            for change in self._changes(locked, page.kind, name, definition, version):
+                yield _finding(change, message, ("result", page.kind, place, *change.path))
+        if page.whole:
+            listed = offered.listings[page.kind].entries
+            for name in known:
+                if name not in listed:
+                    yield _finding(removed(page.kind, name), message, ("result", page.kind))
+
+    def _changes(
+        self, locked: LockedServer, kind: str, name: str, definition: dict[str, Any], version: str
+    ) -> list[LockChange]:
+        """What changed of an entry that the lock has."""
+        key = (id(locked), kind, name)
+        last = self._last.get(key)
+        if last is None or last[1] != version or not same(last[0], definition):
+            found = list(changed(kind, name, locked.listings[kind][name], clean(definition), version))
+            last = self._last[key] = (definition, version, found)
+        return last[2]
+
+    def _entry(self, offered: Offered) -> LockedServer | None:
+        """The entry of the lock that a session belongs to."""
+        name = offered.name
+        same = [key for key, server in self._lock.items() if name in (key, _own_name(server))] if name else []
+        if self._name in same or (name is None and self._name in self._lock):
+            return self._lock[self._name]
+        if name is None and len(self._lock) == 1:
+            return next(iter(self._lock.values()))
+        return self._lock[name if name in same else same[0]] if name and same else None
+
+    def _unknown(self, offered: Offered, message: Message) -> tuple[Finding, Message]:
+        name = offered.name or self._name
+        known = ", ".join(list(self._lock)[:10]) or "no server"
+        sentence = f"server {name[:100]} is not in the lock, which has {known[:300]}"
+        where = ("result", "serverInfo", "name") if member(message.body.value, "result", "serverInfo") else ("result",)
+        return _finding(LockChange("lock/unknown-server", "error", sentence), message, where)
+
+
+def _own_name(server: LockedServer) -> Any:
+    return member(server.told.get("serverInfo"), "name")
+
+
+def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> tuple[Finding, Message]:
+    fault = Fault(change.sentence, pointer(*path), blame="server", severity=change.severity)
+    return RULES[change.rule].finding(fault, message), message

@@ -1,0 +1,152 @@
+"""What a server offers in one session, message by message: what it tells of itself, and the pages of its listings.
+
+The theory. A listing counts as whole when its pages were seen from the first to the last, each asked for by the cursor
+that the page before has named; of any other it is not known what is missing. A server that introduces itself and does
+not declare a capability offers nothing of that kind.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpspy.capture.reader import Capture
+from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.offers import LISTED, Statement, page, statement
+from mcpspy.json_values import member
+from mcpspy.replay.compare.values import LISTINGS
+from mcpspy.wire.jsonrpc import Request
+
+KINDS = tuple(LISTINGS)
+"""tools, resources, resourceTemplates, prompts."""
+NOUNS = {"tools": "tool", "resources": "resource", "resourceTemplates": "resource template", "prompts": "prompt"}
+"""What an entry of each kind is called."""
+TOLD = ("protocolVersion", "serverInfo", "capabilities", "instructions")
+"""What a server tells of itself."""
+_CAPABILITY = {"resourceTemplates": "resources"}
+_MOST = 1 << 16
+"""Entries of one listing that are kept; a listing with more is never whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedPage:
+    """One page of a listing."""
+
+    kind: str
+    entries: tuple[tuple[int, str, dict[str, Any]], ...]
+    """Place on the page, name and definition of each."""
+    whole: bool
+    """It is the last page of a listing whose other pages were all seen."""
+
+
+@dataclass(slots=True)
+class OfferedListing:
+    """The newest listing of one kind."""
+
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    whole: bool = False
+    cursor: Any = None
+    """What the next page has to be asked for by."""
+    broken: bool = False
+    """A page is missing."""
+
+
+@dataclass(slots=True)
+class Offered:
+    """What one session has shown so far; `add` each message."""
+
+    told: dict[str, Any] = field(default_factory=dict)
+    """By the names in `TOLD`, as it came."""
+    introduction: Message | None = None
+    """The last message that introduces the server."""
+    listings: dict[str, OfferedListing] = field(default_factory=dict)
+
+    def add(self, message: Message) -> Statement | OfferedPage | None:
+        """Take the next message; returns what it tells of the server or lists, if it does."""
+        if message.sender != "server" or (message.act and message.act.made):
+            return None
+        if message.method in LISTED:
+            self._tell(message)
+            return self._list(message)
+        return self._tell(message)
+
+    @property
+    def name(self) -> str | None:
+        """The name that the server gives itself."""
+        found = member(self.told.get("serverInfo"), "name")
+        return found if isinstance(found, str) and found else None
+
+    def whole(self, kind: str) -> dict[str, dict[str, Any]] | None:
+        """The entries of a kind; None where it is not known whether these are all."""
+        listing = self.listings.get(kind)
+        if listing:
+            return listing.entries if listing.whole else None
+        capabilities = self.told.get("capabilities")
+        declares = isinstance(capabilities, dict) and _CAPABILITY.get(kind, kind) in capabilities
+        return {} if isinstance(capabilities, dict) and not declares else None
+
+    def _tell(self, message: Message) -> Statement | None:
+        told = statement(message)
+        if told is None or told.side != "server" or not (told.complete or told.identity or "serverInfo" in self.told):
+            return None
+        values = (told.revision, told.identity, told.capabilities, told.instructions)
+        if told.complete:
+            self.introduction = message
+            self.told = {name: value for name, value in zip(TOLD, values, strict=True) if value is not None}
+            return told
+        for name, value in zip(TOLD[:2], values, strict=False):
+            if value is not None:
+                self.told.setdefault(name, value)
+        return None
+
+    def _list(self, message: Message) -> OfferedPage | None:
+        found = page(message)
+        if found is None or message.exchange is None:
+            return None
+        body = message.exchange.request.body
+        cursor = member(body.params, "cursor") if isinstance(body, Request) else None
+        listing = self.listings.get(found.kind)
+        if listing is None or found.first:
+            listing = self.listings[found.kind] = OfferedListing(broken=not found.first)
+        elif cursor != listing.cursor or listing.whole:
+            listing.broken = True
+        entries = tuple(_named(found.kind, found.entries or []))
+        room = _MOST - len(listing.entries)
+        for _, name, definition in entries[:room]:
+            listing.entries[_apart(name, listing.entries)] = definition
+        listing.cursor = member(message.body.value, "result", "nextCursor")
+        listing.broken |= found.entries is None or len(entries) > room
+        listing.whole = found.last and not listing.broken
+        return OfferedPage(found.kind, entries, listing.whole)
+
+
+def _named(kind: str, entries: list[Any]) -> list[tuple[int, str, dict[str, Any]]]:
+    """The entries that have a name, with their places; a second one of a name on the page is `name (2)`."""
+    seen: Counter[str] = Counter()
+    found = []
+    for place, entry in enumerate(entries):
+        name = member(entry, LISTINGS[kind])
+        if isinstance(name, str):
+            seen[name] += 1
+            found.append((place, name if seen[name] == 1 else f"{name} ({seen[name]})", entry))
+    return found
+
+
+def _apart(name: str, taken: dict[str, Any]) -> str:
+    """The name, or `name (2)` where an earlier page has one of that name."""
+    return name if name not in taken else f"{name} (2)"
+
+
+def offers(capture: Capture, advance: Callable[[int], None] | None = None) -> list[Offered]:
+    """What each session of a capture shows, in the order in which the sessions began.
+
+    `advance` is called with each number of bytes that was read, for a progress bar.
+    """
+    conversation = Conversation()
+    sessions: dict[Session, Offered] = {}
+    for record in capture.records(read=advance):
+        for event in conversation.feed(record):
+            if isinstance(event, Message):
+                sessions.setdefault(event.session, Offered()).add(event)
+    return list(sessions.values())

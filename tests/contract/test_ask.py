@@ -1,0 +1,84 @@
+"""A server is asked for every page of what it declares, whatever it does meanwhile, and for no more than a while."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.contract.ask import ROOM, record_offer
+from mcpspy.contract.offered import offers
+from mcpspy.errors import CaptureError
+from mcpspy.replay.client import stdio
+from mcpspy.replay.client.http import WebLink
+from mcpspy.replay.client.stdio import Link
+from tests.peers import prepare
+from tests.peers.serving import serving
+
+SERVER = [sys.executable, str(Path(__file__).parent / "asked.py")]
+SOON = 0.7  # seconds for what never comes
+LIMIT = 30.0
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """Asks a server; returns what its last session shows."""
+    monkeypatch.setattr(stdio, "PATIENCE", 0.3)
+    path = tmp_path / "s.jsonl"
+
+    def connect(argv):
+        path.unlink(missing_ok=True)
+        return Link(argv, "asked", str(path), pytest.fail, ROOM)
+
+    def run(how, start=LIMIT, answer=LIMIT):
+        record_offer(lambda: connect([*SERVER, how]), start, answer)
+        return offers(Capture(str(path)))[-1]
+
+    return run
+
+
+@pytest.mark.parametrize("how", ["", "noise", "insists", "asks", "templates"])
+def test_every_page_is_requested(ask, how):
+    offered = ask(how)
+    assert offered.name == "asked"
+    assert list(offered.whole("tools")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("dies", "exited with code 1 before it answered initialize; the last line of its stderr: no key"),
+        ("refuses", "answered initialize with an error: no \\e[2J client"),
+        ("unserved", "answered tools/list with an error: Method not found"),
+        ("circle", "names one cursor twice"),
+    ],
+)
+def test_a_server_that_does_not_list_is_told_with_a_reason(ask, how, words):
+    with pytest.raises(CaptureError) as raised:
+        ask(how)
+    assert words in str(raised.value)
+    assert str(raised.value).startswith("the server ")
+
+
+def test_nothing_is_waited_for_for_ever(ask, monkeypatch):
+    monkeypatch.setattr("mcpspy.contract.ask.PROBE", 0.3)
+    with pytest.raises(CaptureError, match="did not answer initialize within"):
+        ask("hangs", start=SOON)
+    with pytest.raises(CaptureError, match="did not answer tools/list within"):
+        ask("late", answer=SOON)
+
+
+def test_a_server_without_a_handshake_is_asked_over_http(tmp_path):
+    if not prepare.ready("python2"):
+        pytest.skip("no environment of python2: run tests/peers/prepare.py")
+    path = str(tmp_path / "s.jsonl")
+
+    def connect(url):
+        Path(path).unlink(missing_ok=True)
+        return WebLink(url, [], "peer", path, ROOM)
+
+    with serving("python2", "http") as url:
+        record_offer(lambda: connect(url))
+    offered = next(it for it in offers(Capture(path)) if it.name)
+    assert offered.told["protocolVersion"] == "2026-07-28"
+    assert offered.name == "mcpspy-peer"

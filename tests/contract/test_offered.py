@@ -1,0 +1,52 @@
+"""When a listing is whole, and what a server is known not to offer."""
+
+from mcpspy.capture.reader import Capture
+from mcpspy.contract.offered import TOLD, offers
+from tests.contract.sessions import GET, SEND, hello, listed, offered
+from tests.transcript import capture
+
+
+def test_all_pages_make_a_whole_listing():
+    text = hello() + listed(GET, more="2") + listed(SEND, number=3, cursor="2")
+    assert offered(text).whole("tools") == {"get": GET, "send": SEND}
+
+
+def test_a_page_that_is_missing_leaves_it_open():
+    assert offered(hello() + listed(GET, more="2")).whole("tools") is None
+    assert offered(hello() + listed(SEND, cursor="2")).whole("tools") is None
+    skipped = hello() + listed(GET, more="2") + listed(SEND, number=3, cursor="3")
+    assert offered(skipped).whole("tools") is None
+    again = skipped + listed(GET, number=4)
+    assert offered(again).whole("tools") == {"get": GET}
+
+
+def test_what_is_not_declared_is_not_offered():
+    shown = offered(hello())
+    assert shown.whole("tools") is None
+    assert shown.whole("prompts") == shown.whole("resourceTemplates") == {}
+    assert offered(listed(GET)).whole("prompts") is None, "there was no handshake"
+
+
+def test_entries_of_one_name_stand_apart():
+    other = GET | {"description": "Another"}
+    assert offered(hello() + listed(GET, other)).whole("tools") == {"get": GET, "get (2)": other}
+
+
+def test_entries_without_a_name_are_left_out():
+    assert offered(hello() + listed(GET, {"x": 1}, None, 5)).whole("tools") == {"get": GET}
+
+
+def test_a_server_tells_of_itself():
+    shown = offered(hello(instructions="Be kind"))
+    assert shown.name == "weather"
+    assert list(shown.told) == list(TOLD)
+    assert shown.introduction.n == 2
+    assert offered(listed(GET)).name is None
+
+
+def test_each_session_of_a_capture_shows_what_it_does(tmp_path):
+    path = capture(tmp_path / "s.jsonl", hello() + listed(GET))
+    read = []
+    (shown,) = offers(Capture(path), read.append)
+    assert shown.whole("tools") == {"get": GET}
+    assert sum(read) == (tmp_path / "s.jsonl").stat().st_size
