@@ -59,11 +59,12 @@ def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iter
         sentence = f"wording: {what} has another {_places([it.path for it in words])} than the lock{version}"
         yield LockChange("security/definition-changed", "error", _against(sentence, *told), words[0].path)
     found = changes(Surface(listings={kind: {name: old}}), Surface(listings={kind: {name: new}}))
-    breaking = [steps_of(where) for change in found for where in change.breaking]
+    reread = {tuple(map(str, it.path)) for it in words}
+    breaking = [path for change in found for where in change.breaking if (path := steps_of(where)) not in reread]
     if breaking:
         sentence = f"breaking: {what} changed at {_places(breaking)}"
         yield LockChange("lock/changed", "error", _against(sentence, *_sides(old, new, breaking[0])), breaking[0])
-    covered = {tuple(map(str, it.path)) for it in words} | set(breaking)
+    covered = reread | set(breaking)
     left = [it for it in differences(old, new) if not _within(it, covered)]
     binding = [it for it in left if it.path[:1] and it.path[0] in _BINDING]
     if kind == "prompts" and breaking:  # which names arguments, where a difference counts them
