@@ -51,7 +51,7 @@ PLACES = {
     "ruamel": ("clients",),
     "textual": ("tui",),
     "textual_serve": ("tui",),
-    "pytest": ("replay",),
+    "pytest": ("pytest_plugin",),
     "rich": ("cli", "tui"),
 }
 PRIVATE_OF_AIOHTTP = set(

@@ -233,7 +233,7 @@ class RecordedSession:
         With `tool` the keys are those of a `[[tool]]`, else those of `[session]`, and `order`.
         """
         __tracebackhide__ = True
-        from mcpspy.replay.expected import failures
+        from mcpspy.pytest_plugin.expected import failures
 
         recorded = [capture for capture in self.captures if capture.exists()]
         assert recorded, "no session was recorded: start the command that mcp_session(command) returns"

@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.errors import UsageError
-from mcpspy.replay.expected import failures
+from mcpspy.pytest_plugin.expected import failures
 from tests.transcript import capture
 
 SESSION = """

@@ -43,7 +43,7 @@ def suite(tmp_path):
         (tmp_path / "test_weather.py").write_text(source, encoding="utf-8")
         environ = {name: value for name, value in os.environ.items() if name != "CI"}
         environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **({"CI": "true"} if ci else {})}
-        argv = [sys.executable, "-m", "pytest", "-q", "-p", "mcpspy.replay.pytest_plugin", "-p", "no:cacheprovider"]
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "mcpspy.pytest_plugin.plugin", "-p", "no:cacheprovider"]
         done = subprocess.run(
             [*argv, *options], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=LIMIT, check=False
         )

@@ -1,0 +1,1 @@
+"""The pytest plugin: captures as servers and clients in tests, and sessions held to expectations."""
