@@ -108,11 +108,24 @@ class Child:
         `process` as it was sent to, and whether it was forwarded. With `interrupted` that gets the signals that end
         processes, and the child does not.
         """
-        self._waiting = True
-        while (code := self._reap(os.WNOHANG)) is None:
+        while (code := self.poll()) is None:
             self.handle_signal(None, seen, interrupted)
-        self._exited = True
         return code
+
+    def poll(self) -> int | None:
+        """The exit code as of `wait`, if the child has exited and that was not told yet; None while it runs.
+
+        Whoever calls this calls `handle_signal` as well, from the main thread: signals are not forwarded otherwise.
+        """
+        self._waiting = True
+        code = self._reap(os.WNOHANG)
+        self._exited = code is not None
+        return code
+
+    def replace(self, new: "Child") -> None:
+        """From now on be the child that `new` is, which was started when this one had exited."""
+        self.pid, self.stdin, self.stdout, self.stderr = new.pid, new.stdin, new.stdout, new.stderr
+        self._error, self._lifeline, self._exited = new._error, new._lifeline, False
 
     def handle_signal(
         self, seconds: float | None, seen: "Seen | None" = None, interrupted: "Callable[[int], None] | None" = None
@@ -226,11 +239,11 @@ def environment() -> dict[bytes, bytes]:
     return environ
 
 
-def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> Child:
+def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False, mask: set[int] | None = None) -> Child:
     """Start `argv` with pipes for its standard streams; call from the main thread while it is the only one.
 
     Returns at once; `Child.confirm` tells whether the command could be executed. With `apart` the child leads a group
-    of its own, for us to end with all that it starts.
+    of its own, for us to end with all that it starts. `mask` is its signal mask, where ours is no more what it was.
     """
     _fill_standard_descriptors()
     death_signal = _death_signal()
@@ -253,6 +266,8 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
             for number in _IGNORED_BY_PYTHON:
                 _signal.signal(number, _signal.SIG_DFL)
             _signal.signal(_signal.SIGCHLD, child_signal)
+            if mask is not None:
+                _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
             if apart:
                 os.setsid()
             if death_signal:
