@@ -8,7 +8,7 @@ watchfiles ignores by default is ignored here, but only below the watched path: 
 
 import os
 from collections.abc import Callable, Iterator
-from threading import Thread
+from threading import Barrier, BrokenBarrierError, Thread
 
 _STEP = 50  # milliseconds without a change after which the changes are told,
 _LONGEST = 1600  # or in all
@@ -35,26 +35,29 @@ class WatchedFiles:
         roots = [os.path.realpath(path) for path in paths]
         self._folders = [root for root in roots if os.path.isdir(root)]
         self._files = {root for root in roots if not os.path.isdir(root)}
-        self._missing = bool(self._folders) + bool(self._files)
 
     def start(self) -> None:
         """Begin to watch, in threads of their own."""
         above = sorted({os.path.dirname(file) for file in self._files})
-        for roots, recursive in ((self._folders, True), (above, False)):
-            if roots:
-                Thread(target=self._watch, args=(roots, recursive), daemon=True).start()
+        kinds = [(roots, recursive) for roots, recursive in ((self._folders, True), (above, False)) if roots]
+        begun = Barrier(len(kinds), self._ready)
+        for roots, recursive in kinds:
+            Thread(target=self._watch, args=(roots, recursive, begun), daemon=True).start()
 
-    def _watch(self, roots: list[str], recursive: bool) -> None:
+    def _watch(self, roots: list[str], recursive: bool, begun: Barrier) -> None:
+        waits = True
         try:
             for changes in self._changes(roots, recursive=recursive):
                 if changes:
                     self._changed(sorted(changes))
-                elif self._missing:
-                    self._missing -= 1
-                    if not self._missing:
-                        self._ready()
+                elif waits:
+                    waits = False
+                    begun.wait()
+        except BrokenBarrierError:  # the other one has said why
+            pass
         except Exception as error:  # such as too many directories for the system
-            self._failed(f"cannot watch {', '.join(roots)} ({error})")
+            self._failed(f"cannot watch {', '.join(roots)} ({error}); the server is not reloaded")
+            begun.abort()
 
     def _changes(self, roots: list[str], *, recursive: bool) -> Iterator[set[str]]:
         """What has changed since; an empty set once the watch is there, and whenever nothing has changed for long."""
