@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Gates
 from mcpspy.conversation.gate_acts import GateAct, is_gate
 from mcpspy.conversation.history import SessionHistory, SessionMemory, other
@@ -171,7 +172,7 @@ class GateEffects:
         place = None if isinstance(event, ServerExit) else event.http
         if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):
             return True
-        if isinstance(event, Message | HttpUnit) and event.act and event.act.made:
+        if isinstance(event, Message | HttpUnit) and event.act and (event.act.made or _cut_short(event)):
             return True
         rule = finding.rule
         if rule.startswith(_OF_BYTES) and rule not in _NOT_OF_BYTES:
@@ -198,6 +199,11 @@ class GateEffects:
         return any(
             acted.receiver == receiver and named in _ids(acted.act.sent) for acted in last if acted.act.how == "edited"
         )
+
+
+def _cut_short(event: Message | HttpUnit) -> bool:
+    """Whether it is the rest of a line of a server that was ended within it (`wrap --reload`)."""
+    return bool(event.frame and event.frame.cut and event.act and event.act.by == RELOAD and event.act.dropped)
 
 
 def _named(value: Any) -> Any:

@@ -57,13 +57,12 @@ def run(
     for this process: that of the last server.
     """
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # it only executes
-    mask = set(_signal.pthread_sigmask(_signal.SIG_BLOCK, []))
     child = spawn(argv, environ, apart=True)
     recording = Recording(_say, Clock(time.monotonic_ns(), time.time_ns()))
     variables = [os.fsdecode(variable) for variable in environ]
     recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
     companion = Companion(recording.path, _say) if check and recording.path else None
-    relay = _Relay(child, lambda: spawn(argv, environ, apart=True, mask=mask), recording, after_idle=after_idle)
+    relay = _Relay(child, lambda: child.restart(argv, environ), recording, after_idle=after_idle)
     files = WatchedFiles(
         paths, recording.path, relay.changed, lambda: relay.say(f"watching {', '.join(paths)}"), relay.say
     )
@@ -76,8 +75,8 @@ def run(
 class _Relay:
     """The servers of one client, and the changes that replace them."""
 
-    def __init__(self, child: Child, start: Callable[[], Child], recording: Recording, *, after_idle: bool) -> None:
-        self._child, self._start = child, start
+    def __init__(self, child: Child, restart: Callable[[], None], recording: Recording, *, after_idle: bool) -> None:
+        self._child, self._restart = child, restart
         self._recording, self._clock = recording, recording.clock
         self._after_idle = after_idle
         sides = (("client", "stdin"), ("server", "stdout"), ("server", "stderr"))
@@ -231,7 +230,7 @@ class _Relay:
         refusal = f"the server was reloaded because {self._why}; call again"
         self._steps.put(lambda: self._session.leave(old, keep=True, reason=refusal, facts=facts))
         self._started = time.monotonic()
-        self._child.replace(self._start())
+        self._restart()
         server, since = self._adopt(old.number + 1), self._started
         server.begin(self._session.from_server)
         try:
@@ -268,8 +267,8 @@ class _Relay:
             reason = f"the server does not run: {why}{what}; it is started again when a file changes"
             facts: dict[str, object] = {"exit": code, "stderr": words}
             self._session.fail(server, reason + (f"\n{words}" if words else ""), facts)
-            last = words.rpartition("\n")[2]
-            self.say(f"the server does not run: {why}{f': {last}' if last else ''}; save a file to start it again")
+            last = f": {server.last_word}" if words else ""
+            self.say(f"the server does not run: {why}{last}; save a file to start it again")
 
         self._steps.put(fail)
 

@@ -66,9 +66,9 @@ class Repeats:
         """
         answer = decode(response)
         result = member(answer, "result")
-        if not isinstance(result, dict):
-            told = member(answer, "error", "message")
-            raise ValueError(f"it refused {self._method}" + (f": {told}" if isinstance(told, str) else ""))
+        told = member(answer, "error", "message")
+        if type(result) is not dict:
+            raise ValueError(f"it refused {self._method}" + (f": {told}" if type(told) is str else ""))
         before, now = (_capabilities(it) for it in (self._told, result))
         sentences = [f"the client cannot be told that the server {what}" for what in _differences(before, now)]
         spoken, speaks = (member(it, "protocolVersion") for it in (self._told, result))

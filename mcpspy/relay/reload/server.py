@@ -1,8 +1,8 @@
 """One server of those that replace one another: its pipes, and the threads that read them."""
 
 import os
+import re
 from collections import deque
-from collections.abc import Callable
 from threading import Event, Lock, Thread
 
 from mcpspy.process.child import Child
@@ -10,10 +10,13 @@ from mcpspy.relay.reload.streams import LineSink, LineSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcpspy.recording.stream import Channel
 
-_TAIL = 5  # lines of stderr that say why a server ended
+_TAIL = 15  # lines of stderr that say why a server ended
 _LONGEST = 500  # characters of such a line
+_ERROR = re.compile(r"\s*[\w.]*(Error|Exception|error)\b")
 
 
 class ReloadableServer:
@@ -65,6 +68,12 @@ class ReloadableServer:
     def last_words(self) -> str:
         """The last lines of its stderr."""
         return "\n".join(self._tail)
+
+    @property
+    def last_word(self) -> str:
+        """Of these the last that names an error, else the very last."""
+        lines = [line.strip() for line in self._tail]
+        return next((line for line in reversed(lines) if _ERROR.match(line)), lines[-1] if lines else "")
 
     def _forward_errors(self) -> None:
         rest = b""

@@ -1,9 +1,9 @@
 """A client's session over servers that replace one another: which line goes where, and what waits meanwhile.
 
 Each line comes from the thread that read it. A lock guards what is known; nobody holds it while writing. The client's
-lines are in one of four modes: they pass (`RUNNING`); requests wait until what runs is done (`IDLING`); all wait for the
-next server (`HOLDING`); requests are answered with the reason (`FAILED`). What replaces a server, and writes to the
-peers meanwhile, runs in the turning thread (`turn`), one step after another; the main thread waits for nobody.
+lines are in one of four modes: they pass (`RUNNING`); requests wait until what runs is done (`IDLING`); all wait for
+the next server (`HOLDING`); requests are answered with the reason (`FAILED`). What replaces a server, and writes to the
+peers meanwhile, runs in the turning thread, one step after another; the main thread waits for nobody.
 
 A server that is being ended may still answer. When it is over, its open calls are answered by us (`Handover`).
 """
@@ -101,9 +101,9 @@ class ReloadSession:
             passes = mode == RUNNING or (mode == IDLING and not requests)
             if passes:
                 carried = self._to_server(raw, messages)
-            elif messages and self._drop_waiting(messages, raw, t):
-                return
-            elif mode != FAILED and not _pings(requests) and self._hold(raw, messages, t):
+            elif self._drop_waiting(messages, raw, t) or (
+                mode != FAILED and not _pings(requests) and self._hold(raw, messages, t)
+            ):
                 return
             else:
                 replies = self._refusals(requests)
@@ -288,8 +288,8 @@ class ReloadSession:
 
     def _drop_waiting(self, messages: tuple[Envelope, ...], raw: bytes, t: int) -> bool:
         """Drop a cancellation and the request that it cancels, if that waits; with the lock held."""
-        cancelled = messages[0].cancels
-        for line in self._waiting if cancelled and len(messages) == 1 else ():
+        cancelled = messages[0].cancels if len(messages) == 1 else None
+        for line in self._waiting if cancelled else ():
             if len(line.messages) == 1 and line.messages[0].kind == "request" and line.messages[0].id == cancelled:
                 self._waiting.remove(line)
                 self._size -= len(line.raw)

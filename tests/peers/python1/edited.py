@@ -23,6 +23,11 @@ async def call_tool(name, _):
     return [types.TextContent(type="text", text=f"version {VERSION}")]
 
 
+@server.set_logging_level()
+async def set_logging_level(_):
+    pass
+
+
 async def main():
     async with stdio_server() as streams:
         await server.run(*streams, server.create_initialization_options(NotificationOptions(tools_changed=True)))

@@ -35,7 +35,8 @@ for line in sys.stdin:
         meta = {"io.modelcontextprotocol/subscriptionId": id}
         say(method="notifications/subscriptions/acknowledged", params=params | {"_meta": meta})
     elif method == "tools/list":
-        say(id=id, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("version", "hang")]})
+        tool = {"inputSchema": {"type": "object"}}
+        say(id=id, result={"tools": [tool | {"name": name} for name in ("version", "hang")]})
     elif method == "tools/call":
         name = params["name"]
         if name == "hang":
@@ -48,7 +49,8 @@ for line in sys.stdin:
         if name == "child":
             ignores = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
             child = subprocess.Popen([sys.executable, "-c", ignores])
-        text = {"seen": json.dumps(seen), "pid": str(os.getpid()), "child": "child" in dir() and str(child.pid)}
+        text = {"seen": json.dumps(seen), "pid": str(os.getpid())}
+        text["child"] = name == "child" and str(child.pid)
         say(id=id, result={"content": [{"type": "text", "text": text.get(name) or f"version {VERSION}"}]})
     else:
         say(id=id, result={})

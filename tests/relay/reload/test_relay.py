@@ -73,7 +73,9 @@ def test_a_running_call_is_answered_with_the_reason(folder):
 
 
 def test_with_idle_a_running_call_is_awaited_and_later_ones_wait(folder):
-    slow = SERVER.replace('if name == "crash"', 'if name == "slow":\n            sys.stdin.readline()\n        if name == "crash"')
+    slow = SERVER.replace(
+        'if name == "crash"', 'if name == "slow":\n            sys.stdin.readline()\n        if name == "crash"'
+    )
     with Reloading(folder, "--reload-after", "idle", source=slow) as session:
         session.initialize()
         running = session.request("tools/call", name="slow")
@@ -95,7 +97,9 @@ def test_requests_of_servers_never_share_an_id_and_open_ones_are_cancelled(folde
         session.send(id=1, result={"late": True})  # to the first server
         asked = len(session.came)
         session.call("ask")
-        cancelled, request = [it for it in session.came[asked:] if it.get("method") in ("notifications/cancelled", "ping")]
+        cancelled, request = [
+            it for it in session.came[asked:] if it.get("method") in ("notifications/cancelled", "ping")
+        ]
         assert cancelled["params"]["requestId"] == 1
         assert request["id"] == "mcpspy-server-1"
         session.send(id="mcpspy-server-1", result={"back": True})
@@ -104,7 +108,9 @@ def test_requests_of_servers_never_share_an_id_and_open_ones_are_cancelled(folde
         assert json.loads(json.loads(seen)[-2]) == {"jsonrpc": "2.0", "id": 1, "result": {"back": True}}
         session.finish()
         assert findings(session.path) == []
-        changed = [it for it in session.wrap.capture.records() if isinstance(it, Frame) and it.sent and it.by == "reload"]
+        changed = [
+            it for it in session.wrap.capture.records() if isinstance(it, Frame) and it.sent and it.by == "reload"
+        ]
         assert [b"mcpspy-server-1" in it.sent for it in changed] == [True, False]
 
 
@@ -134,7 +140,9 @@ def test_a_server_that_does_not_start_again_says_why_until_the_next_edit(folder)
             "save a file to start it again\n"
         )
         error = session.ask("tools/call", name="version")["error"]
-        assert error["message"].startswith("the server does not run: it ended with exit status 1 after server.py changed;")
+        assert error["message"].startswith(
+            "the server does not run: it ended with exit status 1 after server.py changed;"
+        )
         assert error["message"].endswith("SyntaxError: '(' was never closed")
         assert error["data"]["exit"] == 1
         assert session.ask("ping")["result"] == {}
@@ -158,7 +166,9 @@ def test_a_server_that_refuses_the_handshake_is_ended(folder):
 def test_a_server_that_crashes_is_started_by_the_next_edit(folder):
     with Reloading(folder) as session:
         session.initialize()
-        assert session.call("crash").startswith("the server does not run: it ended with exit status 1; it is started again")
+        assert session.call("crash").startswith(
+            "the server does not run: it ended with exit status 1; it is started again"
+        )
         session.reload()
         assert session.call("version") == "version 11"
         session.finish()

@@ -1,4 +1,4 @@
-"""The clients of the SDKs stay connected while their server is edited: every call is answered, or refused with the reason."""
+"""The clients of the SDKs stay connected while their server is edited: every call has its answer, or the reason."""
 
 import json
 import os
