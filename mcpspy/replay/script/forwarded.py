@@ -22,7 +22,7 @@ def as_forwarded(records: Iterable[Record]) -> list[Record]:
     forwarded: list[Record] = []
     for record in found:
         if isinstance(record, Frame) and is_gate(record.by):
-            if record.by == VIEWER or (record.by == RELOAD and record.sender == "mcpspy"):
+            if record.by == VIEWER or (record.by == RELOAD and (record.dropped or record.sender == "mcpspy")):
                 continue
             if record.ch in channels and not (record.by == RELOAD and record.sent is not None):
                 frame = _as_forwarded(record, releases)
