@@ -41,7 +41,8 @@ options:
   --no-control        do not let viewers hold or change frames of this session
   --reload PATH       when files below PATH change, replace the server and keep
                       the client connected; may be repeated
-  --reload-after idle wait for running calls first, at most 30 seconds
+  --reload-after idle
+                      wait for running calls first, at most 30 seconds
 
 The exit status is the server's own; 127: COMMAND was not found, 126: it cannot
 be executed.
