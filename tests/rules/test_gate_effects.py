@@ -470,7 +470,9 @@ def test_a_reload_makes_no_finding_and_a_fault_of_the_next_server_does():
     begin(wire)
     wire.client(CALL)
     wire.server(request(1, "ping"))
-    wire._add(Frame, ch=2, raw=b'{"jsonrpc":"2.0","id":3,"res', cut=True, dropped=True, by="reload")
+    last = wire.records[-1]
+    half = b'{"jsonrpc":"2.0","id":3,"res'
+    wire.records.append(Frame(last.n + 1, 2, last.t + 1, half, cut=True, dropped=True, by="reload"))
     wire.made("server", notification("notifications/cancelled", requestId=1), by="reload")
     wire.made("server", error(3), by="reload")
     wire.made("client", INITIALIZE | {"id": "mcpspy-reload-1"}, by="reload")

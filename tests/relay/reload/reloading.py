@@ -65,13 +65,14 @@ INITIALIZE = {
 class Reloading:
     """A client behind `wrap --reload` on a server of one file, which `edit` replaces; ends with its `with` block."""
 
-    def __init__(self, folder: Path, *options: str, source: str = SERVER):
+    def __init__(self, folder: Path, *options: str, source: str = SERVER, program: tuple[str, ...] = ("-m", "mcpspy")):
         self.file = folder / "server.py"
         self.file.write_text(source)
         self.path = folder.parent / f"{folder.name}.jsonl"
         command = (sys.executable, "-I", "-S", str(self.file))
         where = options if "--reload" in options else ("--reload", str(self.file), *options)
-        self.wrap = Wrapped(self.path, command, ("-o", str(self.path), *where), start_new_session=True, cwd=folder)
+        options = ("-o", str(self.path), *where)
+        self.wrap = Wrapped(self.path, command, options, program=program, start_new_session=True, cwd=folder)
         self.ids = 0
         self.came: list[dict] = []
         """All that the client got."""

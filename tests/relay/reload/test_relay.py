@@ -283,3 +283,59 @@ def test_a_server_that_never_runs_ends_it_as_without_reload(folder):
         command = [*session.wrap.args[: session.wrap.args.index("--") + 1], *argv]
         done = limits.run(command, capture_output=True, stdin=limits.subprocess.DEVNULL)
         assert done.returncode == status
+
+
+SLEEPS = "import time\nif VERSION == 2:\n    time.sleep(600)\nseen = []"
+
+
+def test_an_edit_while_the_server_starts_replaces_it_again(folder):
+    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS)) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.hear("replacing")
+        waiting = session.request("tools/call", name="version")
+        session.edit("VERSION = 2", "VERSION = 3")
+        assert session.await_message(id=waiting)["result"]["content"][0]["text"] == "version 3"
+        assert session.finish() == 0
+
+
+def test_a_server_that_takes_too_long_to_start_is_ended(folder):
+    shorter = (
+        "import sys; from mcpspy.relay.reload import relay; relay.STARTS = 0.3; from mcpspy.cli import main; main()"
+    )
+    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS), program=("-c", shorter)) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.hear("replacing")
+        waiting = session.request("tools/call", name="version")
+        error = session.await_message(id=waiting)["error"]["message"]
+        assert error.startswith("the server does not run: it did not answer the handshake within 0.3 s after server.py")
+        session.finish()
+
+
+def test_with_idle_the_wait_has_an_end(folder):
+    shorter = (
+        "import sys; from mcpspy.relay.reload import relay; relay.AFTER_IDLE = 0.1; from mcpspy.cli import main; main()"
+    )
+    with Reloading(folder, "--reload-after", "idle", program=("-c", shorter)) as session:
+        session.initialize()
+        hanging = session.request("tools/call", name="hang")
+        session.await_message(method="notifications/message")
+        session.edit("VERSION = 1", "VERSION = 2")
+        assert "call again" in session.await_message(id=hanging)["error"]["message"]
+        session.hear("calls still run after 0.1 s; the server is replaced all the same")
+        session.finish()
+
+
+def test_an_unfinished_line_of_a_server_never_reaches_the_client(folder):
+    half = SERVER.replace("            continue\n", "            print('{', end='', flush=True)\n            continue\n")
+    with Reloading(folder, source=half) as session:
+        session.initialize()
+        session.request("tools/call", name="hang")
+        session.await_message(method="notifications/message")
+        session.reload("VERSION = 1", "VERSION = 2")
+        assert session.call("version") == "version 2"
+        session.finish()
+        cut = [(it.raw, it.dropped) for it in session.wrap.capture.records() if isinstance(it, Frame) and it.cut]
+        assert cut == [(b"{", True)]
+        assert findings(session.path) == []
