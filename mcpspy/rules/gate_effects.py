@@ -7,6 +7,9 @@ does not name as evidence (what was agreed on, what was listed) is looked for in
 frame that only went later, or twice, explains what depends on times and on the order of messages, and nothing else; a
 request that was edited and is still for the same method and name explains what its answer says in no other way.
 
+A reload repeats what the peers have said, so of what it did only single frames explain anything, and to the client the
+handshake of the next server, of which it was told nothing.
+
 Where it is not certain, nobody is blamed. A fault of the bytes themselves is never explained. Only acts are kept, and
 only the last of them: of a capture in which no gate acted nothing is looked at here.
 """
@@ -154,8 +157,9 @@ class GateEffects:
         inbox = history.of(_Inbox)
         side = event.side if isinstance(event, Message) else event.http.sender
         for kind in _kinds(event):
-            inbox.add(other(side), kind, act)
-        if isinstance(event, Message) and isinstance(event.body, Request):
+            if act.by != RELOAD or (act.dropped and kind in _HANDSHAKE):
+                inbox.add(other(side), kind, act)
+        if isinstance(event, Message) and isinstance(event.body, Request) and act.by != RELOAD:
             inbox.add(side, _UNHEARD, act)
         if not act.made and act.gate is not None and self._ends.get(act.gate, True):
             inbox.add(side, _CUT_OFF, act)

@@ -487,4 +487,6 @@ def test_a_reload_makes_no_finding_and_a_fault_of_the_next_server_does():
     assert findings(wire) == []
     wire.client(CALL | {"id": 5})
     wire.server({"id": 5, "result": DONE["result"]})
-    assert [it.rule for it in findings(wire)] == ["jsonrpc/version-missing"]
+    wire.client(CALL | {"id": 6})
+    wire.server(result(6, content=5, structuredContent={"n": 1}))
+    assert [it.rule for it in findings(wire)] == ["jsonrpc/version-missing", "schema/invalid"]

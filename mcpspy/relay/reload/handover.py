@@ -64,6 +64,11 @@ class Handover:
         """Whether no request runs, but for subscriptions, which last."""
         return not self._asked and all(it.method == LISTEN for it in self._running.values())
 
+    @property
+    def shaking(self) -> bool:
+        """Whether the client waits for the response to its handshake."""
+        return any(it.method in HANDSHAKES for it in self._running.values())
+
     # From the client.
 
     def to_server(self, raw: bytes, messages: tuple[Envelope, ...]) -> Carried:

@@ -24,7 +24,7 @@ from mcpspy.recording.recording import Clock, Recording
 from mcpspy.recording.stream import Channel
 from mcpspy.relay.reload.files import WatchedFiles
 from mcpspy.relay.reload.server import STDERR, ReloadableServer, write_errors
-from mcpspy.relay.reload.session import HOLDING, IDLING, REST, ReloadSession
+from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSession
 from mcpspy.relay.reload.streams import LineSource
 from mcpspy.relay.stdio.companion import Companion
 from mcpspy.relay.stdio.drain import drain
@@ -145,7 +145,12 @@ class _Relay:
     def _turn(self) -> None:
         """Take the steps from one server to the next, in a thread of its own: they write to the peers."""
         while True:
-            self._steps.get()()
+            step = self._steps.get()
+            try:
+                step()
+            except Exception as error:  # a bug of ours must not stop the traffic
+                self.say(f"a bug of mcpspy ({type(error).__name__}: {error}); what the client sends passes as it is")
+                self._session.set_mode(RUNNING, "", {})
 
     def _read_client(self, companion: Companion | None) -> None:
         source = LineSource(0, self._clock.started)
@@ -165,9 +170,9 @@ class _Relay:
         code = 0
         while True:
             leaving = self._session.client_left or self._child.asked_to_end is not None
-            if self._alive and _has_exited(self._child.pid):
-                code = self._exited()
-                if leaving or self._child.asked_to_end is not None or not self._session.served:
+            if self._alive and (ended := self._poll()) is not None:
+                code, never = ended, self._server.number == 1 and not self._session.served
+                if leaving or never or self._child.asked_to_end is not None:
                     return code
                 self._fail(code)
             elif self._alive and self._server.fault:
@@ -281,19 +286,24 @@ class _Relay:
                 self._send(number)
             until = None if seconds is None else time.monotonic() + seconds
             while until is None or time.monotonic() < until:
-                if _has_exited(self._child.pid):
-                    return self._exited()
+                if (code := self._poll()) is not None:
+                    return code
                 self._wait(None if until is None else max(until - time.monotonic(), 0))
-        return self._exited()
+        raise AssertionError("SIGKILL is waited for")
 
-    def _exited(self) -> int:
-        """The server has exited: end what it has started, and take its exit code."""
-        self._send(_signal.SIGKILL)  # it is not reaped, so the group is still its own
-        while (code := self._child.poll()) is None:
-            self._wait(None)
-        self._alive = False
-        self._server.exited.set()
-        self._server.answered.set()
+    def _poll(self) -> int | None:
+        """The exit code of the server, if it has exited; then what it has started is ended too."""
+        if hasattr(os, "waitid"):  # macOS has it since Python 3.13
+            if os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                return None
+            self._send(_signal.SIGKILL)  # it is not reaped, so the group is still its own
+        code = self._child.poll()
+        if code is not None:
+            if not hasattr(os, "waitid"):
+                self._send(_signal.SIGKILL)
+            self._alive = False
+            self._server.exited.set()
+            self._server.answered.set()
         return code
 
     def _wait(self, seconds: float | None) -> None:
@@ -312,11 +322,6 @@ class _Relay:
         except OSError:  # nobody is left there, or it runs as another user
             return False
         return True
-
-
-def _has_exited(pid: int) -> bool:
-    """Whether a child has exited; it stays to be reaped."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _wake() -> None:

@@ -172,6 +172,8 @@ class ReloadSession:
         notices: list[bytes] = []
         if again:
             self._send(server, again)
+            if not self._await(server, lambda: not self._handover.shaking):
+                return
         elif repeats.handshake:
             response = self._ask(server, repeats.handshake)
             if response is None:
@@ -214,12 +216,19 @@ class ReloadSession:
         """The server's response to a request of the client's, as one of our own; None if it exits instead."""
         key, frame = self._own(request)
         self._send(server, [frame])
-        while (response := self._answer(key)) is None:
-            if server.exited.is_set():
-                return None
-            server.answered.wait()
+        answered = self._await(server, lambda: self._handover.answer(key) is not None)
+        return self._handover.answer(key) if answered else None
+
+    def _await(self, server: ReloadableServer, come: Callable[[], bool]) -> bool:
+        """Wait for what a server sends; False if it exits instead."""
+        while True:
             server.answered.clear()
-        return response
+            with self._lock:
+                if come():
+                    return True
+            if server.exited.is_set():
+                return False
+            server.answered.wait()
 
     def _release(self, server: ReloadableServer) -> None:
         """Forward what waits, in its order, then let all pass."""
@@ -271,10 +280,6 @@ class ReloadSession:
     def _own(self, raw: bytes) -> "tuple[Key, bytes]":
         with self._lock:
             return self._handover.own(raw)
-
-    def _answer(self, key: "Key") -> bytes | None:
-        with self._lock:
-            return self._handover.answer(key)
 
     def _hold(self, raw: bytes, messages: tuple[Envelope, ...], t: int) -> bool:
         """Let a line wait, with the lock held; False if too much waits."""

@@ -46,6 +46,9 @@ for line in sys.stdin:
             sys.exit("out of memory")
         if name == "ask":
             say(id=1, method="ping")
+        if name == "wrong":
+            say(id=id, result={"content": 5})
+            continue
         if name == "child":
             ignores = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
             child = subprocess.Popen([sys.executable, "-c", ignores])

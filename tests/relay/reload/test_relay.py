@@ -10,7 +10,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.report.checked import check
 from tests import limits
 from tests.relay.harness import LIMIT, end_group
-from tests.relay.reload.reloading import SERVER, Reloading, gone
+from tests.relay.reload.reloading import INITIALIZE, SERVER, Reloading, gone
 
 
 @pytest.fixture
@@ -259,6 +259,7 @@ def test_a_client_that_leaves_while_nothing_runs_ends_it_all(folder):
         session.edit("VERSION = 1", "VERSION = (")
         session.hear("does not run")
         assert session.finish() == 1
+        assert findings(session.path) == []
 
 
 def test_the_capture_may_stand_among_the_watched_files(folder):
@@ -328,7 +329,9 @@ def test_with_idle_the_wait_has_an_end(folder):
 
 
 def test_an_unfinished_line_of_a_server_never_reaches_the_client(folder):
-    half = SERVER.replace("            continue\n", "            print('{', end='', flush=True)\n            continue\n")
+    half = SERVER.replace(
+        "            continue\n", "            print('{', end='', flush=True)\n            continue\n"
+    )
     with Reloading(folder, source=half) as session:
         session.initialize()
         session.request("tools/call", name="hang")
@@ -339,3 +342,28 @@ def test_an_unfinished_line_of_a_server_never_reaches_the_client(folder):
         cut = [(it.raw, it.dropped) for it in session.wrap.capture.records() if isinstance(it, Frame) and it.cut]
         assert cut == [(b"{", True)]
         assert findings(session.path) == []
+
+
+def test_a_second_server_that_fails_is_no_end_although_nothing_was_answered_yet(folder):
+    silent = SERVER.replace(
+        '    if method == "initialize" and REFUSES',
+        '    if VERSION == 1:\n        continue\n    if method == "initialize" and REFUSES',
+    )
+    with Reloading(folder, source=silent) as session:
+        session.hear("watching")
+        waiting = session.request("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={})
+        session.edit("VERSION = 1", "VERSION = (")
+        assert "does not run" in session.await_message(id=waiting)["error"]["message"]
+        session.reload("VERSION = (", "VERSION = 2")
+        answer = session.ask("initialize", **INITIALIZE)
+        assert "result" in answer, answer
+        session.finish()
+
+
+def test_findings_are_printed_while_it_runs(folder):
+    with Reloading(folder, "--check") as session:
+        session.initialize()
+        session.reload()
+        session.ask("tools/call", name="wrong")
+        assert "/content" in session.hear("mcpspy: #")
+        session.finish()
