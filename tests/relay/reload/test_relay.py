@@ -367,3 +367,27 @@ def test_findings_are_printed_while_it_runs(folder):
         session.ask("tools/call", name="wrong")
         assert "/content" in session.hear("mcpspy: #")
         session.finish()
+
+
+def test_a_server_does_not_outlive_a_relay_that_is_killed(folder):
+    """S-07, of a server that was started while threads ran."""
+    with Reloading(folder, source=SERVER + "import time\ntime.sleep(600)\n") as session:
+        session.initialize()
+        session.reload()
+        pid = int(session.call("pid"))
+        session.wrap.kill()
+        gone(pid)
+
+
+def test_a_later_server_has_the_signals_of_the_first(folder):
+    """S-02: what we block for ourselves is not blocked in a server, whenever it is started."""
+    masks = SERVER.replace(
+        '{"seen"', '{"mask": "".join(it for it in open("/proc/self/status") if it[:3] == "Sig"), "seen"'
+    )
+    with Reloading(folder, source=masks) as session:
+        session.initialize()
+        first = session.call("mask")
+        session.reload()
+        assert session.call("mask") == first
+        assert "SigBlk:\t0000000000000000" in first
+        session.finish()
