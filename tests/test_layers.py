@@ -53,6 +53,7 @@ PLACES = {
     "textual_serve": ("tui",),
     "pytest": ("pytest_plugin",),
     "rich": ("cli", "tui"),
+    "watchfiles": ("relay",),
 }
 PRIVATE_OF_AIOHTTP = set(
     "_ErrInfo _message _messages _current_request _read_nowait _factory _payload_parser _parser".split()

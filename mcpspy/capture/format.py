@@ -25,8 +25,11 @@ MORE = b'"more"'
 VIEWER = "viewer"
 """`by` of the gates that a viewer has set, of a request that it has sent, and of the response."""
 
+RELOAD = "reload"
+"""`by` of what `wrap --reload` changed, held, dropped or sent, when it replaced the server."""
+
 OWN_ID = "mcpspy-"
-"""How the id of a request begins that a viewer sends."""
+"""How the id of a request begins that a viewer, or `wrap --reload`, sends."""
 
 
 def take(fd: int) -> bool:

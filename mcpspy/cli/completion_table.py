@@ -38,7 +38,7 @@ _TERMS = {
     "revision": [revision.value for revision in Revision],
 }
 _WIDEST = 80  # characters of a text
-_OPTION = re.compile(r"^  (-.+?)  +(.+(?:\n {10,}.+)*)", re.MULTILINE)
+_OPTION = re.compile(r"^  (-.+?)(?:  +|\n {10,})(.+(?:\n {10,}.+)*)", re.MULTILINE)
 
 
 def document() -> str:
@@ -69,13 +69,14 @@ def _declared(name: str) -> dict[str, Any]:
 
 
 def _from_help(text: str) -> dict[str, Any]:
-    """What a help text lists under its options: all its values have placeholders, and a server follows."""
+    """What a help text lists under its options, where a server follows; a placeholder in lower case is a value."""
     options: dict[str, Any] = {}
     texts = {}
     for head, words in _OPTION.findall(text):
         placeholder = head.split()[-1] if not head.split()[-1].startswith("-") else None
         for option in re.findall(r"(?<!\S)-[-\w]+", head):
-            options[option] = None if placeholder is None else _PLACEHOLDERS.get(placeholder, {})
+            value = placeholder and ({placeholder: ""} if placeholder.islower() else _PLACEHOLDERS.get(placeholder, {}))
+            options[option] = value
             texts[option] = _short(" ".join(words.split()))
     return {"options": options, "help": texts, "positionals": [], "many": False, "server": True}
 

@@ -17,6 +17,7 @@ else:
 HELP = """\
 usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR]
                    [--max-capture SIZE] [--check] [--gate FILE] [--no-control]
+                   [--reload PATH]... [--reload-after idle]
                    -- COMMAND [ARG...]
 
 Run COMMAND as an MCP server on stdio, forward every byte unchanged, and record
@@ -38,6 +39,10 @@ options:
   --gate FILE         hold, change or drop the frames that FILE names (TOML,
                       docs/gate.md)
   --no-control        do not let viewers hold or change frames of this session
+  --reload PATH       when files below PATH change, replace the server and keep
+                      the client connected; may be repeated
+  --reload-after idle
+                      wait for running calls first, at most 30 seconds
 
 The exit status is the server's own; 127: COMMAND was not found, 126: it cannot
 be executed.
@@ -50,7 +55,9 @@ _OPTIONS = {
     "--capture-dir": "folder",
     "--max-capture": "limit",
     "--gate": "gate",
+    "--reload-after": "after",
 }
+_RELOAD = "--reload"
 _FLAGS = ("--check", "--no-control")
 
 
@@ -60,6 +67,7 @@ def wrap(arguments: list[str]) -> int:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C in these first milliseconds: no traceback
     options: dict[str, str | None] = dict.fromkeys(_OPTIONS.values())
     flags = set()
+    watched: list[str] = []
     words = iter(arguments)
     for word in words:
         if word == "--":
@@ -71,18 +79,23 @@ def wrap(arguments: list[str]) -> int:
             flags.add(word)
             continue
         option, equals, value = word.partition("=")
-        if option not in _OPTIONS:
+        if option not in _OPTIONS and option != _RELOAD:
             raise UsageError(_unknown(word))
         chosen = value if equals else next(words, None)
         if not chosen or chosen == "--":
             raise UsageError(f"{option} needs a value; see 'mcpspy wrap --help'")
-        options[_OPTIONS[option]] = chosen
+        if option == _RELOAD:
+            watched.append(chosen)
+        else:
+            options[_OPTIONS[option]] = chosen
     argv = list(words)
     if not argv:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = _limit(options["limit"])
+    if watched or options["after"]:
+        return _reload(argv, watched, options, limit, check="--check" in flags)
     gates, answerers = None, None
     if options["gate"]:
         from mcpspy.cli.gates import compiled_apart, recorded_answers
@@ -117,6 +130,30 @@ def wrap(arguments: list[str]) -> int:
     os._exit(status)
 
 
+def _reload(
+    argv: list[str], paths: list[str], options: "dict[str, str | None]", limit: int | None, *, check: bool
+) -> int:
+    """Be the relay that replaces the server when files change."""
+    from mcpspy.cli.reloading import check_reload
+
+    check_reload(paths, options["after"], gate=options["gate"] is not None)
+    from mcpspy.relay.reload.relay import run
+
+    name, output, folder, after_idle = options["name"], options["output"], options["folder"], bool(options["after"])
+    status = run(
+        argv,
+        environment(),
+        paths,
+        name=name,
+        output=output,
+        folder=folder,
+        limit=limit,
+        check=check,
+        after_idle=after_idle,
+    )
+    os._exit(status)
+
+
 def _limit(text: str | None) -> int | None:
     if text is None:
         return None
@@ -130,5 +167,5 @@ def _unknown(word: str) -> str:
         return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
     from difflib import get_close_matches
 
-    near = get_close_matches(word.partition("=")[0], [*_OPTIONS, *_FLAGS], n=1)
+    near = get_close_matches(word.partition("=")[0], [*_OPTIONS, *_FLAGS, _RELOAD], n=1)
     return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")

@@ -346,4 +346,4 @@ def sender_of(event: Event) -> str:
     """client, server or mcpspy."""
     if isinstance(event, Message | HttpUnit):
         return event.sender
-    return "server" if isinstance(event, Frame) else "mcpspy"
+    return (event.sender or "server") if isinstance(event, Frame) else "mcpspy"

@@ -6,7 +6,9 @@ paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wr
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
@@ -129,6 +131,8 @@ class Conversation:
             made = "mcpspy" if http and http.opened.sender == "mcpspy" else sender
             act = self._acts.take(frame, made)
             sender = made if act else sender
+        if frame.by == RELOAD and frame.sent is not None and side == "server":
+            frame = replace(frame, raw=frame.sent)  # each server counts anew: the ids are those that the client knows
         found = self._http.read(frame, http) if http else frame
         if isinstance(found, HttpUnit):
             found.act, found.sender = act, sender

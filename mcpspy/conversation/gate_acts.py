@@ -1,4 +1,4 @@
-"""What gates, and viewers, did to the frames of a capture.
+"""What gates, viewers and `wrap --reload` did to the frames of a capture.
 
 The theory. A frame that a gate changed, dropped or sent says so itself. One that was held says only that: its `release`
 record, which comes later, says what became of it, and until then it waits. So an act belongs to a frame from the first
@@ -8,7 +8,7 @@ nothing is kept here.
 
 from dataclasses import dataclass
 
-from mcpspy.capture.format import VIEWER
+from mcpspy.capture.format import RELOAD, VIEWER
 from mcpspy.capture.records import Frame, Release
 from mcpspy.conversation.recent import FORGOTTEN, forget
 from mcpspy.text import duration_text
@@ -26,7 +26,7 @@ class GateAct:
     """The line number of the frame."""
     t: int
     by: str
-    """`gate NAME`, or `viewer`."""
+    """`gate NAME`, `viewer` or `reload`."""
     how: str
     """`held` while it waits; else what was forwarded, or why: `continued`, `delayed`, `expired` (as it came), `edited`,
     `repeated`, `dropped`, `answered` (in the receiver's place), `cancelled`, `closed`; `made`: the frame is ours."""
@@ -61,7 +61,7 @@ class GateAct:
 
     @property
     def gate(self) -> str | None:
-        """The name of the gate; None for a viewer."""
+        """The name of the gate; None for a viewer, and for `wrap --reload`."""
         return self.by.removeprefix(_GATE) if self.by.startswith(_GATE) else None
 
     def __str__(self) -> str:
@@ -114,8 +114,8 @@ class GateActs:
 
 
 def is_gate(by: str | None) -> bool:
-    """Whether that is a gate of the user's, or a viewer; `endpoint`, `oauth` and the like are the proxy's own."""
-    return by is not None and (by.startswith(_GATE) or by == VIEWER)
+    """Whether it is a gate, a viewer, or a reload, which the user wants; `endpoint`, `oauth` are the proxy's own."""
+    return by is not None and (by.startswith(_GATE) or by in (VIEWER, RELOAD))
 
 
 def _who(by: str) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Seen = Callable[[int, int, str, bool], None]
+    _Forked = tuple[int, tuple[int, int, int], int, int | None]  # pid, our ends of its streams, its error, lifeline
 
 # Python ignores these for itself (Py_Initialize) and nobody else does.
 _IGNORED_BY_PYTHON = tuple(
@@ -53,6 +54,7 @@ class Child:
         "_error",
         "_exited",
         "_lifeline",
+        "_mask",
         "_path",
         "_settled",
         "_signals",
@@ -76,6 +78,7 @@ class Child:
         self._lifeline = lifeline
         self._command = command
         self._path = path
+        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, [])  # as it was before ours
         self._signals = _hold(_PASSED + _ENDING)
         self._witness: Witness | None = None
         self._waiting = False  # the main thread takes signals
@@ -108,11 +111,26 @@ class Child:
         `process` as it was sent to, and whether it was forwarded. With `interrupted` that gets the signals that end
         processes, and the child does not.
         """
-        self._waiting = True
-        while (code := self._reap(os.WNOHANG)) is None:
+        while (code := self.poll()) is None:
             self.handle_signal(None, seen, interrupted)
-        self._exited = True
         return code
+
+    def poll(self) -> int | None:
+        """The exit code as of `wait`, if the child has exited and that was not told yet; None while it runs.
+
+        Whoever calls this calls `handle_signal` as well, from the main thread: signals are not forwarded otherwise.
+        """
+        self._waiting = True
+        code = self._reap(os.WNOHANG)
+        self._exited = code is not None
+        return code
+
+    def restart(self, argv: list[str], environ: dict[bytes, bytes]) -> None:
+        """Start a command in the place of the one that has exited, as `spawn` with `apart`; other threads may run."""
+        self.pid, streams, self._error, self._lifeline = _fork(argv, environ, apart=True, mask=self._mask)
+        self.stdin, self.stdout, self.stderr = streams
+        self._signals = _hold(_PASSED + _ENDING)
+        self._exited = False
 
     def handle_signal(
         self, seconds: float | None, seen: "Seen | None" = None, interrupted: "Callable[[int], None] | None" = None
@@ -232,6 +250,13 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
     Returns at once; `Child.confirm` tells whether the command could be executed. With `apart` the child leads a group
     of its own, for us to end with all that it starts.
     """
+    pid, streams, error, lifeline = _fork(argv, environ, apart=apart, mask=None)
+    path = os.fsdecode(environ.get(b"PATH", os.defpath.encode()))
+    return Child(pid, streams, error, lifeline, argv[0], path)
+
+
+def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "set[int] | None") -> "_Forked":
+    """A process that executes `argv`; `mask` is its signal mask, where ours is no more what it was."""
     _fill_standard_descriptors()
     death_signal = _death_signal()
     parent = os.getpid()
@@ -253,6 +278,8 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
             for number in _IGNORED_BY_PYTHON:
                 _signal.signal(number, _signal.SIG_DFL)
             _signal.signal(_signal.SIGCHLD, child_signal)
+            if mask is not None:
+                _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
             if apart:
                 os.setsid()
             if death_signal:
@@ -270,8 +297,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
         os.close(fd)
     if lifeline:
         _watchdog(pid, lifeline)
-    path = os.fsdecode(environ.get(b"PATH", os.defpath.encode()))
-    return Child(pid, (stdin[1], stdout[0], stderr[0]), error[0], lifeline[1] if lifeline else None, argv[0], path)
+    return pid, (stdin[1], stdout[0], stderr[0]), error[0], lifeline[1] if lifeline else None
 
 
 def _hold(numbers: tuple[int, ...]) -> set[int]:

@@ -64,13 +64,21 @@ class Channel:
         """Record what became of a held frame; `rest` is what the record has besides: sent (bytes, or None), by."""
         self._recording.release(t, held, how, rest)
 
+    def cut(self, t: int) -> None:
+        """Record that who wrote this stream ended within a line at `t`, if so, and that others go on with another."""
+        self._recording.record(self._cut, t)
+
+    def _cut(self, sink: "Sink", t: int) -> None:
+        if not self._ended:
+            for raw, more, cut in self._lines.end():
+                sink.frame(self._number, t, raw, more, cut)
+
     def end(self, t: int, how: str) -> None:
         """Record that the stream ended; a second call does nothing, since a pump and its relay may both see the end."""
         self._recording.record(self._end, t, how)
 
     def _end(self, sink: "Sink", t: int, how: str) -> None:
         if not self._ended:
+            self._cut(sink, t)
             self._ended = True
-            for raw, more, cut in self._lines.end():
-                sink.frame(self._number, t, raw, more, cut)
             sink.close(self._number, t, how)

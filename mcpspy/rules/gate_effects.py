@@ -7,6 +7,9 @@ does not name as evidence (what was agreed on, what was listed) is looked for in
 frame that only went later, or twice, explains what depends on times and on the order of messages, and nothing else; a
 request that was edited and is still for the same method and name explains what its answer says in no other way.
 
+A reload repeats what the peers have said, so of what it did only single frames explain anything, and to the client the
+handshake of the next server, of which it was told nothing.
+
 Where it is not certain, nobody is blamed. A fault of the bytes themselves is never explained. Only acts are kept, and
 only the last of them: of a capture in which no gate acted nothing is looked at here.
 """
@@ -15,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Gates
 from mcpspy.conversation.gate_acts import GateAct, is_gate
 from mcpspy.conversation.history import SessionHistory, SessionMemory, other
@@ -154,8 +158,9 @@ class GateEffects:
         inbox = history.of(_Inbox)
         side = event.side if isinstance(event, Message) else event.http.sender
         for kind in _kinds(event):
-            inbox.add(other(side), kind, act)
-        if isinstance(event, Message) and isinstance(event.body, Request):
+            if act.by != RELOAD or (act.dropped and kind in _HANDSHAKE):
+                inbox.add(other(side), kind, act)
+        if isinstance(event, Message) and isinstance(event.body, Request) and act.by != RELOAD:
             inbox.add(side, _UNHEARD, act)
         if not act.made and act.gate is not None and self._ends.get(act.gate, True):
             inbox.add(side, _CUT_OFF, act)
@@ -172,7 +177,7 @@ class GateEffects:
         place = None if isinstance(event, ServerExit) else event.http
         if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):
             return True
-        if isinstance(event, Message | HttpUnit) and event.act and event.act.made:
+        if isinstance(event, Message | HttpUnit) and event.act and (event.act.made or _cut_short(event)):
             return True
         rule = finding.rule
         if rule.startswith(_OF_BYTES) and rule not in _NOT_OF_BYTES:
@@ -199,6 +204,11 @@ class GateEffects:
         return any(
             acted.receiver == receiver and named in _ids(acted.act.sent) for acted in last if acted.act.how == "edited"
         )
+
+
+def _cut_short(event: Message | HttpUnit) -> bool:
+    """Whether it is the rest of a line of a server that was ended within it (`wrap --reload`)."""
+    return bool(event.frame and event.frame.cut and event.act and event.act.by == RELOAD and event.act.dropped)
 
 
 def _named(value: Any) -> Any:

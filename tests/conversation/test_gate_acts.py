@@ -26,6 +26,9 @@ def take(acts=None, **fields):
         ({"by": "viewer", "sender": "mcpspy"}, "made", "sent by a viewer"),
         ({"by": "viewer", "dropped": True}, "dropped", "answers a viewer"),
         ({"by": "gate g", "held": 3}, "held", "held by gate g"),
+        ({"by": "reload", "sender": "mcpspy"}, "made", "sent by reload"),
+        ({"by": "reload", "dropped": True}, "dropped", "dropped by reload"),
+        ({"by": "reload", "held": 3}, "held", "held by reload"),
     ],
 )
 def test_a_frame_tells_what_was_done_to_it(fields, how, text):
@@ -136,3 +139,17 @@ def test_a_request_that_never_reached_its_peer_is_not_unanswered(gated, status):
     wire.client(CALL, **gated)
     wire.wait(2)
     assert messages(wire)["client", "tools/call"].exchange.final_status(live=False) == status
+
+
+def test_the_ids_of_servers_that_replaced_one_another_are_those_that_the_client_knows():
+    """Each server counts from 1, so two requests may come with one id; neither goes without its response."""
+    wire = Stdio()
+    for known in (1, "mcpspy-server-1"):
+        changed = {} if known == 1 else {"by": "reload"}
+        wire.server(request(1, "ping"), **({"sent": request(known, "ping")} if changed else {}), **changed)
+        wire.client(result(known), **({"sent": result(1)} if changed else {}), **changed)
+    conversation = Conversation()
+    found = [event for record in wire.records for event in conversation.feed(record)]
+    assert [str(event.id) for event in found] == ["1", "1", '"mcpspy-server-1"', '"mcpspy-server-1"']
+    assert [event.exchange.response is found[at | 1] for at, event in enumerate(found)] == [True] * 4
+    assert list(conversation.pending()) == []

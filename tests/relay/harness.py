@@ -27,7 +27,8 @@ class Wrapped(limits.Popen):
         for stream in ("stdin", "stdout", "stderr"):
             popen.setdefault(stream, subprocess.PIPE)
         popen.setdefault("bufsize", 0)
-        super().__init__([sys.executable, "-m", "mcpspy", "wrap", *where, "--", *command], **popen)
+        program = popen.pop("program", ("-m", "mcpspy"))
+        super().__init__([sys.executable, *program, "wrap", *where, "--", *command], **popen)
 
     def ask(self, line: bytes) -> bytes:
         """Send one line and return the next one."""

@@ -6,6 +6,7 @@ again, answer what they got. The gate is recorded as a relay records it.
 
 import pytest
 
+from mcpspy.capture.records import Frame
 from mcpspy.rules.judge import Judge
 from tests.each import each
 from tests.rules.gate_sessions import TRANSPORTS, error, notification, request, result
@@ -473,3 +474,31 @@ def test_what_a_gate_did_is_remembered_in_bounded_memory(monkeypatch):
         wire.client(request(number + 100, "tools/call", name="other", arguments={}), sent=None)
     wire.end()
     assert {it.rule for it in findings(wire)} <= {"pairing/unanswered"}
+
+
+def test_a_reload_makes_no_finding_and_a_fault_of_the_next_server_does():
+    """`wrap --reload`: a second handshake, a refused call, a request with an id of its predecessor's, half a line."""
+    wire = TRANSPORTS["stdio"]()
+    begin(wire)
+    wire.client(CALL)
+    wire.server(request(1, "ping"))
+    last = wire.records[-1]
+    half = b'{"jsonrpc":"2.0","id":3,"res'
+    wire.records.append(Frame(last.n + 1, 2, last.t + 1, half, cut=True, dropped=True, by="reload"))
+    wire.made("server", notification("notifications/cancelled", requestId=1), by="reload")
+    wire.made("server", error(3), by="reload")
+    wire.made("client", INITIALIZE | {"id": "mcpspy-reload-1"}, by="reload")
+    wire.server(result("mcpspy-reload-1", **HELLO), sent=None, by="reload")
+    wire.made("client", INITIALIZED, by="reload")
+    wire.client(result(1), sent=None, by="reload")
+    wire.server(request(1, "ping"), sent=request("mcpspy-server-1", "ping"), by="reload")
+    wire.client(result("mcpspy-server-1"), sent=result(1), by="reload")
+    wire.client(CALL | {"id": 4}, hold=1, how="delayed", by="reload")
+    wire.wait(1)
+    wire.server(DONE | {"id": 4})
+    assert findings(wire) == []
+    wire.client(CALL | {"id": 5})
+    wire.server({"id": 5, "result": DONE["result"]})
+    wire.client(CALL | {"id": 6})
+    wire.server(result(6, content=5, structuredContent={"n": 1}))
+    assert [it.rule for it in findings(wire)] == ["jsonrpc/version-missing", "schema/invalid"]

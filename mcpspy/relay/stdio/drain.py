@@ -16,8 +16,27 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol, TypeVar
+
     from mcpspy.process.child import Seen
-    from mcpspy.relay.stdio.pump import Pump
+
+    class Drained(Protocol):
+        """What reads a pipe of the server, such as `Pump`."""
+
+        source: int
+        reads: int
+        stop: bool
+        ended: bool
+
+        @property
+        def busy(self) -> bool:
+            """Whether something that was read is still to be forwarded."""
+
+        def now(self) -> int:
+            """Nanoseconds since the capture started."""
+
+    Reader = TypeVar("Reader", bound=Drained)
 
 _IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
 _TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
@@ -25,7 +44,7 @@ _RECENT = 10_000_000_000  # nanoseconds before the exit in which a signal to end
 _STEP = 0.001  # seconds between two looks
 
 
-def drain(server: Child, pumps: "list[Pump]", seen: "Seen") -> "list[Pump]":
+def drain(server: Child, pumps: "Sequence[Reader]", seen: "Seen") -> "list[Reader]":
     """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
 
     A pump is stopped when its pipe has been empty and itself at rest for `_IDLE`. Who inherited the pipe may go on
@@ -40,7 +59,7 @@ def drain(server: Child, pumps: "list[Pump]", seen: "Seen") -> "list[Pump]":
     since = time.monotonic_ns() - _RECENT
     owed = {pump: pump.reads + waiting(pump.source) // CHUNK + 2 for pump in pumps}
     rest = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when at rest
-    left = pumps
+    left = list(pumps)
     while left := [pump for pump in left if not pump.ended]:
         for pump in left:
             now = pump.now()

@@ -2,13 +2,14 @@
 
 A script has the client's frames as they came, without what a gate did. Here they are what was forwarded instead: the
 changed ones as they were sent, the dropped ones left out, those that a gate sent in the client's place among them, and
-the held ones at the time at which they went. What a viewer asked of its own is left out.
+the held ones at the time at which they went. What a viewer asked of its own is left out, and so is what `wrap --reload`
+told a server that took the place of another: the ids stay those that the client knows.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mcpspy.capture.format import VIEWER
+from mcpspy.capture.format import RELOAD, VIEWER
 from mcpspy.capture.records import Frame, Open, Record, Release
 from mcpspy.conversation.gate_acts import is_gate
 
@@ -21,9 +22,9 @@ def as_forwarded(records: Iterable[Record]) -> list[Record]:
     forwarded: list[Record] = []
     for record in found:
         if isinstance(record, Frame) and is_gate(record.by):
-            if record.by == VIEWER:
+            if record.by == VIEWER or (record.by == RELOAD and (record.dropped or record.sender == "mcpspy")):
                 continue
-            if record.ch in channels:
+            if record.ch in channels and not (record.by == RELOAD and record.sent is not None):
                 frame = _as_forwarded(record, releases)
                 forwarded += [frame] if frame else []
                 continue

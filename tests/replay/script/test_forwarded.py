@@ -115,3 +115,20 @@ def test_a_capture_is_loaded_as_it_was_forwarded(tmp_path):
     path = save(wire, tmp_path / "a.jsonl")
     assert methods(load(path, pytest.fail)) == [("search", True), ("ping", False)]
     assert methods(load(path, pytest.fail, forwarded=True)) == [("other", True)]
+
+
+def test_what_a_reload_told_the_next_server_is_not_the_clients():
+    """The client's session goes on, and it knows of no second handshake; a call that was refused has no answer."""
+    wire = Stdio()
+    wire.client(CALL)
+    wire.made("server", error(3), by="reload")
+    wire.made("client", request("mcpspy-reload-1", "initialize"), by="reload")
+    wire.server(result("mcpspy-reload-1"), sent=None, by="reload")
+    wire.made("client", notification("notifications/initialized"), by="reload")
+    wire.made("server", notification("notifications/tools/list_changed"), by="reload")
+    wire.client(OTHER | {"id": 4}, hold=1, how="delayed", by="reload")
+    wire.wait(1)
+    wire.server(DONE | {"id": 4}, of=4)
+    wire.client(result(9), sent=result(1), by="reload")
+    assert both(wire) == ([("search", False), ("other", True)],) * 2
+    assert [it.id.token for it in read(None, as_forwarded(wire.records)).messages] == ["3", "4", "4", "9"]

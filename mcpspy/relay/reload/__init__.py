@@ -1,0 +1,1 @@
+"""The relay of `wrap --reload`: servers that replace one another behind a living client."""

@@ -1,0 +1,113 @@
+"""What a new server is told that the client told the old one, and what the client must hear about the new one.
+
+The handshake is the client's own `initialize`, or its `server/discover` (2026-07-28, which has no handshake: then it
+shows that the server is up). `logging/setLevel` and `resources/subscribe` are repeated too. The new server's answer is
+compared with what the client was told: a client that was promised `list_changed` gets it, and what it cannot be told is
+for the user.
+
+Pure: frames in, frames and sentences out.
+"""
+
+from mcpspy.gate.messages import Envelope, decode, json_of
+from mcpspy.json_values import member
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcpspy.gate.messages import Key
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+"""The key of `_meta` by which a notification names its subscription (2026-07-28)."""
+
+_LISTS = ("tools", "prompts", "resources")
+_LEVEL, _SUBSCRIBE, _UNSUBSCRIBE = "logging/setLevel", "resources/subscribe", "resources/unsubscribe"
+_SUBSCRIBED = 1000  # resources whose subscription is repeated
+
+
+class Repeats:
+    """What one client has told its server, as far as it is told again."""
+
+    def __init__(self) -> None:
+        self.handshake: bytes | None = None
+        """The request by which client and server have agreed, as the client sent it; None: there was none."""
+        self.initialized: bytes | None = None
+        """The client's `notifications/initialized`."""
+        self._method = ""
+        self._told: Any = None  # the result that the client got
+        self._level: bytes | None = None
+        self._subscribed: dict[str, bytes] = {}
+        self._hinted: set[str] = set()
+
+    def sent(self, message: Envelope, raw: bytes) -> None:
+        """Take a message that the client has sent."""
+        if message.method == "notifications/initialized":
+            self.initialized = raw
+        elif message.method == _LEVEL and message.kind == "request":
+            self._level = raw
+        elif message.method == _SUBSCRIBE and message.name is not None and len(self._subscribed) < _SUBSCRIBED:
+            self._subscribed[message.name] = raw
+        elif message.method == _UNSUBSCRIBE and message.name is not None:
+            self._subscribed.pop(message.name, None)
+
+    def agreed(self, method: str, request: bytes, response: bytes) -> None:
+        """The server has answered the client's handshake; an `initialize` is not replaced by a discovery."""
+        if method == "initialize" or self._method != "initialize":
+            self._method, self.handshake, self._told = method, request, member(decode(response), "result")
+
+    def requests(self) -> list[bytes]:
+        """The client's requests that a new server gets once it is initialized."""
+        return ([self._level] if self._level else []) + list(self._subscribed.values())
+
+    def compare(self, response: bytes) -> tuple[list[bytes], list[str]]:
+        """Notifications for the client, and sentences for the user, about a new server by its answer to `handshake`.
+
+        Raises ValueError with the reason where the server refused.
+        """
+        answer = decode(response)
+        result = member(answer, "result")
+        told = member(answer, "error", "message")
+        if type(result) is not dict:
+            raise ValueError(f"it refused {self._method}" + (f": {told}" if type(told) is str else ""))
+        before, now = (_capabilities(it) for it in (self._told, result))
+        sentences = [f"the client cannot be told that the server {what}" for what in _differences(before, now)]
+        spoken, speaks = (member(it, "protocolVersion") for it in (self._told, result))
+        if spoken != speaks:
+            sentences.append(f"the server answers with revision {speaks}, and the client was told {spoken}")
+        if sentences:
+            sentences.append("restart the client to let it see the new server")
+        frames = []
+        if self._method == "initialize" and self.initialized:
+            frames = [_list_changed(name) for name in _LISTS if name in now and _may_change(before, name)]
+            silent = [name for name in _LISTS if name in now and name in before and not _may_change(before, name)]
+            hint = f"the server does not declare listChanged for {', '.join(silent)}: the client keeps its old lists"
+            if silent and hint not in self._hinted:
+                self._hinted.add(hint)
+                sentences.append(hint)
+        return frames, sentences
+
+
+def changes_for(key: "Key", params: "Any") -> list[bytes]:
+    """Notifications of changed lists for a subscription, as far as it has acknowledged them (2026-07-28)."""
+    meta = b'"_meta":{"' + SUBSCRIPTION.encode() + b'":' + json_of(key) + b"}"
+    asked = member(params, "notifications")
+    return [_list_changed(name, meta) for name in _LISTS if member(asked, f"{name}ListChanged") is True]
+
+
+def _list_changed(name: str, params: bytes = b"") -> bytes:
+    tail = b',"params":{' + params + b"}}" if params else b"}"
+    return b'{"jsonrpc":"2.0","method":"notifications/' + name.encode() + b'/list_changed"' + tail
+
+
+def _capabilities(result: "Any") -> "dict[str, Any]":
+    found = member(result, "capabilities")
+    return found if isinstance(found, dict) else {}
+
+
+def _may_change(capabilities: "dict[str, Any]", name: str) -> bool:
+    return member(capabilities, name, "listChanged") is True
+
+
+def _differences(before: "dict[str, Any]", now: "dict[str, Any]") -> list[str]:
+    lost, gained = sorted(before.keys() - now.keys()), sorted(now.keys() - before.keys())
+    return ([f"no longer has {', '.join(lost)}"] if lost else []) + ([f"now has {', '.join(gained)}"] if gained else [])

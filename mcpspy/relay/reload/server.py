@@ -1,0 +1,114 @@
+"""One server of those that replace one another: its pipes, and the threads that read them."""
+
+import os
+import re
+from collections import deque
+from threading import Event, Lock, Thread
+
+from mcpspy.process.child import Child
+from mcpspy.relay.reload.streams import LineSink, LineSource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcpspy.recording.stream import Channel
+
+_TAIL = 15  # lines of stderr that say why a server ended
+_LONGEST = 500  # characters of such a line
+_ERROR = re.compile(r"\s*[\w.]*(Error|Exception|error)\b")
+
+
+class ReloadableServer:
+    """A server that was started; `stdin` and `stderr` are the channels that are recorded, `number` counts from 1.
+
+    `begin` starts to read it: `line` gets the server and each line of its stdout, and its time.
+    """
+
+    def __init__(self, child: Child, number: int, stdin: "Channel", stderr: "Channel", started: int) -> None:
+        self.number = number
+        self.pid = child.pid
+        self.stdin = LineSink(child.stdin, stdin)
+        self.stdout, self.stderr = LineSource(child.stdout, started), LineSource(child.stderr, started)
+        self.over = False
+        """Another one has its place: nothing of it reaches the client."""
+        self.exited = Event()
+        """It runs no more, or will be ended for its `fault`."""
+        self.answered = Event()
+        """It has sent something; cleared by who waits for that."""
+        self.leaving = False
+        """The client's lines wait for its successor."""
+        self.fault = ""
+        """Why it is of no use."""
+        self.ready = False
+        self._read, self._read_errors = Event(), Event()
+        self._channel = stderr
+        self._tail: deque[str] = deque(maxlen=_TAIL)
+
+    def begin(self, line: "Callable[[ReloadableServer, bytes, bool, int], None]") -> None:
+        """Read its stdout and its stderr, each in a thread."""
+
+        def read() -> None:
+            try:
+                for raw, whole, t in self.stdout.lines():
+                    line(self, raw, whole, t)
+            finally:
+                self._end(self.stdout, self._read)
+
+        Thread(target=read, daemon=True).start()
+        Thread(target=self._forward_errors, daemon=True).start()
+
+    def wait_for_rest(self, seconds: float) -> None:
+        """Wait until what it left in its pipes is forwarded, at most so long: others may hold them."""
+        self._read.wait(seconds)
+        self._read_errors.wait(seconds)
+        self.stdout.stop = self.stderr.stop = True
+
+    @property
+    def last_words(self) -> str:
+        """The last lines of its stderr."""
+        return "\n".join(self._tail)
+
+    @property
+    def last_word(self) -> str:
+        """Of these the last that names an error, else the very last."""
+        lines = [line.strip() for line in self._tail]
+        return next((line for line in reversed(lines) if _ERROR.match(line)), lines[-1] if lines else "")
+
+    def _forward_errors(self) -> None:
+        rest = b""
+        try:
+            while chunk := self.stderr.read():
+                t = self.stderr.now()
+                with STDERR:
+                    write_errors(chunk)
+                    self._channel.feed(chunk, t)
+                *lines, rest = (rest + chunk)[-65536:].split(b"\n")
+                self._tail += [_shown(line) for line in lines if line.strip()]
+        finally:
+            if rest.strip():
+                self._tail.append(_shown(rest))
+            self._channel.cut(self.stderr.now())
+            self._end(self.stderr, self._read_errors)
+
+    def _end(self, source: LineSource, told: Event) -> None:
+        os.close(source.source)
+        source.busy, source.ended = False, True
+        told.set()
+
+
+STDERR = Lock()
+"""Who holds it writes to stderr and records that."""
+
+
+def write_errors(data: bytes) -> None:
+    """Write to stderr; what it cannot take, such as a log on a full disk, is lost, as it would be without us."""
+    try:
+        while data:
+            data = data[os.write(2, data) :]
+    except OSError:
+        pass
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip()[:_LONGEST]

@@ -1,0 +1,328 @@
+"""A client's session over servers that replace one another: which line goes where, and what waits meanwhile.
+
+Each line comes from the thread that read it. A lock guards what is known; nobody holds it while writing. The client's
+lines are in one of four modes: they pass (`RUNNING`); requests wait until what runs is done (`IDLING`); all wait for
+the next server (`HOLDING`); requests are answered with the reason (`FAILED`). What replaces a server, and writes to the
+peers meanwhile, runs in the turning thread, one step after another; the main thread waits for nobody.
+
+A server that is being ended may still answer. When it is over, its open calls are answered by us (`Handover`).
+"""
+
+from collections.abc import Callable
+from threading import Lock
+
+from mcpspy.capture.format import RELOAD
+from mcpspy.gate.messages import Envelope, json_of, read
+from mcpspy.gate.verdicts import PASS, Drop, Send
+from mcpspy.relay.reload.handover import Carried, Handover
+from mcpspy.relay.reload.server import ReloadableServer
+from mcpspy.relay.reload.streams import LineSink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcpspy.gate.messages import Key
+    from mcpspy.recording.stream import Channel
+
+RUNNING, IDLING, HOLDING, FAILED = "running", "idling", "holding", "failed"
+HELD_LINES, HELD_BYTES = 1000, 16 << 20
+"""So much of the client's waits; further requests are answered with the reason."""
+REST = 0.25
+"""Seconds to wait for what a server that is gone left in its pipes."""
+
+
+class _Waiting:
+    """A line of the client's that waits, and its number in the capture."""
+
+    __slots__ = ("held", "messages", "raw")
+
+    def __init__(self, raw: bytes, messages: tuple[Envelope, ...], held: int) -> None:
+        self.raw = raw
+        self.messages = messages
+        self.held = held
+
+
+class ReloadSession:
+    """The session; `there` and `back` are the channels of the client and of the servers.
+
+    `now` tells nanoseconds since the capture started; `say` takes a sentence for the user; `wake` is called when the
+    main thread has something to look at.
+    """
+
+    def __init__(
+        self,
+        there: "Channel",
+        back: "Channel",
+        now: Callable[[], int],
+        say: Callable[[str], None],
+        wake: Callable[[], None],
+    ) -> None:
+        self.client = LineSink(1, back)
+        self.client_left = False
+        """The client sends nothing more, or reads nothing more."""
+        self.server: ReloadableServer | None = None
+        self._there, self._back = there, back
+        self._now, self._say, self._wake = now, say, wake
+        self._lock = Lock()
+        self._handover = Handover()
+        self._mode = RUNNING
+        self._reason, self._facts = "", dict[str, object]()  # why requests are refused, or were not answered
+        self._waiting: list[_Waiting] = []
+        self._size = 0
+        self._held = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request runs."""
+        with self._lock:
+            return self._handover.idle
+
+    @property
+    def served(self) -> bool:
+        """Whether a server has answered the client at all."""
+        return self._handover.served
+
+    # What the main thread tells; nothing is written.
+
+    def set_mode(self, mode: str, reason: str, facts: dict[str, object]) -> None:
+        """From now on treat the client's lines so, for this reason."""
+        with self._lock:
+            self._mode, self._reason, self._facts = mode, reason, facts
+            self._server.leaving = mode == HOLDING
+
+    # Lines, in the threads that read them.
+
+    def from_client(self, raw: bytes, t: int, *, whole: bool = True) -> None:
+        """Forward a line of the client's, or let it wait, or answer its requests."""
+        messages = read(raw, "lines")
+        requests = [it for it in messages if it.kind == "request" and it.id]
+        replies: list[bytes] = []
+        with self._lock:
+            mode, server = self._mode, self._server
+            passes = mode == RUNNING or (mode == IDLING and not requests)
+            if passes:
+                carried = self._to_server(raw, messages)
+            elif self._drop_waiting(messages, raw, t) or (
+                mode != FAILED and not _pings(requests) and self._hold(raw, messages, t)
+            ):
+                return
+            else:
+                replies = self._refusals(requests)
+                if messages and not requests:
+                    self._handover.repeats.sent(messages[0], raw)
+        if not passes:
+            self._there.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
+            self._tell(replies)
+        elif isinstance(carried, (Send, Drop)):
+            frames = carried.frames if isinstance(carried, Send) else ()
+            written = bool(frames) and server.stdin.write(frames)
+            self._there.record(raw, t, {"sent": frames[0] if written else None, "by": RELOAD}, cut=not whole)
+        elif not server.stdin.forward(raw, t, whole=whole):
+            self._there.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
+
+    def client_ends(self) -> None:
+        """The client sends nothing more."""
+        with self._lock:
+            self.client_left = True
+            closing = self.server if self._mode in (RUNNING, IDLING) else None
+        if closing:
+            closing.stdin.close()
+        self._wake()
+
+    def from_server(self, server: ReloadableServer, raw: bytes, whole: bool, t: int) -> None:
+        """Forward a line of a server's to the client."""
+        messages = read(raw, "lines")
+        more: list[bytes] = []
+        with self._lock:
+            carried: Carried = Drop(RELOAD)
+            if not server.over and (whole or self._mode in (RUNNING, IDLING)):
+                carried, more = self._to_client(raw, messages)
+            rest = self._mode == IDLING and self._handover.idle
+        server.answered.set()
+        if isinstance(carried, (Send, Drop)):
+            frames = carried.frames if isinstance(carried, Send) else ()
+            written = bool(frames) and self.client.write(frames)
+            self._back.record(raw, t, {"sent": frames[0] if written else None, "by": RELOAD}, cut=not whole)
+        elif not self.client.forward(raw, t, whole=whole):
+            self._back.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
+            server.stdout.stop = True
+            self.client_ends()
+        self._tell(more)
+        if rest:
+            self._wake()
+
+    # Turning from one server to the next, in the turning thread.
+
+    def leave(self, server: ReloadableServer, *, keep: bool, reason: str, facts: dict[str, object]) -> None:
+        """End what the client has open with a server that has exited; with `keep` the next one will be its place."""
+        server.wait_for_rest(REST)
+        with self._lock:
+            server.over = True
+            frames = self._handover.leave(reason, facts, keep=keep)
+        server.stdin.close(REST)
+        self._tell(frames)
+
+    def begin(self, server: ReloadableServer) -> None:
+        """Repeat the handshake with a new server, let go what waits, and tell the client what has changed.
+
+        Sets the server's `fault` where that fails.
+        """
+        with self._lock:
+            again = self._handover.resent(handshake=True)
+            repeats = self._handover.repeats
+        notices: list[bytes] = []
+        if again:
+            self._send(server, again)
+            if not self._await(server, lambda: not self._handover.shaking):
+                return
+        elif repeats.handshake:
+            response = self._ask(server, repeats.handshake)
+            if response is None:
+                return
+            try:
+                notices, sentences = repeats.compare(response)
+            except ValueError as error:
+                server.fault = str(error)
+                server.exited.set()
+                self._wake()
+                return
+            if repeats.initialized:
+                self._send(server, [repeats.initialized])
+            self._send(server, [self._own(raw)[1] for raw in repeats.requests()])
+            for sentence in sentences:
+                self._say(sentence)
+        with self._lock:
+            subscriptions = self._handover.resent(handshake=False)
+        self._send(server, subscriptions)
+        self._tell(notices)
+        self._release(server)
+
+    def fail(self, server: ReloadableServer, reason: str, facts: dict[str, object]) -> None:
+        """Answer all that waits for a server which has exited with the reason, and all that comes, until the next."""
+        with self._lock:
+            if not server.leaving:
+                self._mode, self._reason, self._facts = FAILED, reason, facts
+        self.leave(server, keep=server.leaving, reason=reason, facts=facts)
+        with self._lock:
+            if self._mode != FAILED:
+                return
+            waiting, self._waiting, self._size = self._waiting, [], 0
+            replies = [self._refusals([it for it in line.messages if it.kind == "request"]) for line in waiting]
+        for line, frames in zip(waiting, replies, strict=True):
+            how = "answered" if frames else "dropped"
+            self._there.release(self._now(), line.held, how, {"sent": None, "by": RELOAD})
+            self._tell(frames)
+
+    def _ask(self, server: ReloadableServer, request: bytes) -> bytes | None:
+        """The server's response to a request of the client's, as one of our own; None if it exits instead."""
+        key, frame = self._own(request)
+        self._send(server, [frame])
+        answered = self._await(server, lambda: self._handover.answer(key) is not None)
+        return self._handover.answer(key) if answered else None
+
+    def _await(self, server: ReloadableServer, come: Callable[[], bool]) -> bool:
+        """Wait for what a server sends; False if it exits instead."""
+        while True:
+            server.answered.clear()
+            with self._lock:
+                if come():
+                    return True
+            if server.exited.is_set():
+                return False
+            server.answered.wait()
+
+    def _release(self, server: ReloadableServer) -> None:
+        """Forward what waits, in its order, then let all pass."""
+        while True:
+            with self._lock:
+                if server.leaving or server.exited.is_set():
+                    return
+                if not self._waiting:
+                    self._mode = RUNNING
+                    server.ready = True
+                    left = self.client_left
+                    break
+                line = self._waiting.pop(0)
+                self._size -= len(line.raw)
+                carried = self._to_server(line.raw, line.messages)
+            frames = carried.frames if isinstance(carried, Send) else () if isinstance(carried, Drop) else (line.raw,)
+            written = bool(frames) and server.stdin.write(frames)
+            rest: dict[str, object] = {} if written else {"sent": None, "by": RELOAD}
+            if written and frames[0] is not line.raw:
+                rest = {"sent": frames[0], "by": RELOAD}
+            self._there.release(self._now(), line.held, "delayed" if written else "dropped", rest)
+        if left:
+            server.stdin.close(REST)
+        self._wake()
+
+    # Parts; those with the lock held say so.
+
+    @property
+    def _server(self) -> ReloadableServer:
+        assert self.server
+        return self.server
+
+    def _to_server(self, raw: bytes, messages: tuple[Envelope, ...]) -> Carried:
+        """Of `Handover`, with the lock held; a bug of ours lets the line pass."""
+        try:
+            return self._handover.to_server(raw, messages)
+        except Exception as error:
+            self._say(f"a line of the client passes as it is ({type(error).__name__}: {error})")
+            return PASS
+
+    def _to_client(self, raw: bytes, messages: tuple[Envelope, ...]) -> tuple[Carried, list[bytes]]:
+        """Of `Handover`, with the lock held; a bug of ours lets the line pass."""
+        try:
+            return self._handover.to_client(raw, messages)
+        except Exception as error:
+            self._say(f"a line of the server passes as it is ({type(error).__name__}: {error})")
+            return PASS, []
+
+    def _own(self, raw: bytes) -> "tuple[Key, bytes]":
+        with self._lock:
+            return self._handover.own(raw)
+
+    def _hold(self, raw: bytes, messages: tuple[Envelope, ...], t: int) -> bool:
+        """Let a line wait, with the lock held; False if too much waits."""
+        if len(self._waiting) >= HELD_LINES or self._size + len(raw) > HELD_BYTES:
+            return False
+        self._held += 1
+        self._waiting.append(_Waiting(raw, messages, self._held))
+        self._size += len(raw)
+        self._there.record(raw, t, {"by": RELOAD, "held": self._held})
+        return True
+
+    def _drop_waiting(self, messages: tuple[Envelope, ...], raw: bytes, t: int) -> bool:
+        """Drop a cancellation and the request that it cancels, if that waits; with the lock held."""
+        cancelled = messages[0].cancels if len(messages) == 1 else None
+        for line in self._waiting if cancelled else ():
+            if len(line.messages) == 1 and line.messages[0].kind == "request" and line.messages[0].id == cancelled:
+                self._waiting.remove(line)
+                self._size -= len(line.raw)
+                self._there.record(raw, t, {"sent": None, "by": RELOAD})
+                self._there.release(t, line.held, "cancelled", {"sent": None, "by": RELOAD})
+                return True
+        return False
+
+    def _refusals(self, requests: list[Envelope]) -> list[bytes]:
+        """Responses to requests that no server gets, with the lock held; a ping asks for us as well."""
+        if _pings(requests):
+            return [b'{"jsonrpc":"2.0","id":' + json_of(it.id) + b',"result":{}}' for it in requests if it.id]
+        return [self._handover.refuse(it.id, self._reason, self._facts) for it in requests if it.id]
+
+    def _send(self, server: ReloadableServer, frames: list[bytes]) -> None:
+        """Send frames of ours to a server, and record them."""
+        for frame in frames:
+            t = self._now()
+            if server.stdin.write((frame,)):
+                self._there.record(frame, t, {"from": "mcpspy", "by": RELOAD})
+
+    def _tell(self, frames: list[bytes]) -> None:
+        """Send frames of ours to the client, and record them."""
+        for frame in frames:
+            t = self._now()
+            if self.client.write((frame,)):
+                self._back.record(frame, t, {"from": "mcpspy", "by": RELOAD})
+
+
+def _pings(requests: list[Envelope]) -> bool:
+    return bool(requests) and all(it.method == "ping" for it in requests)

@@ -1,0 +1,93 @@
+"""A client of the Python SDK, 1.x or 2.x: `edits.py COUNT FILE COMMAND…` edits its server's file while it is connected.
+
+COMMAND is `mcpspy wrap --reload FILE -- SERVER…`. For each edit a call that never ends is running; the client waits for
+`list_changed` and calls `version`. After half of the edits the file has a syntax error for a while. It prints a JSON
+object: the versions, the errors of the calls that did not end, and that of the call while the server could not run.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+import threading
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+
+class Inbox:
+    """What the server has told: an event for each of the two notifications that are awaited."""
+
+    def __init__(self):
+        self.came = {"notifications/message": asyncio.Event(), "notifications/tools/list_changed": asyncio.Event()}
+
+    async def take(self, message):
+        method = getattr(getattr(message, "root", message), "method", None)
+        if method in self.came:
+            self.came[method].set()
+
+    async def next(self, method):
+        await self.came[method].wait()
+        self.came[method].clear()
+
+
+def watching():
+    """A file for the server's stderr, and an event: mcpspy watches the files."""
+    theirs, ours = os.pipe()
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def read():
+        with open(theirs, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if "watching" in line:
+                    loop.call_soon_threadsafe(begun.set)
+
+    threading.Thread(target=read, daemon=True).start()
+    return os.fdopen(ours, "w"), begun
+
+
+def save(path, version):
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    with open(path + "~", "w", encoding="utf-8") as file:  # as editors do: a new file in its place
+        file.write(re.sub(r"VERSION = .*", f"VERSION = {version}", source))
+    os.replace(path + "~", path)
+
+
+async def fails(session, name):
+    """The error of a call."""
+    try:
+        result = await session.call_tool(name, {})
+    except Exception as error:
+        return str(error)
+    return None if name == "version" else f"it was answered: {result}"
+
+
+async def main(count, path, command):
+    inbox, refused, versions = Inbox(), [], []
+    errors, begun = watching()
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
+    async with (
+        stdio_client(parameters, errlog=errors) as streams,
+        ClientSession(*streams, message_handler=inbox.take) as session,
+    ):
+        await session.initialize()
+        await begun.wait()
+        for number in range(2, count + 2):
+            running = asyncio.ensure_future(fails(session, "hang"))
+            await inbox.next("notifications/message")
+            save(path, number)
+            await inbox.next("notifications/tools/list_changed")
+            refused.append(await running)
+            versions.append((await session.call_tool("version", {})).content[0].text)
+            if number == count // 2 + 1:
+                save(path, "(")
+                while not (broken := await fails(session, "version")):  # until the change is noticed
+                    pass
+                save(path, number)
+                await inbox.next("notifications/tools/list_changed")
+    print(json.dumps({"versions": versions, "refused": refused, "broken": broken}))
+
+
+asyncio.run(main(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))

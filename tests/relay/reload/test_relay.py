@@ -1,0 +1,393 @@
+"""`wrap --reload` with processes: files change, servers are replaced, and the client stays connected."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from mcpspy.capture.records import Frame
+from mcpspy.report.checked import check
+from tests import limits
+from tests.relay.harness import LIMIT, end_group
+from tests.relay.reload.reloading import INITIALIZE, SERVER, Reloading, gone
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "src").mkdir()
+    return tmp_path / "src"
+
+
+def findings(path):
+    return [(finding.rule, finding.frame) for finding in check(str(path)).findings]
+
+
+def test_an_edit_replaces_the_server_and_the_client_hears_of_its_tools(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        first = int(session.call("pid"))
+        assert session.call("version") == "version 1"
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.await_message(method="notifications/tools/list_changed")
+        assert session.call("version") == "version 2"
+        second = int(session.call("pid"))
+        gone(first)
+        handshake = [json.loads(line) for line in json.loads(session.call("seen"))[:2]]
+        assert [it["method"] for it in handshake] == ["initialize", "notifications/initialized"]
+        assert handshake[0]["id"] == "mcpspy-reload-1"
+        assert session.finish() == 0
+        gone(second)
+        assert "initialize" not in {it.get("method") for it in session.came}
+        assert [it["id"] for it in session.came if "id" in it] == list(range(1, session.ids + 1))
+        assert findings(session.path) == []
+
+
+def test_every_byte_passes_as_it_is(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.reload()
+        odd = b'{ "id":1.50,"jsonrpc" : "2.0", "method":"tools/call","params":{"name":"seen" } }\r'
+        answer = session.wrap.ask(odd)
+        while b"1.5" not in answer:
+            answer = session.wrap.readline()
+        assert json.loads(json.loads(answer)["result"]["content"][0]["text"])[-1] == odd.decode()
+        session.finish()
+        assert odd in session.wrap.frames(1)
+        assert answer in session.wrap.frames(2)
+
+
+def test_a_running_call_is_answered_with_the_reason(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        hanging = session.request("tools/call", name="hang")
+        session.await_message(method="notifications/message")
+        session.edit("VERSION = 1", "VERSION = 2")
+        error = session.await_message(id=hanging)["error"]
+        assert error["message"] == "the server was reloaded because server.py changed; call again"
+        assert error["data"] == {"by": "mcpspy wrap --reload", "changed": ["server.py"]}
+        session.send(method="notifications/cancelled", params={"requestId": hanging})  # too late: it goes nowhere
+        assert "cancelled" not in session.call("seen")
+        session.finish()
+        assert findings(session.path) == []
+
+
+def test_with_idle_a_running_call_is_awaited_and_later_ones_wait(folder):
+    slow = SERVER.replace(
+        'if name == "crash"', 'if name == "slow":\n            sys.stdin.readline()\n        if name == "crash"'
+    )
+    with Reloading(folder, "--reload-after", "idle", source=slow) as session:
+        session.initialize()
+        running = session.request("tools/call", name="slow")
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.hear("waiting for running calls")
+        later = session.request("tools/call", name="version")
+        session.send(method="notifications/roots/list_changed")  # passes, and ends the slow call
+        assert session.await_message(id=running)["result"]["content"][0]["text"] == "version 1"
+        assert session.await_message(id=later)["result"]["content"][0]["text"] == "version 2"
+        session.finish()
+        assert findings(session.path) == []
+
+
+def test_requests_of_servers_never_share_an_id_and_open_ones_are_cancelled(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.call("ask")
+        session.reload()
+        session.send(id=1, result={"late": True})  # to the first server
+        asked = len(session.came)
+        session.call("ask")
+        cancelled, request = [
+            it for it in session.came[asked:] if it.get("method") in ("notifications/cancelled", "ping")
+        ]
+        assert cancelled["params"]["requestId"] == 1
+        assert request["id"] == "mcpspy-server-1"
+        session.send(id="mcpspy-server-1", result={"back": True})
+        seen = session.call("seen")
+        assert "late" not in seen
+        assert json.loads(json.loads(seen)[-2]) == {"jsonrpc": "2.0", "id": 1, "result": {"back": True}}
+        session.finish()
+        assert findings(session.path) == []
+        changed = [
+            it for it in session.wrap.capture.records() if isinstance(it, Frame) and it.sent and it.by == "reload"
+        ]
+        assert [b"mcpspy-server-1" in it.sent for it in changed] == [True, False]
+
+
+def test_levels_and_subscriptions_are_repeated(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.ask("logging/setLevel", level="debug")
+        for uri in ("file:///a", "file:///b"):
+            session.ask("resources/subscribe", uri=uri)
+        session.ask("resources/unsubscribe", uri="file:///a")
+        session.reload()
+        repeated = [json.loads(line) for line in json.loads(session.call("seen"))]
+        assert [(it["method"], it.get("params", {}).get("uri")) for it in repeated[2:-1]] == [
+            ("logging/setLevel", None), ("resources/subscribe", "file:///b"),
+        ]  # fmt: skip
+        session.finish()
+        assert findings(session.path) == []
+
+
+def test_a_server_that_does_not_start_again_says_why_until_the_next_edit(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = (")
+        told = session.hear("does not run")
+        assert told == (
+            "mcpspy: reload: the server does not run: it ended with exit status 1: SyntaxError: '(' was never closed; "
+            "save a file to start it again\n"
+        )
+        error = session.ask("tools/call", name="version")["error"]
+        assert error["message"].startswith(
+            "the server does not run: it ended with exit status 1 after server.py changed;"
+        )
+        assert error["message"].endswith("SyntaxError: '(' was never closed")
+        assert error["data"]["exit"] == 1
+        assert session.ask("ping")["result"] == {}
+        session.reload("VERSION = (", "VERSION = 3")
+        assert session.call("version") == "version 3"
+        assert session.finish() == 0
+        assert findings(session.path) == []
+
+
+def test_a_server_that_refuses_the_handshake_is_ended(folder):
+    with Reloading(folder, source=SERVER.replace("REFUSES = False", "REFUSES = True")) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = 2")
+        assert "it refused initialize: not today" in session.hear("does not run")
+        assert "it refused initialize: not today" in session.call("version")
+        session.reload("REFUSES = True", "REFUSES = False")
+        assert session.call("version") == "version 2"
+        session.finish()
+
+
+def test_a_server_that_crashes_is_started_by_the_next_edit(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        assert session.call("crash").startswith(
+            "the server does not run: it ended with exit status 1; it is started again"
+        )
+        session.reload()
+        assert session.call("version") == "version 11"
+        session.finish()
+
+
+def test_what_the_client_cannot_be_told_is_said_on_stderr(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.edit('"logging": {}', '"prompts": {}')
+        assert "the client cannot be told that the server no longer has logging" in session.hear("no longer")
+        assert "the client cannot be told that the server now has prompts" in session.hear("now has")
+        session.hear("restart the client")
+        session.hear("ready")
+        session.finish()
+        recorded = [it for it in session.wrap.capture.records() if isinstance(it, Frame) and it.ch == 3]
+        assert any(it.sender == "mcpspy" and b"no longer has logging" in it.raw for it in recorded)
+
+
+def test_without_a_handshake_the_discovery_is_repeated_and_subscriptions_go_on(folder):
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    }
+    with Reloading(folder) as session:
+        session.hear("watching")
+        session.ask("server/discover", _meta=meta)
+        listen = session.request("subscriptions/listen", _meta=meta, notifications={"toolsListChanged": True})
+        session.await_message(method="notifications/subscriptions/acknowledged")
+        session.edit("VERSION = 1", "VERSION = 2")
+        change = session.await_message(method="notifications/tools/list_changed")
+        assert change["params"] == {"_meta": {"io.modelcontextprotocol/subscriptionId": listen}}
+        assert text_of(session.ask("tools/call", name="version", _meta=meta)) == "version 2"
+        methods = [it.get("method") for it in session.came]
+        assert methods.count("notifications/subscriptions/acknowledged") == 1
+        session.finish()
+
+
+def text_of(response):
+    return response["result"]["content"][0]["text"]
+
+
+def test_a_handshake_that_runs_is_sent_again(folder):
+    silent = SERVER.replace('elif method == "initialize":', 'elif method == "initialize" and VERSION > 1:', 1)
+    with Reloading(folder, source=silent.replace("else:\n        say(id=id, result={})", "")) as session:
+        session.hear("watching")
+        waiting = session.request("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={})
+        session.edit("VERSION = 1", "VERSION = 2")
+        assert session.await_message(id=waiting)["result"]["serverInfo"]["version"] == "2"
+        session.finish()
+
+
+def test_what_a_server_started_ends_with_it(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        child = int(session.call("child"))
+        session.reload()
+        gone(child)
+        another = int(session.call("child"))
+        assert session.finish() == 0
+        gone(another)
+
+
+def test_a_server_that_ignores_everything_is_killed(folder):
+    stubborn = SERVER.replace("seen = []", "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nseen = []")
+    with Reloading(folder, source=stubborn + "if VERSION == 1:\n    time.sleep(600)\n") as session:
+        session.initialize()
+        first = int(session.call("pid"))
+        session.reload("VERSION = 1", "VERSION = 2")
+        gone(first)
+        assert session.call("version") == "version 2"
+        session.finish()
+
+
+def test_a_signal_ends_the_server_whichever_it_is(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.reload()
+        pid = int(session.call("pid"))
+        os.kill(session.wrap.pid, signal.SIGTERM)
+        assert session.wrap.wait(LIMIT) == -signal.SIGTERM
+        gone(pid)
+
+
+def test_a_client_that_leaves_while_nothing_runs_ends_it_all(folder):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = (")
+        session.hear("does not run")
+        assert session.finish() == 1
+        assert findings(session.path) == []
+
+
+def test_the_capture_may_stand_among_the_watched_files(folder):
+    with Reloading(folder, "--reload", ".") as session:
+        session.finish()
+    with Reloading(folder, "--reload", ".", "-o", "session.jsonl") as session:
+        session.initialize()
+        (folder / "__pycache__").mkdir()
+        (folder / "__pycache__" / "server.pyc").write_bytes(b"")
+        (folder / ".server.py.swp").write_bytes(b"")
+        session.reload()
+        session.call("version")
+        session.finish()
+        assert sum("replacing" in line for line in session.told) == 1
+
+
+def test_a_server_that_never_runs_ends_it_as_without_reload(folder):
+    (folder / "watched").touch()
+    for argv, status in (("/no/such/server",), 127), (("sh", "-c", "echo no >&2; exit 7"), 7):
+        with Reloading(folder) as session:
+            end_group(session.wrap)
+        command = [*session.wrap.args[: session.wrap.args.index("--") + 1], *argv]
+        done = limits.run(command, capture_output=True, stdin=limits.subprocess.DEVNULL)
+        assert done.returncode == status
+
+
+SLEEPS = "import time\nif VERSION == 2:\n    time.sleep(600)\nseen = []"
+
+
+def test_an_edit_while_the_server_starts_replaces_it_again(folder):
+    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS)) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.hear("replacing")
+        waiting = session.request("tools/call", name="version")
+        session.edit("VERSION = 2", "VERSION = 3")
+        assert session.await_message(id=waiting)["result"]["content"][0]["text"] == "version 3"
+        assert session.finish() == 0
+
+
+def test_a_server_that_takes_too_long_to_start_is_ended(folder):
+    shorter = (
+        "import sys; from mcpspy.relay.reload import relay; relay.STARTS = 0.3; from mcpspy.cli import main; main()"
+    )
+    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS), program=("-c", shorter)) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.hear("replacing")
+        waiting = session.request("tools/call", name="version")
+        error = session.await_message(id=waiting)["error"]["message"]
+        assert error.startswith("the server does not run: it did not answer the handshake within 0.3 s after server.py")
+        session.finish()
+
+
+def test_with_idle_the_wait_has_an_end(folder):
+    shorter = (
+        "import sys; from mcpspy.relay.reload import relay; relay.AFTER_IDLE = 0.1; from mcpspy.cli import main; main()"
+    )
+    with Reloading(folder, "--reload-after", "idle", program=("-c", shorter)) as session:
+        session.initialize()
+        hanging = session.request("tools/call", name="hang")
+        session.await_message(method="notifications/message")
+        session.edit("VERSION = 1", "VERSION = 2")
+        assert "call again" in session.await_message(id=hanging)["error"]["message"]
+        session.hear("calls still run after 0.1 s; the server is replaced all the same")
+        session.finish()
+
+
+def test_an_unfinished_line_of_a_server_never_reaches_the_client(folder):
+    half = SERVER.replace(
+        "            continue\n", "            print('{', end='', flush=True)\n            continue\n"
+    )
+    with Reloading(folder, source=half) as session:
+        session.initialize()
+        session.request("tools/call", name="hang")
+        session.await_message(method="notifications/message")
+        session.reload("VERSION = 1", "VERSION = 2")
+        assert session.call("version") == "version 2"
+        session.finish()
+        cut = [(it.raw, it.dropped) for it in session.wrap.capture.records() if isinstance(it, Frame) and it.cut]
+        assert cut == [(b"{", True)]
+        assert findings(session.path) == []
+
+
+def test_a_second_server_that_fails_is_no_end_although_nothing_was_answered_yet(folder):
+    silent = SERVER.replace(
+        '    if method == "initialize" and REFUSES',
+        '    if VERSION == 1:\n        continue\n    if method == "initialize" and REFUSES',
+    )
+    with Reloading(folder, source=silent) as session:
+        session.hear("watching")
+        waiting = session.request("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={})
+        session.edit("VERSION = 1", "VERSION = (")
+        assert "does not run" in session.await_message(id=waiting)["error"]["message"]
+        session.reload("VERSION = (", "VERSION = 2")
+        answer = session.ask("initialize", **INITIALIZE)
+        assert "result" in answer, answer
+        session.finish()
+
+
+def test_findings_are_printed_while_it_runs(folder):
+    with Reloading(folder, "--check") as session:
+        session.initialize()
+        session.reload()
+        session.ask("tools/call", name="wrong")
+        assert "/content" in session.hear("mcpspy: #")
+        session.finish()
+
+
+def test_a_server_does_not_outlive_a_relay_that_is_killed(folder):
+    """S-07, of a server that was started while threads ran."""
+    with Reloading(folder, source=SERVER + "import time\ntime.sleep(600)\n") as session:
+        session.initialize()
+        session.reload()
+        pid = int(session.call("pid"))
+        session.wrap.kill()
+        gone(pid)
+
+
+def test_a_later_server_has_the_signals_of_the_first(folder):
+    """S-02: what we block for ourselves is not blocked in a server, whenever it is started."""
+    masks = SERVER.replace(
+        '{"seen"', '{"mask": "".join(it for it in open("/proc/self/status") if it[:3] == "Sig"), "seen"'
+    )
+    with Reloading(folder, source=masks) as session:
+        session.initialize()
+        first = session.call("mask")
+        session.reload()
+        assert session.call("mask") == first
+        assert "SigBlk:\t0000000000000000" in first
+        session.finish()

@@ -1,0 +1,103 @@
+"""A server's pipes are read to their end, and its last words say why it ended."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from mcpspy.relay.reload import server as module
+from mcpspy.relay.reload.server import ReloadableServer
+from tests import limits
+
+
+class Pipes:
+    """A server of three pipes; `stdin`, `stdout` and `stderr` are its own ends."""
+
+    def __init__(self):
+        (self.stdin, into), (out, self.stdout), (errors, self.stderr) = os.pipe(), os.pipe(), os.pipe()
+        self.child = SimpleNamespace(pid=1, stdin=into, stdout=out, stderr=errors)
+
+    def close(self):
+        for fd in (self.stdin, self.stdout, self.stderr):
+            os.close(fd)
+
+
+class Channel:
+    def __init__(self):
+        self.fed, self.cuts = b"", 0
+
+    def feed(self, data, t):
+        self.fed += data
+
+    def cut(self, t):
+        self.cuts += 1
+
+
+@pytest.fixture
+def errors(monkeypatch):
+    """What is written to our own stderr."""
+    told = []
+    monkeypatch.setattr(module, "write_errors", told.append)
+    return told
+
+
+def test_lines_and_errors_are_read_to_the_end(errors):
+    pipes, channel, lines = Pipes(), Channel(), []
+    server = ReloadableServer(pipes.child, 1, Channel(), channel, 0)
+    server.begin(lambda _, raw, whole, t: lines.append((raw, whole)))
+    os.write(pipes.stdout, b"one\ntw")
+    os.write(pipes.stderr, b"warning\nerr")
+    pipes.close()
+    server.wait_for_rest(limits.LIMIT)
+    assert lines == [(b"one", True), (b"tw", False)]
+    assert b"".join(errors) == channel.fed == b"warning\nerr"
+    assert channel.cuts == 1
+    assert server.last_words == "warning\nerr"
+    assert server.stdout.ended
+    assert server.stderr.ended
+    server.stdin.close()
+
+
+def test_a_pipe_that_others_hold_is_given_up(errors):
+    pipes = Pipes()
+    server = ReloadableServer(pipes.child, 1, Channel(), Channel(), 0)
+    server.begin(lambda *_: None)
+    server.wait_for_rest(0.01)
+    assert server.stdout.stop
+    assert server.stderr.stop
+    pipes.close()
+    server.stdin.close()
+
+
+@pytest.mark.parametrize(
+    ("told", "last"),
+    [
+        (b"", ""),
+        (b"bye\n\n", "bye"),
+        (b'  File "a.py", line 1\n    x = (\n        ^\nSyntaxError: never closed\n', "SyntaxError: never closed"),
+        (b"x\nSyntaxError: bad\n    at load (a:1:2)\n\nNode.js v20.20.2\n", "SyntaxError: bad"),
+        (b"pkg.mod.OddException: no\nexiting\n", "pkg.mod.OddException: no"),
+        (b"\xff\n", "\ufffd"),
+    ],
+)
+def test_the_last_word_names_the_error(errors, told, last):
+    pipes = Pipes()
+    server = ReloadableServer(pipes.child, 1, Channel(), Channel(), 0)
+    server.begin(lambda *_: None)
+    os.write(pipes.stderr, told)
+    pipes.close()
+    server.wait_for_rest(limits.LIMIT)
+    assert server.last_word == last
+    server.stdin.close()
+
+
+def test_a_long_line_without_an_end_is_not_kept_whole(errors):
+    pipes = Pipes()
+    server = ReloadableServer(pipes.child, 1, Channel(), Channel(), 0)
+    server.begin(lambda *_: None)
+    for _ in range(4):
+        os.write(pipes.stderr, b"x" * 60_000)
+    pipes.close()
+    server.wait_for_rest(limits.LIMIT)
+    assert len(server.last_words) == 500
+    server.stdin.close()
