@@ -38,6 +38,7 @@ _NAME = 500  # characters of a method or name that are kept
 _ANY_INPUT = 1  # the response is `input_required`
 _INPUT = {method: 2 << number for number, method in enumerate(ASKED)}
 _IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
+_FRAMED = (Message, HttpUnit)  # as a tuple: a union would be made anew for each event
 _SEVERAL = 2  # lines: of one there would be no tuple
 _FLOAT = 1e300  # numbers below are progress, others nonsense
 _LARGEST = 2**32 - 1  # bytes of a frame: what is larger counts as that
@@ -187,11 +188,11 @@ class Columns:
             return self.exchanges.add(event)
         self._t[n] = event.t
         self._kind[n], self._sender[n] = _KIND[kind_of(event)], _SENDER[sender_of(event)]
-        if isinstance(event, Message | HttpUnit):
+        if isinstance(event, _FRAMED):
             self._session[n] = self._place(event.session.name)
             if event.act:
                 self._acts[n] = event.act
-        frame = event if isinstance(event, Frame) else event.frame if isinstance(event, Message | HttpUnit) else None
+        frame = event if isinstance(event, Frame) else event.frame if isinstance(event, _FRAMED) else None
         if frame:
             self._size[n] = min(frame.size, _LARGEST)
         return self._add_message(event) if isinstance(event, Message) else ()
@@ -344,6 +345,6 @@ def kind_of(event: Event) -> str:
 
 def sender_of(event: Event) -> str:
     """client, server or mcpspy."""
-    if isinstance(event, Message | HttpUnit):
+    if isinstance(event, _FRAMED):
         return event.sender
     return (event.sender or "server") if isinstance(event, Frame) else "mcpspy"

@@ -27,6 +27,7 @@ ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: without an answer it is complete (2026-07-28)."""
 
 _UNREACHED = (502, 504)
+_WITH_ID = (Request, Result, Error)  # as a tuple: a union would be made anew for each message
 _FAILURE = 400  # and above: the statuses of failure
 
 
@@ -60,7 +61,7 @@ class Message:
     @property
     def id(self) -> Id | None:
         """The id of a request or response."""
-        return self.body.id if isinstance(self.body, Request | Result | Error) else None
+        return self.body.id if isinstance(self.body, _WITH_ID) else None
 
     @property
     def method(self) -> str | None:

@@ -23,6 +23,7 @@ from mcpspy.wire.subject import subject
 
 _PROBE = "server/discover"
 
+_ANSWERS = (Result, Error)
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
 
 
@@ -36,7 +37,7 @@ def pair(message: Message, ordinal: int, fallback: Revision | None, carrier: int
     message.revision = fallback
     if isinstance(body, Request):
         _begin(message, body, ordinal, fallback)
-    elif isinstance(body, Result | Error):
+    elif isinstance(body, _ANSWERS):
         key = ("server" if message.side == "client" else "client", body.id or _NO_ID)
         exchange = _first_sent(message.session.pending.get(key, ()), message.t, carrier)
         if exchange:

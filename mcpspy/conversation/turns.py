@@ -46,8 +46,7 @@ def add_message(spells: list[Spell], message: Message) -> None:
         return
     n, t = message.n, message.t
     last = spells[-1] if spells else None
-    answer = isinstance(message.body, Result | Error)
-    if not last or (t - last.end >= PAUSE and not answer and len(spells) < _MOST):
+    if not last or (t - last.end >= PAUSE and not isinstance(message.body, Result | Error) and len(spells) < _MOST):
         last = Spell(n, t, t)
         spells.append(last)
     last.end = max(last.end, t)

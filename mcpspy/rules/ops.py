@@ -143,20 +143,22 @@ class Loops(StatefulCheck):
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._latest: tuple[str | None, Any] = None, {}
-        self._frames: deque[int] = deque(maxlen=ROW - 1)
+        self._frames: list[int] = []
 
     def lose(self) -> None:
         """Other calls may have stood between."""
         self._frames.clear()
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Each call that is at least the third of its kind in a row."""
+        """The third of several calls that are alike; those that follow it in a row are no news."""
         if message.exchange and message.exchange.continues:
             return
         called = message.name, member(message.body.value, "params", "arguments") or {}
         if not _are_equal(called, self._latest):
             self._latest = called
             self._frames.clear()
+        if len(self._frames) == ROW:
+            return
         if len(self._frames) == ROW - 1:
             sentence = f"{_tool(message)} is called with the same arguments as in the {ROW - 1} calls before"
             yield Fault(sentence, "/params", tuple(self._frames))

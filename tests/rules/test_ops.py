@@ -78,14 +78,14 @@ def test_two_questions_at_once_count_once():
     assert rules(LISTED + asked + f"@14 {answer(3)}", slow=2_000_000_000) == []
 
 
-def test_each_call_from_the_third_on_is_a_loop_whatever_the_order_of_the_arguments():
+def test_the_third_call_is_a_loop_once_whatever_the_order_of_the_arguments():
     same = [
         '> 3 tools/call {"name":"echo","arguments":{"a":1,"b":2}}',
         '> 4 tools/call {"arguments":{"b":2,"a":1},"name":"echo","_meta":{"progressToken":7}}',
         '> 5 tools/call {"name":"echo","arguments":{"a":1,"b":2}}',
         '> 6 tools/call {"name":"echo","arguments":{"a":1,"b":2}}',
     ]
-    assert [(frame, rule) for frame, rule, _ in found(LISTED + "\n".join(same))] == [(8, "ops/loop"), (9, "ops/loop")]
+    assert [(frame, rule) for frame, rule, _ in found(LISTED + "\n".join(same))] == [(8, "ops/loop")]
 
 
 @pytest.mark.parametrize(
