@@ -55,7 +55,7 @@ def test_a_real_session_appears_grows_and_ends(tmp_path, wrap):
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "No captures"))
         server = wrap(*SERVER, options=("--capture-dir", str(tmp_path), "--name", "real"))
-        await until(pilot, on_screen(pilot, "● live  real"))
+        await until(pilot, on_screen(pilot, "● live real"))
         await pilot.press("enter")
         await until(pilot, on_screen(pilot, "real · stdio · live · 0 rows · following"))
         assert server.ask(PING) == b'{"jsonrpc":"2.0","id":1,"result":{}}'

@@ -87,7 +87,7 @@ def test_nothing_is_said_to_be_found_of_a_session_without_a_fault(tmp_path):
         finish(writer)
         pilot.app.grow()
         await pilot.pause()
-        assert words(pilot.app.rows) == ["nothing was found"]
+        assert words(pilot.app.rows) == ["nothing was found; o shows operational findings"]
         assert explanation(pilot.app) == ""
 
     view(FindingsView, tmp_path / "a.jsonl", scenario)
