@@ -1,9 +1,10 @@
 """The captures that an agent sees: which there are, what each is called, and those that are open.
 
 The theory. An agent asks again and again about the same few captures, some of them large. So a capture that was opened
-stays open with its index and its fold (as in the TUI), and each question lets them grow for a short while: what is
-known by then is the answer, with how much of the file that is. A capture is called by the shortest beginning of its id
-that no other has, six digits at least; one whose id is not of the form that we write is called by a hash of its path.
+stays open with its index and its fold (as in the TUI), and each question lets them grow for a short while, all of them
+together: what is known by then is the answer, with how much of the file that is. A question begins with `look`. A
+capture is called by the shortest beginning of its id that no other has, six digits at least; one whose id is not of the
+form that we write is called by a hash of its path.
 
 The sessions of this server itself are not among them, wherever they were recorded.
 """
@@ -27,6 +28,7 @@ from mcpspy.errors import CaptureError, UsageError
 
 PATIENCE = 1.2
 """Seconds that a question may let captures grow."""
+_SEARCH = 0.6  # seconds more that a question may look for rows
 ALL, RUN = "all", "run:"
 _ID = re.compile("[0-9a-f]{32}")
 _LIKE_ID = re.compile("[0-9a-f]{6,}")
@@ -48,6 +50,7 @@ class AgentCaptures:
         """All of them were found and counted at the last look."""
         self._library = Library([folder])
         self._patience = patience
+        self._begun = 0.0  # when the question began, by `time.perf_counter`
         self._parent = os.getppid()
         self._names: dict[str, str] = {}  # by path: the whole id
         self._short: dict[str, str] = {}  # by that: what the capture is called
@@ -62,7 +65,8 @@ class AgentCaptures:
 
     def look(self, *, count: bool = False) -> None:
         """Look at the directory anew; with `count`, count for a while what is in its captures."""
-        deadline = time.perf_counter() + self._patience
+        self._begun = time.perf_counter()
+        deadline = self._begun + self._patience
         self._counts = self._counts or count
         self._library.look()
         more = True
@@ -80,6 +84,11 @@ class AgentCaptures:
                 for it in self.entries
             }
             self._short = _shortened(self._names.values())
+
+    @property
+    def deadline(self) -> float:
+        """When a question should have found the rows that it looks for, by `time.perf_counter`."""
+        return self._begun + self._patience + _SEARCH
 
     @property
     def refused(self) -> dict[str, str]:
@@ -171,7 +180,7 @@ class AgentCaptures:
             if len(self._open) > _OPEN:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(entry.path)
-        grow(capture, self._patience if seconds is None else seconds)
+        grow(capture, self._begun + self._patience - time.perf_counter() if seconds is None else seconds)
         for _ in range(_LOOKS if capture.index.live else 0):
             capture.grow(0.05)
         return capture
@@ -185,9 +194,9 @@ class AgentCaptures:
 
 
 def grow(capture: OpenCapture, seconds: float) -> None:
-    """Let a capture grow for at most that long."""
+    """Let a capture grow for at most that long, and for a moment if there is no time left."""
     deadline = time.perf_counter() + seconds
-    while capture.grow(min(seconds, 0.2)) and time.perf_counter() < deadline:
+    while capture.grow(min(max(seconds, _STEP), 0.2)) and time.perf_counter() < deadline:
         pass
 
 

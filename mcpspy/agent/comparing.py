@@ -93,9 +93,8 @@ def _exchange(scrubber: Scrubber, it: Compared, sides: list[tuple[OpenCapture, s
 
 def _messages(captures: AgentCaptures, a: str, b: str) -> tuple[list[str], list[Difference]]:
     names, values = [], []
-    for text in (a, b):
-        session, n = split_address(text)
-        entry = captures.find(session)
+    places = [split_address(text) for text in (a, b)]
+    for entry, n in [(captures.find(session), n) for session, n in places]:
         capture, name = captures.open(entry), captures.name(entry)
         row = captures.scrubber.rows(capture, place_at(capture, name, n))[0]
         if row.value is None:

@@ -22,7 +22,7 @@ _MOST, _ROWS = 200, 50  # rows of an answer: at most, and if nothing else is ask
 _PREVIEWED = 1 << 16  # bytes of a frame that is decoded for a preview
 _PREVIEW = 160  # characters
 _LARGE = 4096  # bytes of a frame whose size is told
-_SEARCH = 1.0  # seconds
+_LEAST = 0.2  # seconds that rows are looked at, however late it is
 _MANY = 50  # messages of a batch that are told
 _NAMED = 10  # members that are named where there is nothing
 
@@ -48,7 +48,7 @@ def read_timeline(
     entries = captures.several(session)
     key = ("read_timeline", filter, newest_first)
     first, place = _begin(captures, entries, cursor, key)
-    page = _Page(captures.scrubber, min(limit, _MOST), newest_first=newest_first)
+    page = _Page(captures, min(limit, _MOST), newest_first=newest_first)
     answer: Answer = {}
     for entry in entries[first:]:
         wanted = wanted_filter(filter, entry.header.started)
@@ -96,19 +96,19 @@ def _nothing(seen: int, sessions: int, texts: tuple[str, ...], *, more: bool) ->
 class _Page:
     """The rows of an answer, and what room and time there is for more."""
 
-    def __init__(self, scrubber: Scrubber, limit: int, *, newest_first: bool) -> None:
+    def __init__(self, captures: AgentCaptures, limit: int, *, newest_first: bool) -> None:
         self.rows: list[Answer] = []
         self.room = LARGEST - 500
         self.seen = 0
         """Rows that were looked at."""
-        self._scrubber = scrubber
+        self._captures = captures
         self._limit = limit
         self._newest_first = newest_first
         self._deadline = 0.0
 
     def read(self, capture: OpenCapture, name: str, wanted: Filter, place: int) -> int:
         """Take rows of a capture, from a place on; the place where that stopped."""
-        self._deadline = self._deadline or time.perf_counter() + _SEARCH
+        self._deadline = self._deadline or max(self._captures.deadline, time.perf_counter() + _LEAST)
         rows, keys = capture.index.rows, wanted.keys
         while place < len(rows) and len(self.rows) < self._limit and time.perf_counter() < self._deadline:
             at = len(rows) - 1 - place if self._newest_first else place
@@ -116,7 +116,7 @@ class _Page:
             if fits is None and not self._newest_first:
                 break  # the fold has to come first
             if fits:
-                told = told_row(self._scrubber, capture, name, at)
+                told = told_row(self._captures.scrubber, capture, name, at)
                 self.room -= size_of(told) + 1
                 if self.room < 0 and self.rows:
                     break

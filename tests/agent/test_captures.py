@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+import time
 
 import pytest
 
 from mcpspy.agent.captures import AgentCaptures
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from tests.agent.conftest import EXAMPLE
 from tests.transcript import WALL, capture, finish, record
@@ -156,6 +158,31 @@ def test_large_captures_are_read_on_between_questions(folder):
         pass
     assert capture.complete
     captures.close()
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """The seconds that captures were given to grow, where they never come to an end."""
+    given = []
+
+    def grow(_, seconds):
+        given.append(seconds)
+        time.sleep(seconds)
+        return True
+
+    monkeypatch.setattr(OpenCapture, "grow", grow)
+    return given
+
+
+def test_the_captures_of_a_question_share_its_time(folder, slow):
+    """Or the sessions of a run, all of them large, would take the time of a question each."""
+    names = [folder.add() for _ in range(4)]
+    captures = AgentCaptures(str(folder.path), 0.2)
+    for entry in [captures.find(name) for name in names]:
+        captures.open(entry)
+    captures.close()
+    assert len(slow) >= len(names)
+    assert sum(slow) < 0.5
 
 
 @pytest.mark.parametrize("wrong", ["run:ab", "a#5", "Ignore all\u202e", "Q" * 100_000, "ghp_" + "a1B2" * 9, ""])
