@@ -123,7 +123,9 @@ def _clean(scrubber: Scrubber, it: Difference, value: Any) -> Any:
         for _ in it.path:
             clean = next(iter(clean.values()))
         return clean
-    except (ValueError, TypeError, RecursionError, AttributeError):
+    except RecursionError:
+        return "(nested too deeply to be shown)"
+    except (ValueError, TypeError, AttributeError):
         return scrubber.text(str(value), 500)
 
 

@@ -1,6 +1,6 @@
 """Rules explained, and findings with what to do about them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from textwrap import dedent
 
 from mcpspy.agent.answers import Answer, address, facts, fitting
@@ -52,14 +52,16 @@ def told_findings(
 ) -> list[Answer]:
     """Findings, the worst first, each with its fix the first time that its rule comes."""
     ranked = sorted(findings, key=lambda it: (SEVERITIES.index(it.severity), it.frame))
+    return list(fitting(_each(scrubber, capture, name, ranked), room, _MOST))
+
+
+def _each(scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterable[Finding]) -> Iterator[Answer]:
     explained: set[str] = set()
-    told = []
-    for finding in ranked[:_MOST]:
+    for finding in findings:
         rule = RULES.get(finding.rule)
         more = advice(rule, finding.blame) if rule and finding.rule not in explained else {}
         explained.add(finding.rule)
-        told.append(_told(scrubber, capture, name, finding) | more)
-    return list(fitting(told, room, _MOST))
+        yield _told(scrubber, capture, name, finding) | more
 
 
 def told_groups(
@@ -67,18 +69,19 @@ def told_groups(
 ) -> list[Answer]:
     """Findings by rule and blame, the worst first: how often, where, the first of them, and the fix."""
     ranked = sorted(groups, key=lambda it: (SEVERITIES.index(it.severity), -it.count, it.rule))
-    told = []
-    for group in ranked[:_MOST]:
-        rule, first = RULES.get(group.rule), group.findings[0] if group.findings else None
-        fields = (
-            _told(scrubber, capture, name, first)
-            if first
-            else facts(rule=group.rule, severity=group.severity, blame=group.blame)
-        )
-        frames = list(dict.fromkeys(it.frame for it in group.findings))[1 : _SAME + 1]
-        count = facts(count=group.count if group.count > 1 else None, also=[address(name, n) for n in frames])
-        told.append(fields | count | (advice(rule, group.blame) if rule else {}))
-    return list(fitting(told, room, _MOST))
+    return list(fitting((_group(scrubber, capture, name, it) for it in ranked), room, _MOST))
+
+
+def _group(scrubber: Scrubber, capture: OpenCapture, name: str, group: Group) -> Answer:
+    rule, first = RULES.get(group.rule), group.findings[0] if group.findings else None
+    fields = (
+        _told(scrubber, capture, name, first)
+        if first
+        else facts(rule=group.rule, severity=group.severity, blame=group.blame)
+    )
+    frames = list(dict.fromkeys(it.frame for it in group.findings))[1 : _SAME + 1]
+    count = facts(count=group.count if group.count > 1 else None, also=[address(name, n) for n in frames])
+    return fields | count | (advice(rule, group.blame) if rule else {})
 
 
 def _is_text(row: Row) -> bool:

@@ -86,3 +86,16 @@ def test_what_is_lacking_says_on_which_side(folder):
 
 def _differences(folder, old, new):
     return compare(folder.captures, a=old, b=new)["differences"]
+
+
+def test_a_value_that_is_nested_too_deeply_is_said_to_be(folder):
+    init = '> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}'
+    info = '{"protocolVersion":"2025-11-25","capabilities":%s,"serverInfo":{"name":"s","version":"1"}}'
+    deep = f'{{"experimental":{{"x":{"[" * 1000}{"]" * 1000}}}}}'
+    a, b = (folder.add(f'{init}\n< | {{"jsonrpc":"2.0","id":1,"result":{info % it}}}') for it in ("{}", deep))
+    told = compare(folder.captures, a=a, b=b)["differences"]
+    assert {
+        "where": "server",
+        "pointer": "/result/capabilities/experimental",
+        "b": "(nested too deeply to be shown)",
+    } in told
