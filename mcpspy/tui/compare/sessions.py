@@ -127,7 +127,7 @@ class SessionsCompared(Screen[None]):
                 self.app.call_from_thread(self._tell, f"reading {min(done[1], 100)}%")
 
         try:
-            whole = max(sum(os.path.getsize(path) for path, _ in self._captures), 1)
+            whole = max(sum(_size(path) for path, _ in self._captures), 1)
             old, new = (script_of(path, advance) for path, _ in self._captures)
             totals, found = entries(old, new)
         except _Left:
@@ -190,6 +190,14 @@ class SessionsCompared(Screen[None]):
             self.post_message(FrameWanted(self._captures[side or 0][0], n))
         elif side is not None:
             self.notify(f"it is not in {'AB'[side]}", severity="warning", markup=False)
+
+
+def _size(path: str) -> int:
+    """The bytes of a file; none of one that is gone, which whoever reads it says."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 class _Left(Exception):

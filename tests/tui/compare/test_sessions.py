@@ -127,7 +127,7 @@ def test_a_capture_that_is_gone_is_one_line(tmp_path):
         await marked(pilot)
         os.unlink(old)
         await pilot.press("d")
-        await until(pilot, on_screen(pilot, "No such file"))
+        await until(pilot, on_screen(pilot, "cannot read"))
 
     play(scenario, old, new)
 
