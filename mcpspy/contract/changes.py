@@ -9,16 +9,19 @@ Both sides are cleaned (`mcpspy.contract.clean`); the texts in a sentence are th
 printable.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.contract.clean import canonical
 from mcpspy.contract.lock import LockedServer
 from mcpspy.contract.offered import KINDS, NOUNS
 from mcpspy.conversation.wording import apart, reworded
 from mcpspy.json_values import Path, member, pointer, steps_of
 from mcpspy.replay.compare.offers import Surface, changes
 from mcpspy.replay.compare.values import ABSENT, Difference, differences
+from mcpspy.rules.instructions import instructions_in
 from mcpspy.rules.rule import Severity
 
 _BINDING = ("inputSchema", "outputSchema", "arguments")
@@ -38,9 +41,14 @@ class LockChange:
     """Where in the definition, or in what the server tells of itself."""
 
 
-def added(kind: str, name: str) -> LockChange:
-    """An entry that is not in the lock."""
-    return LockChange("lock/added", "warning", f"additive: {_noun(kind, name)} is not in the lock")
+def added(kind: str, name: str, definition: Any) -> LockChange:
+    """An entry that is not in the lock; an error if it holds what is written for a model and not for people."""
+    sentence = f"additive: {_noun(kind, name)} is not in the lock"
+    if not name.isascii():  # it may look like one that is
+        sentence += f" (its name is {json.dumps(name[:_NAME])})"
+    for path, found in instructions_in(definition):
+        return LockChange("lock/added", "error", f"{sentence}, and its {pointer(*path)[:_POINTER]}: {found.what}", path)
+    return LockChange("lock/added", "warning", sentence)
 
 
 def removed(kind: str, name: str) -> LockChange:
@@ -50,7 +58,7 @@ def removed(kind: str, name: str) -> LockChange:
 
 def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iterator[LockChange]:
     """What changed of an entry; `version` says how the version of the server has changed, if that is known."""
-    if old == new:
+    if canonical(old) == canonical(new):  # for Python 1 is True
         return
     what = _noun(kind, name)
     words = list(reworded(old, new))
@@ -86,7 +94,7 @@ def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChang
     if isinstance(before, dict) and isinstance(now, dict):
         yield from _capabilities(before, now)
     for name in ("protocolVersion", "serverInfo"):
-        if name in old and name in new and old[name] != new[name]:
+        if name in old and name in new and canonical(old[name]) != canonical(new[name]):
             sentence = f"other: the server tells another {name} than the lock"
             yield LockChange("lock/changed", "info", _against(sentence, *apart(old[name], new[name])), (name,))
 
@@ -101,7 +109,7 @@ def between(old: LockedServer, new: LockedServer) -> Iterator[LockChange]:
             continue
         for name in sorted({*before, *now}):
             if name not in before:
-                yield added(kind, name)
+                yield added(kind, name, now[name])
             elif name not in now:
                 yield removed(kind, name)
             else:

@@ -97,7 +97,8 @@ class LockCheck:
         version = version_change(locked.told, offered.told)
         for place, name, definition in page.entries:
             if name not in known:
-                yield _finding(added(page.kind, name), message, ("result", page.kind, place))
+                addition = added(page.kind, name, definition)
+                yield _finding(addition, message, ("result", page.kind, place, *addition.path))
                 continue
             for change in self._changes(locked, page.kind, name, definition, version):
                 yield _finding(change, message, ("result", page.kind, place, *change.path))

@@ -17,7 +17,7 @@ from mcpspy.json_values import Path, excerpt
 DEEPEST = 100
 """Levels of a definition in which words are looked for."""
 WORDS = ("description", "title", "annotations")
-"""Members of a tool, prompt or resource that are words as a whole."""
+"""Members of a tool, prompt or resource that are words as a whole; so is the name of a resource, which has a URI."""
 _SHOWN = 120  # characters of a text
 _BEFORE = 30  # of these before the place where two texts part
 _TEXTS = ("description", "title", "$comment")
@@ -54,11 +54,19 @@ def reworded(old: Any, new: Any) -> Iterator[Reworded]:
 
 def _is_word(path: Path, name: str, old: Any, new: Any) -> bool:
     """Whether a member holds words; under a map of names only texts can."""
-    if not path and name in WORDS:
+    if not path and (name in WORDS or name == "name"):
         return True
-    if path and path[-1] in _NAMES:
+    if _maps_names(path):
         return False
     return (name in _TEXTS and (isinstance(old, str) or isinstance(new, str))) or (bool(path) and name in _SAMPLES)
+
+
+def _maps_names(path: Path) -> bool:
+    """Whether a path leads to a map of names; what a property called `properties` holds is a schema again."""
+    count = 0
+    while count < len(path) and path[-1 - count] in _NAMES:
+        count += 1
+    return count % 2 == 1
 
 
 def _paired(old: list[Any], new: list[Any]) -> Iterator[tuple[Any, Any]]:
