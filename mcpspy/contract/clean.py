@@ -3,17 +3,22 @@
 The theory. A lock file is committed, and two people with the same server have to get the same file. So a token of a
 known kind, and a default under a secret name, is replaced by one text that does not depend on the token, the machine or
 the user. What a capture shows is cleaned in the same way before it is compared: a secret that changes is no change of
-the server. A default with a blank in it is never a secret here, or a server could hide words from the comparison.
+the server. A server could hide words from the comparison that way: a default with a blank in it, or with an instruction
+to a model, is never a secret here, and neither is a token with a sentence in it.
 
-Values come from a peer: what is nested more deeply than `LEVELS` stands as the hash of its JSON.
+Values come from a peer: what is nested more deeply than `LEVELS` stands as the hash of its JSON, and what strict JSON
+does not have (a lone surrogate, an infinite number) as a text, or nobody could read the file again.
 """
 
 import hashlib
 import json
+import math
+import re
 from typing import Any
 
 from mcpspy.cost import compact_json
 from mcpspy.json_values import Number
+from mcpspy.rules.instructions import instruction_in
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.tokens import replaced
 
@@ -21,8 +26,11 @@ WITHHELD = "«withheld»"
 """What stands in for a secret."""
 LEVELS = 100
 """Levels of a definition; a schema of more than 64 is not evaluated anywhere."""
-_SAMPLES = ("default", "const", "examples", "enum")
+_SAMPLES = ("default", "const", "examples")  # but no enum: a choice that everybody sees is no secret
 _SHORTEST = 6  # characters of a default that may be a secret
+_BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")  # whoever leaves out blanks
+_SENTENCE = re.compile(r"(?:\b[^\W\d_]+ ){4}")  # where a key should be
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(value: Any, *, levels: int = LEVELS, secret: bool = False) -> Any:
@@ -31,6 +39,8 @@ def clean(value: Any, *, levels: int = LEVELS, secret: bool = False) -> Any:
         return str(value)
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if not isinstance(value, dict | list):
         return value
     if not levels:
@@ -49,12 +59,20 @@ def _sample(value: Any, levels: int) -> Any:
     """A default of a secret name, or several."""
     if isinstance(value, list):
         return [_sample(item, levels) for item in value]
-    word = isinstance(value, str) and len(value) >= _SHORTEST and not any(map(str.isspace, value))
-    return WITHHELD if word else clean(value, levels=levels)
+    return WITHHELD if isinstance(value, str) and _may_be_secret(value) else clean(value, levels=levels)
+
+
+def _may_be_secret(text: str) -> bool:
+    """Whether a default of a secret name may be one: a text without blanks that tells a model nothing."""
+    if len(text) < _SHORTEST or any(map(str.isspace, text)):
+        return False
+    return not instruction_in(text) and not instruction_in(_BETWEEN_WORDS.sub(" ", text))
 
 
 def _text(text: str) -> str:
-    return replaced(text, lambda _: WITHHELD, full=True)
+    if not text.isascii():
+        text = _SURROGATE.sub(lambda it: f"\\u{ord(it[0]):04x}", text)
+    return replaced(text, lambda token: token if _SENTENCE.search(token) else WITHHELD, full=True)
 
 
 def canonical(value: Any) -> bytes:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.capture.reader import Capture
+from mcpspy.contract.clean import clean
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import LISTED, Statement, page, statement
 from mcpspy.json_values import member
 from mcpspy.replay.compare.values import LISTINGS
-from mcpspy.wire.jsonrpc import Request
+from mcpspy.wire.jsonrpc import Error, Request
 
 KINDS = tuple(LISTINGS)
 """tools, resources, resourceTemplates, prompts."""
@@ -25,6 +26,7 @@ NOUNS = {"tools": "tool", "resources": "resource", "resourceTemplates": "resourc
 TOLD = ("protocolVersion", "serverInfo", "capabilities", "instructions")
 """What a server tells of itself."""
 _CAPABILITY = {"resourceTemplates": "resources"}
+_NO_METHOD = -32601
 _MOST = 1 << 16
 """Entries of one listing that are kept; a listing with more is never whole."""
 
@@ -50,6 +52,8 @@ class OfferedListing:
     """What the next page has to be asked for by."""
     broken: bool = False
     """A page is missing."""
+    names: Counter[str] = field(default_factory=Counter)
+    """How often each name has come."""
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ class Offered:
             return None
         if message.method in LISTED:
             self._tell(message)
-            return self._list(message)
+            return self._unserved(message) or self._list(message)
         return self._tell(message)
 
     @property
@@ -100,6 +104,14 @@ class Offered:
                 self.told.setdefault(name, value)
         return None
 
+    def _unserved(self, message: Message) -> OfferedPage | None:
+        """An empty page if the server does not have the method: servers declare `resources` and serve no templates."""
+        kind = LISTED[message.method or ""]
+        if not (isinstance(message.body, Error) and member(message.body.error, "code") == _NO_METHOD):
+            return None
+        self.listings[kind] = OfferedListing(whole=True)
+        return OfferedPage(kind, (), whole=True)
+
     def _list(self, message: Message) -> OfferedPage | None:
         found = page(message)
         if found is None or message.exchange is None:
@@ -111,31 +123,31 @@ class Offered:
             listing = self.listings[found.kind] = OfferedListing(broken=not found.first)
         elif cursor != listing.cursor or listing.whole:
             listing.broken = True
-        entries = tuple(_named(found.kind, found.entries or []))
+        entries = tuple(_named(found.kind, found.entries or [], listing.names))
         room = _MOST - len(listing.entries)
-        for _, name, definition in entries[:room]:
-            listing.entries[_apart(name, listing.entries)] = definition
+        listing.entries.update((name, definition) for _, name, definition in entries[:room])
         listing.cursor = member(message.body.value, "result", "nextCursor")
         listing.broken |= found.entries is None or len(entries) > room
         listing.whole = found.last and not listing.broken
         return OfferedPage(found.kind, entries, listing.whole)
 
 
-def _named(kind: str, entries: list[Any]) -> list[tuple[int, str, dict[str, Any]]]:
-    """The entries that have a name, with their places; a second one of a name on the page is `name (2)`."""
-    seen: Counter[str] = Counter()
+def _named(kind: str, entries: list[Any], seen: Counter[str]) -> list[tuple[int, str, dict[str, Any]]]:
+    """The entries that have a name, with their places; the second one of a name in a listing is `name (2)`.
+
+    Names are without secrets (a URI can hold one), for they stand in the lock file too. `seen` is added to.
+    """
     found = []
     for place, entry in enumerate(entries):
         name = member(entry, LISTINGS[kind])
         if isinstance(name, str):
+            name = clean(name)
             seen[name] += 1
-            found.append((place, name if seen[name] == 1 else f"{name} ({seen[name]})", entry))
+            while seen[name] > 1:
+                name = f"{name} ({seen[name]})"
+                seen[name] += 1
+            found.append((place, name, entry))
     return found
-
-
-def _apart(name: str, taken: dict[str, Any]) -> str:
-    """The name, or `name (2)` where an earlier page has one of that name."""
-    return name if name not in taken else f"{name} (2)"
 
 
 def offers(capture: Capture, advance: Callable[[int], None] | None = None) -> list[Offered]:

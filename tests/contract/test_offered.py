@@ -32,6 +32,28 @@ def test_entries_of_one_name_stand_apart():
     assert offered(hello() + listed(GET, other)).whole("tools") == {"get": GET, "get (2)": other}
 
 
+def test_entries_of_one_name_on_several_pages_stand_apart():
+    second, third = GET | {"description": "Second"}, GET | {"description": "Third"}
+    odd = GET | {"name": "get (2)"}
+    pages = [listed(GET, odd, more="2"), listed(second, number=3, cursor="2", more="3")]
+    shown = offered(hello() + "".join(pages) + listed(third, number=4, cursor="3"))
+    assert [it["description"] for it in shown.whole("tools").values()] == [
+        GET["description"], GET["description"], "Second", "Third"
+    ]  # fmt: skip
+
+
+def test_names_hold_no_secrets():
+    entry = {"uri": "https://example.com/?token=ghp_" + "a1B2" * 9, "name": "n"}
+    shown = offered(hello(capabilities={"resources": {}}) + listed(entry, kind="resources"))
+    assert list(shown.whole("resources")) == ["https://example.com/?token=«withheld»"]
+
+
+def test_a_listing_that_the_server_does_not_know_is_empty():
+    text = hello() + '> 2 tools/list\n< 2 ! {"code":%d,"message":"no"}\n'
+    assert offered(text % -32601).whole("tools") == {}
+    assert offered(text % -32603).whole("tools") is None
+
+
 def test_entries_without_a_name_are_left_out():
     assert offered(hello() + listed(GET, {"x": 1}, None, 5)).whole("tools") == {"get": GET}
 
