@@ -20,6 +20,7 @@ from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Event, Judged, Message
 from mcpspy.report.shown import ShownFrame, of_frame, shown, shown_event
 from mcpspy.rules import SEVERITIES, Finding, Severity
+from mcpspy.rules.follows import told_by_lock
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
 
@@ -103,6 +104,8 @@ def check(
     spoken: set[Revision | None] = set()
     found: list[tuple[Finding, ShownFrame | None]] = []
 
+    of_lock: dict[tuple[int, int], list[Finding]] = {}  # by frame and part
+
     def take(finding: Finding, message: Judged | None = None) -> None:
         found.append((finding, shown(finding, message or subjects.pop(id(finding))) if show else None))
 
@@ -119,11 +122,15 @@ def check(
             if isinstance(event, Message):
                 spoken.add(event.revision)
                 for finding, message in compared.add(event) if compared else ():
+                    of_lock.setdefault((finding.frame, finding.part), []).append(finding)
                     take(finding, message)
                 if event.exchange and event.exchange.response is event and event.http is None:
                     event.exchange.untie()  # what carried it over HTTP, others may yet be judged by
             elif isinstance(event, Finding):
-                take(event)
+                if told_by_lock(event, of_lock.get((event.frame, event.part), ())):
+                    subjects.pop(id(event), None)
+                else:
+                    take(event)
     if not live:
         for finding in judge.end():
             take(finding)

@@ -1,11 +1,12 @@
 """One fault, one finding: which findings follow from others, and so are left out.
 
 `FOLLOWS`: a general rule, and those that say the same of the same part of a message, only better; then the general one
-is left out. `UNFIT` and `LOST_ANSWER` explain why a request has no answer: it was faulty itself, and then whoever does
-not answer it is not to blame; or its answer was, and then that has a finding already.
+is left out. `FOLLOWS_FROM_LOCK`: the same for what a lock shows, which the judge does not know. `UNFIT` and
+`LOST_ANSWER` explain why a request has no answer: it was faulty itself, and then whoever does not answer it is not to
+blame; or its answer was, and then that has a finding already.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcpspy.conversation.model import Judged
 from mcpspy.rules.rule import Fault, Finding, Rule
@@ -30,6 +31,11 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "tools/arguments": ("schema/invalid",),
 }
 """By the rule that follows: those that it follows from, where one pointer lies within the other."""
+FOLLOWS_FROM_LOCK = {
+    "security/definition-changed": "security/definition-changed",
+    "tools/definition-changed": "lock/changed",
+}
+"""By the rule that compares two listings of a session: the one that says the same of the lock (`check --lock`)."""
 UNFIT = frozenset(
     {
         "framing/bom",
@@ -79,6 +85,17 @@ def specific(faults: Sequence[tuple[Rule, Fault]]) -> Sequence[tuple[Rule, Fault
         if rule.id in wanted:
             causes.setdefault((rule.id, id(fault.at)), _Places()).add(fault.pointer)
     return [it for it in faults if not _follows(*it, causes)] if causes else faults
+
+
+def told_by_lock(finding: Finding, of_lock: Iterable[Finding]) -> bool:
+    """Whether what a lock has shown of the same message says what a finding says of the same definition."""
+    cause = FOLLOWS_FROM_LOCK.get(finding.rule)
+    return any(it.rule == cause and _definition(it) == _definition(finding) for it in of_lock)
+
+
+def _definition(finding: Finding) -> list[str]:
+    """The pointer of a finding as far as the definition: `/result/tools/0`."""
+    return finding.pointer.split("/")[:4]
 
 
 class _Places:

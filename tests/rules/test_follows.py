@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.rules import RULES
-from mcpspy.rules.follows import FOLLOWS, LOST_ANSWER, UNFIT, specific
+from mcpspy.rules.follows import FOLLOWS, FOLLOWS_FROM_LOCK, LOST_ANSWER, UNFIT, specific
 from mcpspy.rules.rule import Fault
 from tests.rules.examples import findings, told
 
@@ -13,6 +13,7 @@ LATER = "\n@65 > 20 ping\n@66 < 20 = {}"
 
 def test_the_tables_name_rules():
     assert {*FOLLOWS, *UNFIT, *LOST_ANSWER, *(name for names in FOLLOWS.values() for name in names)} <= {*RULES}
+    assert {*FOLLOWS_FROM_LOCK, *FOLLOWS_FROM_LOCK.values()} <= {*RULES}
 
 
 @pytest.mark.parametrize(
