@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if differing and not options.update:
         say(f"{options.output} stays as it is: {plural(differing, 'server')} changed; --update accepts the changes")
         return 1
-    if new == known and os.path.exists(options.output):
+    if lock_file.as_text(new) == lock_file.as_text(known) and os.path.exists(options.output):
         say(f"{options.output} is up to date")
         return 0
     lock_file.write(options.output, new)
@@ -121,9 +121,13 @@ def _from_server(options: argparse.Namespace) -> Lock:
         record_offer(partial(_connect, options, name, path))
         for offered in offers(Capture(path)):
             server = locked(offered)
-            if server.told or server.listings:
+            unknown = [kind for kind in KINDS if kind not in server.listings]
+            if server.told and unknown:
+                what = f"the list of {NOUNS[unknown[0]]}s"
+                raise CaptureError(f"{what} that the server sends cannot be read: it is too long, or is not an array")
+            if server.told:
                 return {options.name or offered.name or name: server}
-    raise CaptureError("the server lists nothing and does not introduce itself: there is nothing to lock")
+    raise CaptureError("the server does not introduce itself: there is nothing to lock")
 
 
 def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLink":

@@ -20,7 +20,7 @@ from mcpspy.capture.records import Frame, Open
 from mcpspy.conversation.offers import LISTED
 from mcpspy.errors import CaptureError
 from mcpspy.json_values import member
-from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
+from mcpspy.replay.client.stdio import FLOODS, Ended, Failed, Link, signals_restored
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
@@ -128,14 +128,14 @@ class _Inquiry:
                 pass
             else:
                 self._meta = {"_meta": _META}
-                return _object(member(found, "capabilities"))
+                return _capabilities(found, "server/discover")
         try:
             found = self._ask(link, "initialize", _INITIALIZE, self._start)
         except _Late:
             self.again = False
             raise
         link.send(_line(method="notifications/initialized"))
-        return _object(member(found, "capabilities"))
+        return _capabilities(found, "initialize")
 
     def _list(self, link: "Link | WebLink", method: str, kind: str) -> None:
         """Request every page; a server need not serve templates, or what it declares."""
@@ -169,7 +169,8 @@ class _Inquiry:
             except queue.Empty:
                 break
             if isinstance(heard, Ended):
-                raise _Gone(f"{heard.how} before it answered {method}")
+                how = "sent more than a listing can need" if heard.how == FLOODS else heard.how
+                raise _Gone(f"{how} before it answered {method}")
             if isinstance(heard, Failed):
                 if heard.request == Id.of(number):
                     raise _NoAnswer(f"did not answer {method}: {heard.how}")
@@ -197,8 +198,12 @@ def _reply(link: "Link | WebLink", request: Request) -> None:
         link.send(_line(id=request.value["id"], error={"code": -32601, "message": "Method not found"}))
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _capabilities(introduction: Any, method: str) -> dict[str, Any]:
+    """Raises _NoAnswer if there are none: nobody would know which listings to request."""
+    found = member(introduction, "capabilities")
+    if not isinstance(found, dict):
+        raise _NoAnswer(f"declares no capabilities in its answer to {method}")
+    return found
 
 
 def _line(**members: Any) -> bytes:

@@ -8,7 +8,9 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.replay.client import stdio
+from tests import contract
 from tests.cli.test_replay import SESSION
+from tests.contract.sessions import hello
 from tests.peers import prepare
 from tests.peers.serving import run, serving
 from tests.replay.scripts import SERVER
@@ -163,6 +165,49 @@ def test_a_listing_that_lacks_a_page_is_left_out_with_a_notice(mcpspy):
     assert (code, out) == (0, "weather: nothing listed, ~0 tokens (new)\n")
     assert "part.jsonl: not all pages of tools are there; they are left out" in err
     assert "tools" not in json.loads(text())["servers"]["weather"]
+
+
+@pytest.mark.parametrize("how", ["object", "large"])
+def test_a_server_whose_listing_cannot_be_read_does_not_pass(mcpspy, how):
+    """It would count as unchanged."""
+    server = [sys.executable, os.path.join(os.path.dirname(contract.__file__), "asked.py")]
+    assert mcpspy("lock", "--", *server)[0] == 0
+    code, out, err = mcpspy("lock", "--", *server, how)
+    assert (code, out) == (2, "")
+    assert "the list of tools that the server sends cannot be read: it is too long, or is not an array" in err
+
+
+def test_a_lock_of_any_definition_can_be_read_again(mcpspy):
+    strange = '"name":"\\ud800","title":"\\udfff","_meta":{"maximum":%s,"minimum":1e999}'
+    capture("strange.jsonl", SESSION.replace('"name":"report"', strange % ("9" * 30)))
+    assert mcpspy("lock", "strange.jsonl")[0] == 0
+    assert '"title": "\\\\udfff"' in text()
+    assert '"minimum": "' in text()
+    code, out, err = mcpspy("lock", "strange.jsonl")
+    assert (code, err) == (0, "mcpspy: mcp.lock.json is up to date\n")
+    assert out.endswith("(unchanged)\n")
+
+
+def test_one_change_of_words_is_told_once(mcpspy):
+    """It differs from the lock, and from the listing before in the same session."""
+    tools = '{"tools":[{"name":"get","description":"%s","inputSchema":{"type":"%s"}}]}'
+    for name, after in (
+        ("calm", ("Weather", "object")),
+        ("pulled", ("Send mail", "object")),
+        ("both", ("Send", "null")),
+    ):
+        pages = [f"> {n} tools/list\n< {n} = {tools % it}\n" for n, it in ((2, ("Weather", "object")), (3, after))]
+        capture(f"{name}.jsonl", hello() + "".join(pages))
+    mcpspy("lock", "calm.jsonl")
+    for name, rules in (
+        ("pulled", ["security/definition-changed"]),
+        ("both", ["security/definition-changed", "lock/changed", "tools/schema-not-object"]),
+    ):
+        found = json.loads(mcpspy("check", f"{name}.jsonl", "--lock", "mcp.lock.json", "--format", "json")[1])
+        assert [it["rule"] for it in found["captures"][0]["findings"]] == rules
+        assert " than the lock" in found["captures"][0]["findings"][0]["message"]
+    alone = json.loads(mcpspy("check", "pulled.jsonl", "--format", "json")[1])
+    assert [it["rule"] for it in alone["captures"][0]["findings"]] == ["security/definition-changed"]
 
 
 def test_a_real_client_sees_a_rug_pull_and_both_checks_find_it(mcpspy):

@@ -20,11 +20,16 @@ def answer(method, params):
             return {"error": {"code": -32602, "message": "no \x1b[2J client"}}
         info = {"name": "asked", "version": "1"}
         shown = {"tools": {}, "resources": {}} if how == "templates" else {"tools": {}}
-        return {"result": {"protocolVersion": "2025-06-18", "capabilities": shown, "serverInfo": info}}
+        told = {} if how == "silent" else {"capabilities": shown}
+        return {"result": {"protocolVersion": "2025-06-18", "serverInfo": info} | told}
     if method == "resources/list":
         return {"result": {"resources": []}}
     if method == "tools/list" and how != "unserved":
         at = int(params.get("cursor", "0"))
+        if how in ("object", "large"):
+            return {"result": {"tools": {} if how == "object" else [{"name": "a", "description": "x" * (9 << 20)}]}}
+        if how == "flood":
+            sys.stdout.write("x" * (40 << 20))
         more = {"nextCursor": "0" if how == "circle" else str(at + 1)} if at == 0 or how == "circle" else {}
         return {"result": {"tools": pages[at] if at < len(pages) else []} | more}
     return {"error": {"code": -32601, "message": "Method not found"}}

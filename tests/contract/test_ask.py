@@ -50,6 +50,7 @@ def test_every_page_is_requested(ask, how):
         ("dies", "exited with code 1 before it answered initialize; the last line of its stderr: no key"),
         ("refuses", "answered initialize with an error: no \\e[2J client"),
         ("unserved", "answered tools/list with an error: Method not found"),
+        ("silent", "declares no capabilities in its answer to initialize"),
         ("circle", "names one cursor twice"),
     ],
 )
@@ -58,6 +59,14 @@ def test_a_server_that_does_not_list_is_told_with_a_reason(ask, how, words):
         ask(how)
     assert words in str(raised.value)
     assert str(raised.value).startswith("the server ")
+
+
+def test_a_server_that_sends_without_end_is_told(ask, monkeypatch):
+    monkeypatch.setattr(stdio, "room", lambda _: 1 << 20)
+    with pytest.raises(
+        CaptureError, match=r"the server sent more than a listing can need before it answered tools/list"
+    ):
+        ask("flood")
 
 
 def test_nothing_is_waited_for_for_ever(ask, monkeypatch):
