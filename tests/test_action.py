@@ -242,6 +242,35 @@ def test_a_server_that_the_lock_does_not_have_is_found(job):
     assert "mcp.lock.json does not hold all that the server offers" in job.summary
 
 
+@pytest.mark.parametrize("start", ["", "x"])
+def test_a_report_that_is_cut_within_a_character_is_shown(tmp_path, start):
+    (tmp_path / "report").write_text(start + "é" * 11_000, encoding="utf-8")
+    functions = (ROOT / "scripts" / "action").read_text(encoding="utf-8").partition("\ncase ")[0]
+    command = ["bash", "-c", f'{functions}\nsection Title "$RUNNER_TEMP/report"']
+    subprocess.run(command, env=os.environ | {"RUNNER_TEMP": str(tmp_path)}, check=True, timeout=LIMIT)
+    shown = (tmp_path / "mcpspy" / "report.md").read_text(encoding="utf-8")
+    assert shown.startswith(f"### Title\n\n```\n{start}éé")
+    assert shown.endswith("é\n… the rest is in the log of the job\n```\n\n")
+
+
+def test_the_name_of_a_capture_is_no_command(job):
+    folder = job.folder / "workspace" / "tests" / "captures"
+    odd = folder / "a b'\"$(touch x)`touch x`\n::error::no %0A.jsonl"
+    shutil.copy(folder / "weather.jsonl", odd)
+    (folder / "none\n::error::no.jsonl").write_text("no capture")
+    assert job.run()["Verdict"] == 1
+    assert not list(job.folder.rglob("x"))
+    assert not [line for line in job.log.splitlines() if line.startswith("::error::")]
+    assert job.summary.count("the server answers as recorded") == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["cd . && {} -m weather_server", "A=b {} -m weather_server", "{} -m weather_server; :"]
+)
+def test_a_command_may_be_any_of_bash(job, command):
+    assert job.run(command=command.format(f"'{sys.executable}'"), check="false")["Verdict"] == 0, job.log
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
