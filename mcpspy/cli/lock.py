@@ -16,8 +16,8 @@ from mcpspy.cli.targets import capture_paths
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.ask import ROOM, record_offer
 from mcpspy.contract.changes import LockChange, between
-from mcpspy.contract.lock import Lock, LockedServer, locked
-from mcpspy.contract.offered import KINDS, NOUNS, offers
+from mcpspy.contract.lock import Lock, LockedServer, entry_of, locked
+from mcpspy.contract.offered import KINDS, NOUNS, Offered, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay.client.stdio import Link
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     if options.header and not options.url:
         raise UsageError("--header belongs to --url: a command has no HTTP headers")
     known = _known(options.output, update=options.update)
-    found = _from_captures(options) if options.captures else _from_server(options)
+    found = _from_captures(options, known) if options.captures else _from_server(options, known)
     new = known | {name: known[name].updated(server) if name in known else server for name, server in found.items()}
     changes = {name: list(between(known[name], new[name])) for name in found if name in known}
     for name, server in new.items():
@@ -89,7 +89,7 @@ def _known(path: str, *, update: bool) -> Lock:
         return {}
 
 
-def _from_captures(options: argparse.Namespace) -> Lock:
+def _from_captures(options: argparse.Namespace, known: Lock) -> Lock:
     paths = list(capture_paths(options.captures))
     refuse_to_overwrite("-o", options.output, paths)
     found: Lock = {}
@@ -98,7 +98,7 @@ def _from_captures(options: argparse.Namespace) -> Lock:
             capture, seen = Capture(path), False
             for offered in offers(capture, bar.advance):
                 server = locked(offered)
-                name = options.name or offered.name or capture.header.name
+                name = options.name or _name(known, offered, capture.header.name)
                 if server.told or server.listings:
                     seen = True
                     found[name] = found[name].updated(server) if name in found else server
@@ -112,7 +112,7 @@ def _from_captures(options: argparse.Namespace) -> Lock:
     return found
 
 
-def _from_server(options: argparse.Namespace) -> Lock:
+def _from_server(options: argparse.Namespace, known: Lock) -> Lock:
     """Start the server, or reach it, and have it list what it offers."""
     argv: list[str] = options.server
     name = options.name or (server_name(argv, Redactor().argv(argv)) if argv else "server")
@@ -126,8 +126,13 @@ def _from_server(options: argparse.Namespace) -> Lock:
                 what = f"the list of {NOUNS[unknown[0]]}s"
                 raise CaptureError(f"{what} that the server sends cannot be read: it is too long, or is not an array")
             if server.told:
-                return {options.name or offered.name or name: server}
+                return {options.name or _name(known, offered, name): server}
     raise CaptureError("the server does not introduce itself: there is nothing to lock")
+
+
+def _name(known: Lock, offered: Offered, capture: str) -> str:
+    """The name of a server in the file: that of its entry, else its own, else that of the capture."""
+    return entry_of(known, offered.name, capture) or offered.name or capture
 
 
 def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLink":

@@ -58,6 +58,17 @@ Lock = dict[str, LockedServer]
 """The servers of a lock file by name."""
 
 
+def entry_of(lock: Mapping[str, LockedServer], name: str | None, capture: str) -> str | None:
+    """The name in the file of a server that calls itself `name`; None if it is not there.
+
+    Where several entries are that server (`mcpspy lock --name`), it is the one with the name of the capture.
+    """
+    own = [key for key, it in lock.items() if name in (key, member(it.told.get("serverInfo"), "name"))] if name else []
+    if capture in own or not own:
+        return capture if own else None
+    return name if name in own else own[0]
+
+
 def locked(offered: Offered) -> LockedServer:
     """What a session has shown, as far as it is whole."""
     told = {name: clean(offered.told[name]) for name in TOLD if name in offered.told}

@@ -14,7 +14,7 @@ from typing import Any
 
 from mcpspy.contract.changes import LockChange, added, changed, removed, told_changed, version_change
 from mcpspy.contract.clean import clean
-from mcpspy.contract.lock import Lock, LockedServer
+from mcpspy.contract.lock import Lock, LockedServer, entry_of
 from mcpspy.contract.offered import NOUNS, TOLD, Offered, OfferedPage
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import Statement
@@ -121,13 +121,10 @@ class LockCheck:
 
     def _entry(self, offered: Offered) -> LockedServer | None:
         """The entry of the lock that a session belongs to."""
-        name = offered.name
-        same = [key for key, server in self._lock.items() if name in (key, _own_name(server))] if name else []
-        if self._name in same or (name is None and self._name in self._lock):
-            return self._lock[self._name]
-        if name is None and len(self._lock) == 1:
+        if offered.name is None and len(self._lock) == 1:
             return next(iter(self._lock.values()))
-        return self._lock[name if name in same else same[0]] if name and same else None
+        key = entry_of(self._lock, offered.name, self._name) if offered.name else self._name
+        return self._lock.get(key) if key else None
 
     def _unknown(self, offered: Offered, message: Message) -> tuple[Finding, Message]:
         name = offered.name or self._name
@@ -135,10 +132,6 @@ class LockCheck:
         sentence = f"server {name[:100]} is not in the lock, which has {known[:300]}"
         where = ("result", "serverInfo", "name") if member(message.body.value, "result", "serverInfo") else ("result",)
         return _finding(LockChange("lock/unknown-server", "error", sentence), message, where)
-
-
-def _own_name(server: LockedServer) -> Any:
-    return member(server.told.get("serverInfo"), "name")
 
 
 def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> tuple[Finding, Message]:

@@ -78,6 +78,13 @@ def test_several_servers_share_a_file(mcpspy):
     assert list(json.loads(text())["servers"]) == ["climate", "other", "weather"]
 
 
+def test_a_server_keeps_the_name_under_which_it_was_locked(mcpspy):
+    mcpspy("lock", "--name", "mine", "weather.jsonl")
+    for source in (["weather.jsonl"], ["--", *SERVER]):
+        assert mcpspy("lock", *source)[:2] == (0, "mine: 2 tools, ~59 tokens (unchanged)\n")
+    assert list(json.loads(text())["servers"]) == ["mine"]
+
+
 def test_a_server_over_http_is_locked(mcpspy):
     if not prepare.ready("python1"):
         pytest.skip("no environment of python1: run tests/peers/prepare.py")
