@@ -94,6 +94,12 @@ class LockCheck:
         known = locked.listings.get(page.kind)
         if known is None:  # nobody has looked yet
             return
+        if page.unread:
+            sentence = (
+                f"not compared with the lock: a list of {NOUNS[page.kind]}s that is too long to read, or no array"
+            )
+            yield _finding(LockChange("lock/not-listed", "error", sentence), message, ("result", page.kind))
+            return
         version = version_change(locked.told, offered.told)
         for place, name, definition in page.entries:
             if name not in known:
@@ -135,5 +141,7 @@ class LockCheck:
 
 
 def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> tuple[Finding, Message]:
-    fault = Fault(change.sentence, pointer(*path), blame="server", severity=change.severity)
+    body = message.body.value
+    where = path if isinstance(body, dict) and "result" in body else ()  # an error, or a frame that is not decoded
+    fault = Fault(change.sentence, pointer(*where), blame="server", severity=change.severity)
     return RULES[change.rule].finding(fault, message), message

@@ -40,6 +40,8 @@ class OfferedPage:
     """Place on the page, name and definition of each."""
     whole: bool
     """It is the last page of a listing whose other pages were all seen."""
+    unread: bool = False
+    """It is too long to be decoded, or holds no array of entries; its client may have read it."""
 
 
 @dataclass(slots=True)
@@ -114,8 +116,10 @@ class Offered:
 
     def _list(self, message: Message) -> OfferedPage | None:
         found = page(message)
-        if found is None or message.exchange is None:
+        if message.exchange is None:
             return None
+        if found is None:
+            return self._unread(message) if message.exchange.status == "not-decoded" else None
         body = message.exchange.request.body
         cursor = member(body.params, "cursor") if isinstance(body, Request) else None
         listing = self.listings.get(found.kind)
@@ -129,7 +133,13 @@ class Offered:
         listing.cursor = member(message.body.value, "result", "nextCursor")
         listing.broken |= found.entries is None or len(entries) > room
         listing.whole = found.last and not listing.broken
-        return OfferedPage(found.kind, entries, listing.whole)
+        return OfferedPage(found.kind, entries, listing.whole, unread=found.entries is None)
+
+    def _unread(self, message: Message) -> OfferedPage:
+        kind = LISTED[message.method or ""]
+        self.listings.setdefault(kind, OfferedListing()).broken = True
+        self.listings[kind].whole = False
+        return OfferedPage(kind, (), whole=False, unread=True)
 
 
 def _named(kind: str, entries: list[Any], seen: Counter[str]) -> list[tuple[int, str, dict[str, Any]]]:

@@ -85,7 +85,8 @@ rule(
     "lock/not-listed",
     "info",
     """The lock has tools, prompts, resources or templates that the session does not list, or not on all pages. Nothing
-    is known about them, so they do not count as removed.""",
+    is known about them, so they do not count as removed. An error where the server has sent a list that cannot be
+    read, for its client may have read it: one of more than 8 MiB, or one that is not an array.""",
     fix="Serve each page of a listing that a client requests.",
     meanwhile="To compare all of it, run `mcpspy lock -- COMMAND`, which requests every listing.",
     blame="server",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -182,6 +183,20 @@ def test_a_server_whose_listing_cannot_be_read_does_not_pass(mcpspy, how):
     code, out, err = mcpspy("lock", "--", *server, how)
     assert (code, out) == (2, "")
     assert "the list of tools that the server sends cannot be read: it is too long, or is not an array" in err
+
+
+def test_a_listing_that_is_too_long_to_be_decoded_does_not_pass(mcpspy):
+    """Its client reads it all the same."""
+    server = [sys.executable, os.path.join(os.path.dirname(contract.__file__), "asked.py")]
+    mcpspy("lock", "--", *server)
+    requests = [{"id": 1, "method": "initialize"}, {"id": 2, "method": "tools/list", "params": {}}]
+    for first in (0, 1):  # with a handshake, and without
+        lines = "".join(json.dumps({"jsonrpc": "2.0", **it}) + "\n" for it in requests[first:])
+        wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", f"{first}.jsonl", "--", *server, "large"]
+        subprocess.run(wrap, input=lines.encode(), check=True, capture_output=True, timeout=30)
+        code, out, _ = mcpspy("check", f"{first}.jsonl", "--lock", "mcp.lock.json")
+        assert code == 1
+        assert "error  lock/not-listed" in out
 
 
 def test_a_lock_of_any_definition_can_be_read_again(mcpspy):

@@ -55,6 +55,18 @@ def test_what_was_not_listed_is_not_removed():
     assert found(LOCK, hello() + listed(GET, more="2"))[0] == ["info lock/not-listed /result"]
 
 
+@pytest.mark.parametrize("tools", ['{"get":1}', "null"])
+def test_a_listing_that_cannot_be_read_does_not_pass(tools):
+    rules, sentences = found(LOCK, hello() + f'> 2 tools/list\n< 2 = {{"tools":{tools}}}\n')
+    assert rules == ["error lock/not-listed /result/tools", "info lock/not-listed /result"]
+    assert sentences[0] == "not compared with the lock: a list of tools that is too long to read, or no array"
+
+
+def test_a_server_that_no_longer_knows_a_listing_has_removed_all_of_it():
+    rules, _ = found(LOCK, hello() + '> 2 tools/list\n< 2 ! {"code":-32601,"message":"no"}\n')
+    assert rules == ["error lock/removed "] * 2
+
+
 def test_what_nobody_has_looked_at_is_not_compared():
     assert found(lock(hello()), hello() + listed(GET)) == ([], [])
 
