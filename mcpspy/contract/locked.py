@@ -22,6 +22,7 @@ from mcpspy.conversation.wording import same
 from mcpspy.json_values import member, pointer
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.rule import Fault
+from mcpspy.wire.jsonrpc import Result
 
 _MOST = 10_000
 """Sessions of a capture that are compared."""
@@ -141,7 +142,6 @@ class LockCheck:
 
 
 def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> tuple[Finding, Message]:
-    body = message.body.value
-    where = path if isinstance(body, dict) and "result" in body else ()  # an error, or a frame that is not decoded
+    where = path if isinstance(message.body, Result) and message.frame.omitted is None else ()
     fault = Fault(change.sentence, pointer(*where), blame="server", severity=change.severity)
     return RULES[change.rule].finding(fault, message), message
