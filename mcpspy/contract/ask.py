@@ -36,6 +36,8 @@ START = 60.0
 """Seconds for the answer that introduces the server: a launcher may have to download it first."""
 ANSWER = 30.0
 """Seconds for a page of a listing."""
+LISTING = 300.0
+"""Seconds for all pages of a listing."""
 _PAGES = 1000  # of one listing
 _ME = {"name": "mcpspy-lock", "version": __version__}
 _META = {
@@ -141,7 +143,10 @@ class _Inquiry:
         """Request every page; a server need not serve templates, or what it declares."""
         cursor: Any = None
         seen: set[str] = set()
+        due = time.monotonic() + LISTING
         for _ in range(_PAGES):
+            if time.monotonic() > due:
+                raise _NoAnswer(f"did not send all pages of {method} within {LISTING:.0f} s")
             params = self._meta | ({} if cursor is None else {"cursor": cursor})
             try:
                 found = self._ask(link, method, params, self._answer)

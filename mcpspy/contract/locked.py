@@ -24,7 +24,7 @@ from mcpspy.rules import RULES, Finding
 from mcpspy.rules.rule import Fault
 from mcpspy.wire.jsonrpc import Result
 
-_MOST = 10_000
+MOST = 10_000
 """Sessions of a capture that are compared."""
 
 
@@ -48,6 +48,7 @@ class LockCheck:
         self._lock = lock
         self._name = name
         self._sessions: dict[Session, _Held] = {}
+        self._full = False
         self._last: dict[tuple[int, str, str], tuple[dict[str, Any], str, list[LockChange]]] = {}
 
     def add(self, message: Message) -> Iterator[tuple[Finding, Message]]:
@@ -56,7 +57,8 @@ class LockCheck:
             return
         held = self._sessions.get(message.session)
         if held is None:
-            if len(self._sessions) >= _MOST:
+            if len(self._sessions) >= MOST:
+                yield from self._too_many(message)
                 return
             held = self._sessions[message.session] = _Held()
         told = held.offered.add(message)
@@ -87,6 +89,12 @@ class LockCheck:
                     nouns = ", ".join(f"{NOUNS[kind]}s" for kind in missing)
                     sentence = f"not compared with the lock: {nouns}; this session does not list all of them"
                     yield _finding(LockChange("lock/not-listed", "info", sentence), held.first, ("result",))
+
+    def _too_many(self, message: Message) -> Iterator[tuple[Finding, Message]]:
+        if not self._full:
+            self._full = True
+            sentence = f"not compared with the lock: this session and all that follow, for it is not among {MOST:,}"
+            yield _finding(LockChange("lock/not-listed", "error", sentence), message, ("result",))
 
     def _page(
         self, offered: Offered, locked: LockedServer, page: OfferedPage, message: Message

@@ -75,6 +75,9 @@ def test_nothing_is_waited_for_for_ever(ask, monkeypatch):
         ask("hangs", start=SOON)
     with pytest.raises(CaptureError, match="did not answer tools/list within"):
         ask("late", answer=SOON)
+    monkeypatch.setattr("mcpspy.contract.ask.LISTING", -1.0)
+    with pytest.raises(CaptureError, match="did not send all pages of tools/list within"):
+        ask("")
 
 
 def test_a_server_without_a_handshake_is_asked_over_http(tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcpspy.contract import locked
 from tests.contract.sessions import GET, SEND, found, hello, listed, lock
 
 LOCK = lock(hello() + listed(GET, SEND))
@@ -65,6 +66,11 @@ def test_a_listing_that_cannot_be_read_does_not_pass(tools):
 def test_a_server_that_no_longer_knows_a_listing_has_removed_all_of_it():
     rules, _ = found(LOCK, hello() + '> 2 tools/list\n< 2 ! {"code":-32601,"message":"no"}\n')
     assert rules == ["error lock/removed "] * 2
+
+
+def test_sessions_beyond_the_limit_are_told_once(monkeypatch):
+    monkeypatch.setattr(locked, "MOST", 0)
+    assert found(LOCK, hello() + listed(GET))[0] == ["error lock/not-listed /result"]
 
 
 def test_what_nobody_has_looked_at_is_not_compared():
