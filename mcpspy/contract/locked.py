@@ -111,10 +111,6 @@ class LockCheck:
             return
         version = version_change(locked.told, offered.told)
         for place, name, definition in page.entries:
-            if name not in known:
-                addition = added(page.kind, name, definition)
-                yield _finding(addition, message, ("result", page.kind, place, *addition.path))
-                continue
             for change in self._changes(locked, page.kind, name, definition, version):
                 yield _finding(change, message, ("result", page.kind, place, *change.path))
         if page.whole:
@@ -126,11 +122,12 @@ class LockCheck:
     def _changes(
         self, locked: LockedServer, kind: str, name: str, definition: dict[str, Any], version: str
     ) -> list[LockChange]:
-        """What changed of an entry that the lock has."""
+        """What changed of an entry, or that the lock does not have it."""
         key = (id(locked), kind, name)
         last = self._last.get(key)
         if last is None or last[1] != version or not same(last[0], definition):
-            found = list(changed(kind, name, locked.listings[kind][name], clean(definition), version))
+            known, now = locked.listings[kind].get(name), clean(definition)
+            found = [added(kind, name, now)] if known is None else list(changed(kind, name, known, now, version))
             last = self._last[key] = (definition, version, found)
         return last[2]
 

@@ -80,6 +80,13 @@ def test_a_new_required_argument_of_a_prompt_breaks():
     assert [it.severity for it in found] == ["error"]
 
 
+@pytest.mark.parametrize("arguments", [5, "a", {"a": 1}, [5, None], [{"name": ["a"], "required": True}], True])
+def test_arguments_of_any_shape_are_compared(arguments):
+    old, new = {"name": "p", "arguments": [{"name": "a"}]}, {"name": "p", "arguments": arguments}
+    assert list(changed("prompts", "p", old, new))
+    assert list(changed("prompts", "p", new, old))
+
+
 def test_the_words_of_a_property_with_the_name_of_a_keyword_are_words():
     def schema(text):
         return {"inputSchema": {"properties": {"properties": {"description": text}}}}

@@ -114,10 +114,15 @@ def _breaking(kind: str, old: Any, new: Any) -> Iterator[Path]:
             yield from (it for it in narrowings(now or {}, before, ("outputSchema",)) if it[-2:-1] != ("properties",))
             yield from _removed(before, now or {}, ("outputSchema",))
     elif kind == "prompts":
-        known = {member(it, "name"): member(it, "required") is True for it in member(old, "arguments") or []}
-        for argument in member(new, "arguments") or []:
-            if member(argument, "required") is True and not known.get(member(argument, "name")):
-                yield ("arguments", str(member(argument, "name")))
+        known = _arguments(old)
+        yield from (("arguments", name) for name, needed in _arguments(new).items() if needed and not known.get(name))
+
+
+def _arguments(prompt: Any) -> dict[str, bool]:
+    """The names of the arguments of a prompt, and whether each is required."""
+    found = member(prompt, "arguments")
+    arguments = found if isinstance(found, list) else []
+    return {str(member(it, "name")): member(it, "required") is True for it in arguments if isinstance(it, dict)}
 
 
 def _poisoned(old: Any, new: Any) -> Iterator[Path]:
