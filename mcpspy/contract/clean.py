@@ -59,7 +59,8 @@ def _sample(value: Any, levels: int) -> Any:
     """A default of a secret name, or several."""
     if isinstance(value, list):
         return [_sample(item, levels) for item in value]
-    return WITHHELD if isinstance(value, str) and _may_be_secret(value) else clean(value, levels=levels)
+    cleaned = clean(value, levels=levels)  # first: what is read from a lock file is cleaned once more
+    return WITHHELD if isinstance(value, str) and _may_be_secret(cleaned) else cleaned
 
 
 def _may_be_secret(text: str) -> bool:

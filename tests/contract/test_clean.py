@@ -46,6 +46,12 @@ def test_what_strict_json_does_not_have_becomes_text():
     assert decode(canonical(cleaned)) == cleaned
 
 
+@pytest.mark.parametrize("text", ["\ud800", f"x{TOKEN}", "hunter2!", "«withheld»", "a b c"])
+def test_what_is_clean_stays_as_it_is(text):
+    once = clean({"token": {"default": text, "description": text}})
+    assert clean(once) == once
+
+
 def test_two_users_get_the_same_text(tmp_path, monkeypatch):
     found = []
     for user in ("a", "b"):
