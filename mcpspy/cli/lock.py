@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _known(path: str, *, update: bool) -> Lock:
-    """What the file holds now. One that somebody has edited may only be replaced."""
+    """What the file holds now. A server that somebody has edited there may only be replaced."""
     if not os.path.lexists(path):
         return {}
     try:
@@ -85,8 +85,8 @@ def _known(path: str, *, update: bool) -> Lock:
     except lock_file.EditedLock as error:
         if not update:
             raise
-        say(f"{error}; nothing in it is compared")
-        return {}
+        say(f"{error}; servers that were edited there count as not locked")
+        return error.sound
 
 
 def _from_captures(options: argparse.Namespace, known: Lock) -> Lock:

@@ -34,6 +34,9 @@ _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # characters that hide, join or turn a
 class EditedLock(UsageError):
     """The hashes in a lock file are not those of what it holds."""
 
+    sound: "Lock"
+    """The servers whose hashes are right; set by `read`."""
+
 
 @dataclass(frozen=True, slots=True)
 class LockedServer:
@@ -115,7 +118,17 @@ def read(path: str) -> Lock:
         raise UsageError(f"{path} is not a lock file: it has no 'format' and 'servers'; 'mcpspy lock' writes one")
     if number > FORMAT:
         raise UsageError(f"{path} has format {number}, which a later mcpspy has written; this one knows {FORMAT}")
-    return {name: _server(f"{path}, server {printable(name, 60)!r}", fields) for name, fields in servers.items()}
+    found: Lock = {}
+    edited: EditedLock | None = None
+    for name, fields in servers.items():
+        try:
+            found[name] = _server(f"{path}, server {printable(name, 60)!r}", fields)
+        except EditedLock as error:
+            edited = edited or error
+    if edited:
+        edited.sound = found
+        raise edited
+    return found
 
 
 def _umask() -> int:

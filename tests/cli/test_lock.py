@@ -167,6 +167,17 @@ def test_a_lock_that_was_edited_by_hand_is_written_anew_with_update_only(mcpspy,
     assert text() == before
 
 
+def test_a_server_that_was_not_edited_stays_in_the_file(mcpspy, tmp_path):
+    capture("climate.jsonl", SECOND)
+    mcpspy("lock", "weather.jsonl", "climate.jsonl")
+    before = text()
+    content = json.loads(before)
+    content["servers"]["weather"]["tools"]["report"]["definition"]["description"] = "edited"
+    (tmp_path / "mcp.lock.json").write_text(json.dumps(content))
+    assert mcpspy("lock", "--update", "weather.jsonl")[0] == 0
+    assert text() == before
+
+
 def test_a_listing_that_lacks_a_page_is_left_out_with_a_notice(mcpspy):
     capture("part.jsonl", SESSION.replace('{"tools":[', '{"nextCursor":"2","tools":['))
     code, out, err = mcpspy("lock", "part.jsonl")
