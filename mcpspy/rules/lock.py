@@ -29,7 +29,7 @@ rule(
     "lock/added",
     "warning",
     """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls go on working, but
-    a model reads a description that nobody has looked at.""",
+    a model reads a description that nobody has looked at. An error if it holds instructions to a model.""",
     fix="Publish a new version of the server, and name the addition in its changes.",
     meanwhile="Read the description of the addition. Accept it with `mcpspy lock --update`.",
     blame="server",
