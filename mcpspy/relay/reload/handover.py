@@ -2,8 +2,9 @@
 
 The theory. A frame passes as it is, but for ids. The client's ids stay as they are: a request that the old server left
 open is answered by us, so no id is in use twice. A server counts its own requests from the start again, so a request
-whose id was one of an earlier server's gets an id of ours, and the client's response gets the server's id back. What an
-earlier server still waited for is cancelled, and a late response to it goes nowhere.
+whose id was one of an earlier server's gets an id of ours, and the client's response gets the server's id back; where
+earlier servers had too many ids to keep, every request does. What an earlier server still waited for is cancelled, and a
+late response to it goes nowhere.
 
 Pure: lines in, verdicts out. Nothing here knows of processes, threads or times; the session has a lock.
 """
@@ -26,7 +27,7 @@ HANDSHAKES = ("initialize", "server/discover")
 LISTEN = "subscriptions/listen"
 _RESENT = (*HANDSHAKES, LISTEN)
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-_REMEMBERED = 4096  # ids of requests that somebody may still cancel, or answer
+_REMEMBERED = 4096  # ids of requests that are kept for what may still come
 _INTERNAL = -32603  # the error of JSON-RPC for what is not the caller's fault
 
 
@@ -52,8 +53,9 @@ class Handover:
         self._running: dict[Key, _Running] = {}
         self._refused: set[Key] = set()  # requests of the client that we have answered with an error
         self._asked: dict[Key, Key] = {}  # open requests of this server: the id that the client knows, the server's
-        self._ids: set[Key] = set()  # those of this server's requests, as the client knows them,
-        self._earlier: set[Key] = set()  # and of its predecessors'
+        self._ids: set[Key] = set()  # those that requests of this server had for the client,
+        self._earlier: set[Key] = set()  # and those of its predecessors'
+        self._all_renumbered = False  # there were too many to be kept
         self._abandoned: set[Key] = set()  # requests of predecessors that the client may still answer
         self._renumbered = 0
         self._own = 0
@@ -85,9 +87,13 @@ class Handover:
                 elif message.id in self._abandoned and single:
                     self._abandoned.discard(message.id)
                     return Drop(RELOAD)
-            elif message.cancels in self._refused and single:
-                self._refused.discard(message.cancels)
-                return Drop(RELOAD)
+            elif message.cancels and single:
+                if message.cancels in self._refused:
+                    self._refused.discard(message.cancels)
+                    return Drop(RELOAD)
+                running = self._running.get(message.cancels)
+                if running and running.method not in HANDSHAKES:  # nobody answers it, and it is not sent again
+                    del self._running[message.cancels]
         if single:
             self.repeats.sent(messages[0], raw)
         return PASS
@@ -129,10 +135,11 @@ class Handover:
     def _ask(self, own: "Key", raw: bytes) -> Carried:
         """A request of the server's: under another id where a predecessor's had the same."""
         known = own
-        if own in self._earlier:
+        if own in self._earlier or self._all_renumbered:
             self._renumbered += 1
             known = "string", f"{OWN_ID}server-{self._renumbered}"
-        self._ids.add(known)
+        elif len(self._ids) < _REMEMBERED:
+            self._ids.add(own)
         self._asked[known] = own
         return PASS if known == own else Send((_with(raw, "/id", known),), RELOAD)
 
@@ -164,6 +171,9 @@ class Handover:
         self._asked.clear()
         self._earlier |= self._ids
         self._ids.clear()
+        self._all_renumbered = self._all_renumbered or len(self._earlier) >= _REMEMBERED
+        if self._all_renumbered:
+            self._earlier.clear()
         self._answers.clear()
         kept = {key: it for key, it in self._running.items() if keep and it.method in _RESENT and it.raw}
         frames += [self.refuse(key, reason, facts) for key in self._running if key not in kept]

@@ -180,8 +180,12 @@ class _Relay:
                 self._fail(code)
             elif not self._alive and leaving:
                 return code
-            elif leaving:
+            elif leaving and self._server.ready:
                 self._wait(None)
+            elif leaving and (self._child.asked_to_end is not None or not self._session.waits):
+                return self._end_server()  # it has never been the client's
+            elif leaving:
+                self._wait(self._timeout())
             elif self._changed and self._due():
                 if self._alive:
                     self._hold(HOLDING)

@@ -22,6 +22,7 @@ SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 _LISTS = ("tools", "prompts", "resources")
 _LEVEL, _SUBSCRIBE, _UNSUBSCRIBE = "logging/setLevel", "resources/subscribe", "resources/unsubscribe"
+_LONGEST = 500  # characters of a server's error that are repeated
 _SUBSCRIBED = 1000  # resources whose subscription is repeated
 
 
@@ -68,7 +69,7 @@ class Repeats:
         result = member(answer, "result")
         told = member(answer, "error", "message")
         if type(result) is not dict:
-            raise ValueError(f"it refused {self._method}" + (f": {told}" if type(told) is str else ""))
+            raise ValueError(f"it refused {self._method}" + (f": {told[:_LONGEST]}" if type(told) is str else ""))
         before, now = (_capabilities(it) for it in (self._told, result))
         sentences = [f"the client cannot be told that the server {what}" for what in _differences(before, now)]
         spoken, speaks = (member(it, "protocolVersion") for it in (self._told, result))

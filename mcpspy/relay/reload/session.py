@@ -77,6 +77,12 @@ class ReloadSession:
             return self._handover.idle
 
     @property
+    def waits(self) -> bool:
+        """Whether lines of the client's wait for a server."""
+        with self._lock:
+            return bool(self._waiting)
+
+    @property
     def served(self) -> bool:
         """Whether a server has answered the client at all."""
         return self._handover.served

@@ -1,6 +1,7 @@
 """Which changes replace a server."""
 
 import queue
+import shutil
 
 import pytest
 import watchfiles
@@ -23,6 +24,10 @@ class Watched:
 
     def next(self):
         return self.told.get(timeout=LIMIT)
+
+    def until(self, path):
+        while path not in self.next():
+            pass
 
 
 def test_files_below_a_directory_and_files_by_themselves(tmp_path):
@@ -67,3 +72,42 @@ def test_a_directory_that_cannot_be_watched_is_named(tmp_path, monkeypatch):
     assert (
         watched.next() == f"failed: cannot watch {tmp_path} (OS file watch limit reached); the server is not reloaded"
     )
+
+
+def test_a_directory_that_is_made_anew_is_watched_again(tmp_path):
+    """A build may remove the directory that it fills."""
+    tree, other = tmp_path / "src", tmp_path / "build" / "server.js"
+    for folder in (tree, other.parent):
+        folder.mkdir()
+    other.touch()
+    watched = Watched(tree, other)
+    assert watched.next() == "ready"
+    for path in (tree / "new.py", other):
+        shutil.rmtree(path.parent)
+        path.parent.mkdir()
+        path.touch()
+        watched.until(str(path.parent if path is not other else path))
+        path.write_text("later")
+        watched.until(str(path))
+
+
+def test_a_link_that_leads_elsewhere_is_a_change(tmp_path):
+    one, two, link = tmp_path / "1", tmp_path / "2", tmp_path / "current"
+    one.mkdir()
+    two.mkdir()
+    link.symlink_to(one)
+    watched = Watched(link)
+    assert watched.next() == "ready"
+    link.unlink()
+    link.symlink_to(two)
+    assert watched.next() == [str(two)]
+    (two / "new.py").touch()
+    assert watched.next() == [str(two / "new.py")]
+
+
+def test_what_only_begins_like_the_capture_is_told(tmp_path):
+    watched = Watched(tmp_path, capture=tmp_path / "server.jsonl")
+    assert watched.next() == "ready"
+    for name in ("server.jsonl", "server-2.jsonl", "server-3-0a1b.jsonl", "4913", "server.py"):
+        (tmp_path / name).touch()
+    assert watched.next() == [str(tmp_path / "server.py")]

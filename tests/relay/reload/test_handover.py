@@ -7,6 +7,7 @@ import pytest
 from mcpspy.gate.messages import read
 from mcpspy.gate.verdicts import Drop, Pass, Send
 from mcpspy.relay.reload.handover import Handover
+from tests.memory import objects_in
 
 
 class Ends:
@@ -138,3 +139,34 @@ def test_what_was_never_answered_is_not_served(ends):
     assert not ends.handover.served
     ends.server({"id": 1, "result": {}})
     assert ends.handover.served
+
+
+def test_a_request_that_was_cancelled_is_over(ends):
+    """Nobody answers it; one that lasts is not sent again, and nothing waits for it."""
+    for number, method in enumerate(("tools/call", "subscriptions/listen")):
+        ends.client({"id": number, "method": method})
+        assert ends.client({"method": "notifications/cancelled", "params": {"requestId": number}})
+    assert ends.handover.idle
+    assert ends.leave() == []
+    assert ends.handover.resent(handshake=False) == []
+
+
+def test_a_handshake_cannot_be_cancelled(ends):
+    ends.client({"id": 1, "method": "initialize"})
+    ends.client({"method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert ends.handover.shaking
+
+
+def test_ids_of_servers_take_no_more_than_so_much(ends):
+    """Where there were too many to know them all, each has one of ours from then on."""
+    for number in range(5000):
+        ends.server({"id": number, "method": "ping"})
+        ends.client({"id": number, "result": {}})
+    ends.leave()
+    assert len(objects_in(ends.handover, tuple)) < 100
+    for number in range(5000):
+        told = json.loads(ends.server({"id": number, "method": "ping"}))
+        assert told["id"] == f"mcpspy-server-{number + 1}"
+        assert json.loads(ends.client({"id": told["id"], "result": {}}))["id"] == number
+    ends.leave()
+    assert len(objects_in(ends.handover, tuple)) < 100

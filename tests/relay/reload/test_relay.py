@@ -12,6 +12,13 @@ from tests import limits
 from tests.relay.harness import LIMIT, end_group
 from tests.relay.reload.reloading import INITIALIZE, SERVER, Reloading, gone
 
+STUBBORN = """\
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("pid", os.getpid(), file=sys.stderr, flush=True)
+time.sleep(600)
+"""
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -391,3 +398,17 @@ def test_a_later_server_has_the_signals_of_the_first(folder):
         assert session.call("mask") == first
         assert "SigBlk:\t0000000000000000" in first
         session.finish()
+
+
+@pytest.mark.parametrize("leave", ["its stdin is closed", "it is sent a signal"])
+def test_a_server_that_is_still_starting_does_not_keep_a_client_that_leaves(folder, leave):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.file.write_text(STUBBORN)
+        pid = int(session.hear("pid").split()[1])
+        if leave == "its stdin is closed":
+            session.wrap.stdin.close()
+        else:
+            session.wrap.terminate()
+        assert session.wrap.wait(LIMIT) == -signal.SIGKILL
+        gone(pid)
