@@ -3,8 +3,8 @@
 The theory. A frame passes as it is, but for ids. The client's ids stay as they are: a request that the old server left
 open is answered by us, so no id is in use twice. A server counts its own requests from the start again, so a request
 whose id was one of an earlier server's gets an id of ours, and the client's response gets the server's id back; where
-earlier servers had too many ids to keep, every request does. What an earlier server still waited for is cancelled, and a
-late response to it goes nowhere.
+earlier servers had too many ids to keep, every request does. What an earlier server still waited for is cancelled, and
+a late response to it goes nowhere.
 
 Pure: lines in, verdicts out. Nothing here knows of processes, threads or times; the session has a lock.
 """
