@@ -12,15 +12,20 @@ from typing import Any
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
+from mcpspy.json_values import member
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.missing import Missing
 from mcpspy.replay.mock.recorded_server import RecordedServer
 from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
 from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load
+from mcpspy.replay.script.turns import Script
+from mcpspy.text import printable
+from mcpspy.wire.jsonrpc import Result
 
 _ANSWERS = 10.0  # seconds for the answers to a client that has closed its end
-_MOST = 5  # requests that are named
+_MOST = 5  # requests that are named,
+_LONGEST = 60  # each with so many characters
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -92,6 +97,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
         if take:  # None is a signal: it ends already
             take()
     say_due(mock, sink)
+    _tell_revision(path, scripts, missing.revision)
     if missing.asked:
         _tell(path, missing.asked, take_in(path, say))
     return mock
@@ -113,9 +119,17 @@ def _hear_out(mock: Mock, missing: Missing, heard: Heard, sink: int) -> None:
 
 
 def _tell(path: str, asked: list[str], added: int) -> None:
-    names = list(dict.fromkeys(asked))
+    names = [printable(name, _LONGEST) for name in dict.fromkeys(asked)]
     shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST:,} more" if len(names) > _MOST else "")
     say(f"{path} lacked {shown}; it has {_requests(added)} more now" if added else f"{path} still lacks {shown}")
+
+
+def _tell_revision(path: str, scripts: list[Script], spoken: str | None) -> None:
+    """Say so if the server speaks a revision that the client does not know of: its handshake was the recorded one."""
+    answers = [turn.response for script in scripts for turn in script.turns if turn.method == "initialize"]
+    told = [member(it.body.result, "protocolVersion") for it in answers if it and isinstance(it.body, Result)]
+    if spoken and told and spoken not in told:
+        say(f"the server answered with revision {spoken}, but {path} with {told[0]}: record it anew to have one only")
 
 
 def _requests(count: int) -> str:

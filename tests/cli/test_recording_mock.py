@@ -220,3 +220,17 @@ def test_a_live_capture_is_refused(refusal, tmp_path):
     record(writer, RECORDED)
     assert "is still being recorded" in refusal(writer.path, "--record-missing", "--", "true")
     finish(writer)
+
+
+def test_a_server_of_another_revision_than_the_captures_is_named(path):
+    newer = SERVER.replace("2025-06-18", "2025-11-25")
+    with client(path, *COMMAND[:-1], newer) as process:
+        ask(process, INITIALIZE, READY, call(6, "b"))
+        said = f"mcpspy: the server answered with revision 2025-11-25, but {path} with 2025-06-18: "
+        assert said + "record it anew to have one only" in end(process)[1]
+
+
+def test_long_names_are_clipped(path):
+    with client(path, *COMMAND) as process:
+        ask(process, INITIALIZE, READY, call(6, "b" * 9000))
+        assert end(process)[1][-1].endswith("b…; it has 1 request more now")

@@ -35,6 +35,8 @@ class Missing:
         """The requests that went to the server, by method and name, for people."""
         self.failed = False
         """A request was not answered by the server."""
+        self.revision: str | None = None
+        """The one that the server has answered our handshake with."""
         self._out: list[OutgoingFrame] = []
         self._begin = begin
         self._send: Callable[[bytes], None] | None = None
@@ -147,6 +149,8 @@ class Missing:
         if isinstance(body, Error):
             self.ended(f"refused the handshake: {member(body.error, 'message')}")
             return
+        revision = member(body.result, "protocolVersion")
+        self.revision = revision if isinstance(revision, str) else None
         assert self._send
         waiting, self._waiting = self._waiting, []
         for line in ([self._initialized] if self._initialized else []) + [line for _, line in waiting]:

@@ -2,7 +2,7 @@
 
 So what is recorded of it, and how it is started and ended, is as for any server, and its stderr is the mock's. One
 thread writes, so that a server that does not read stops nobody; one reads, and puts what is to be done with each line
-where the mock takes it.
+where the mock takes it. A client that does not read stops the server, as it would without us.
 """
 
 import queue
@@ -19,6 +19,9 @@ from mcpspy.replay.streams import chunks, lines, send
 PATIENCE = 1.2
 """Seconds for the server to end by itself. Clients give a server two seconds in all before they use signals."""
 _AFTER_SIGNAL = 0.4  # seconds
+_LOOK = 0.1  # seconds between two looks whether it is to end
+AHEAD = 64
+"""Lines that it may say before the mock takes the first of them."""
 
 
 class RecordedServer:
@@ -28,6 +31,8 @@ class RecordedServer:
         named = ["--name", name] if name else []
         self._argv = [sys.executable, "-m", "mcpspy", "wrap", "--no-control", *named, "-o", capture, "--", *command]
         self._heard = heard
+        self._ahead = threading.Semaphore(AHEAD)
+        self._ending = False
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,6 +50,7 @@ class RecordedServer:
         if self._process is None:
             return
         self._to_send.put(None)
+        self._ending = True
         for stop, seconds in ((self._process.terminate, PATIENCE), (self._process.kill, _AFTER_SIGNAL)):
             try:
                 self._process.wait(seconds)
@@ -67,7 +73,13 @@ class RecordedServer:
         assert self._process.stdout
         with self._process.stdout as stdout:
             for line in lines(chunks(stdout.fileno())):
-                self._heard.put(partial(missing.said, line))
+                while not self._ahead.acquire(timeout=_LOOK) and not self._ending:
+                    pass
+                self._heard.put(partial(self._say, missing, line))
         code = self._process.wait()
         how = f"ended with the exit code {code}" if code >= 0 else f"was ended by the signal {-code}"
         self._heard.put(partial(missing.ended, how))
+
+    def _say(self, missing: Missing, line: bytes) -> None:
+        self._ahead.release()
+        missing.said(line)

@@ -4,7 +4,7 @@ The theory. A capture that has ended is never written to: whatever kills us, it 
 is recorded as `NAME.missing-RANDOM.jsonl` beside `NAME.jsonl`. When it is over, a new file with all of the old capture
 and that session takes the place of the capture at once, and the file beside it goes. What somebody was killed before is
 done by the next one: the files beside a capture are all taken in. A lock on the directory lets one process at a time do
-that, so none loses what another has added.
+that, so none loses what another has added, and what one left that was killed while it wrote is nobody's.
 """
 
 import glob
@@ -40,6 +40,7 @@ def take_in(capture: str, say: Callable[[str], None]) -> int:
     """
     target = os.path.realpath(capture)
     with _alone(os.path.dirname(target)):
+        _discard_unfinished(target)
         added, new, over = [], 0, []
         waiting = _waiting(target)
         known = Matcher(_turns(target) if waiting and os.path.exists(target) else [])
@@ -47,7 +48,7 @@ def take_in(capture: str, say: Callable[[str], None]) -> int:
             try:
                 found = _new(known, path)
             except CaptureError as error:
-                say(f"{path} is not added to {capture}: {error}")
+                say(f"{path} is not added to {capture}: {error}; delete it if you do not need it")
                 continue
             over.append(path)
             new += found
@@ -58,6 +59,13 @@ def take_in(capture: str, say: Callable[[str], None]) -> int:
             with suppress(OSError):
                 os.unlink(path)
     return new
+
+
+def _discard_unfinished(target: str) -> None:
+    """Remove new files that somebody was killed over, with the lock held; without locks they may be in use."""
+    for path in glob.glob(f"{glob.escape(target)}.{'[0-9a-f]' * 8}.new*") if fcntl else ():
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def _waiting(target: str) -> list[str]:

@@ -2,9 +2,10 @@ import queue
 import sys
 
 from mcpspy.replay.mock.missing import Missing
-from mcpspy.replay.mock.recorded_server import RecordedServer
+from mcpspy.replay.mock.recorded_server import AHEAD, RecordedServer
 from mcpspy.replay.script.load import script_of
 from tests.limits import LIMIT
+from tests.relay.harness import until
 from tests.replay.scripts import result
 
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
@@ -55,3 +56,14 @@ def test_one_that_was_never_begun_has_nothing_to_end(tmp_path):
     RecordedServer(["true"], str(tmp_path / "c.jsonl"), None, heard).end()
     assert heard.empty()
     assert not list(tmp_path.iterdir())
+
+
+def test_one_that_says_much_waits_for_a_mock_that_takes_nothing(tmp_path):
+    server, _, heard, missing = begun(str(tmp_path / "c.jsonl"), "for n in range(3000): print(n)")
+    until(lambda: heard.qsize() == AHEAD, "lines that wait")
+    heard.get(timeout=LIMIT)()
+    until(lambda: heard.qsize() == AHEAD, "another line")
+    for _ in range(3000):  # the last one tells the end
+        heard.get(timeout=LIMIT)()
+    assert [it.raw for it in missing.take()] == [b"%d" % n for n in range(3000)]
+    server.end()

@@ -91,7 +91,9 @@ def test_a_session_that_is_not_whole_stays_beside_and_that_is_said(tmp_path):
     damaged.write_text(damaged.read_text().replace('"kind":"end"', '"kind":"en'))
     said = []
     assert take_in(path, said.append) == 0
-    assert said == [f"{damaged} is not added to {path}: it is not whole (a damaged line)"]
+    assert said == [
+        f"{damaged} is not added to {path}: it is not whole (a damaged line); delete it if you do not need it"
+    ]
     assert damaged.exists()
 
 
@@ -121,3 +123,12 @@ def test_many_at_once_lose_nothing(tmp_path):
         within(thread.join)
     assert sorted(names(path)) == sorted(["a", *wanted])
     assert left(tmp_path) == ["c.jsonl"]
+
+
+def test_what_was_left_by_one_that_was_killed_while_it_wrote_goes(tmp_path):
+    path = capture(tmp_path / "c.jsonl", A)
+    mine = tmp_path / "c.jsonl.old.new"
+    for left_over in (mine, tmp_path / "c.jsonl.0a1b2c3d.new", tmp_path / "c.jsonl.0a1b2c3d.new.12.part"):
+        left_over.touch()
+    take_in(path, pytest.fail)
+    assert left(tmp_path) == ["c.jsonl", mine.name]
