@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.errors import SpawnError
@@ -36,6 +36,7 @@ STARTS = 30.0
 _LEAVES, _TERMINATES = 1.0, 1.0  # seconds after the end of its stdin, and after SIGTERM
 _SPEAKS = 0.05  # seconds that the end waits for a sentence to be read
 _END = 0.2  # seconds that all of our own end may take
+_TOLD = 0.5  # seconds that the end waits for requests to be answered
 _NAMED = 3  # files that are named
 
 
@@ -86,6 +87,7 @@ class _Relay:
         self._session = ReloadSession(self._there, self._back, self._clock.now, self.say, _wake)
         self._changed: list[str] = []
         self._why = ""  # what has changed, in words
+        self._left = "exit"  # how the client's stream has ended
         self._server = self._adopt(1)
         self._server.ready = self._alive = True
         self._idle_until: float | None = None
@@ -108,11 +110,15 @@ class _Relay:
             files.start()
             code = self._supervise()
         exited = time.monotonic()
+        if self._child.asked_to_end is None:  # else the client may be waiting for our end
+            told = Event()
+            self._steps.put(told.set)
+            told.wait(_TOLD)
         drain(self._child, [self._server.stdout, self._server.stderr], self._signalled)
         self._sentences.put(None)
         speaker.join(_SPEAKS)
         t = self._clock.now()
-        self._there.end(t, "exit")
+        self._there.end(t, self._left)
         self._back.end(t, "eof" if self._server.stdout.ended else "exit")
         self._errors.end(t, "eof" if self._server.stderr.ended else "exit")
         self._recording.end(self._clock.now(), code, why)
@@ -160,8 +166,9 @@ class _Relay:
                 companion.wake()
         self._child.settle()
         t = self._clock.now()
-        self._session.client_ends()
-        self._there.end(t, "reset" if source.reset else "eof")
+        self._left = "reset" if source.reset else "eof"
+        if self._session.client_ends():
+            self._there.end(t, self._left)
 
     # The main thread.
 
@@ -173,6 +180,8 @@ class _Relay:
             if self._alive and (ended := self._poll()) is not None:
                 code, never = ended, self._server.number == 1 and not self._session.served
                 if leaving or never or self._child.asked_to_end is not None:
+                    if self._session.waits:
+                        self._fail(code)  # the client may still read
                     return code
                 self._fail(code)
             elif self._alive and self._server.fault:

@@ -125,14 +125,15 @@ class ReloadSession:
         elif not server.stdin.forward(raw, t, whole=whole):
             self._there.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
 
-    def client_ends(self) -> None:
-        """The client sends nothing more."""
+    def client_ends(self) -> bool:
+        """The client sends nothing more; returns whether no server is sent anything more either."""
         with self._lock:
             self.client_left = True
             closing = self.server if self._mode in (RUNNING, IDLING) else None
         if closing:
             closing.stdin.close()
         self._wake()
+        return closing is not None
 
     def from_server(self, server: ReloadableServer, raw: bytes, whole: bool, t: int) -> None:
         """Forward a line of a server's to the client."""

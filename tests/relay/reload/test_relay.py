@@ -10,7 +10,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.report.checked import check
 from tests import limits
 from tests.relay.harness import LIMIT, end_group
-from tests.relay.reload.reloading import INITIALIZE, SERVER, Reloading, gone
+from tests.relay.reload.reloading import INITIALIZE, SERVER, Reloading, gone, text
 
 STUBBORN = """\
 import os, signal, sys, time
@@ -412,3 +412,16 @@ def test_a_server_that_is_still_starting_does_not_keep_a_client_that_leaves(fold
             session.wrap.terminate()
         assert session.wrap.wait(LIMIT) == -signal.SIGKILL
         gone(pid)
+
+
+@pytest.mark.parametrize(("broken", "wanted"), [("", "version 2"), ("sys.exit(4)", "it ended with exit status 4")])
+def test_a_client_that_sends_no_more_has_the_answers_to_what_waits(folder, broken, wanted):
+    with Reloading(folder) as session:
+        session.initialize()
+        session.edit("VERSION = 1", f"import time; time.sleep(0.5); {broken}\nVERSION = 2")
+        session.hear("replacing")
+        waiting = session.request("tools/call", name="version")
+        session.wrap.stdin.close()
+        assert wanted in text(session.await_message(id=waiting))
+        assert session.wrap.wait(LIMIT) == (4 if broken else 0)
+        assert findings(session.path) == []
