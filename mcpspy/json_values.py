@@ -107,6 +107,14 @@ def excerpt(value: "Any", limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def text_of(value: "Any") -> str:
+    """A text that is the same for equal values, to compare them by; empty for one that is nested too deeply."""
+    try:
+        return repr(value)
+    except RecursionError:
+        return ""
+
+
 def _parts(value: "Any") -> "Iterator[tuple[str | int, Any]]":
     if isinstance(value, dict):
         return iter(value.items())

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import sys
 
 import pytest
@@ -17,11 +18,12 @@ from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import BY_NAME, answer
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.contract.verify.session import recorded
-from mcpspy.errors import CaptureError, UsageError
+from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import single_message
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock
 from mcpspy.replay.run import writing
+from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load, script_of
 from mcpspy.report.differences.exchange_json import to_json
 from mcpspy.tui.message import facts
@@ -91,7 +93,7 @@ def spoiled_line(line, chance):
     record = json.loads(line)
     if not isinstance(record, dict):
         return line
-    if fault < 5 and "raw" in record:
+    if fault < 5 and isinstance(record.get("raw"), str):
         text = record["raw"]
         if fault == 2:
             text = chance.choice(TEXTS)
@@ -241,6 +243,17 @@ def played(path):
         mock.end()
 
 
+def grown(path, other):
+    """A capture to which another one is to be added, as by `mock --record-missing`: it stays, or is the beginning."""
+    target = f"{path}.grown.jsonl"
+    shutil.copyfile(path, target)
+    shutil.copyfile(other, beside(target))
+    with contextlib.suppress(McpspyError):
+        take_in(target, lambda sentence: None)
+    with open(path, "rb") as old, open(target, "rb") as new:
+        assert new.read().startswith(old.read())
+
+
 _ASKED = 12  # frames
 GOLDEN = [path.read_bytes().splitlines() for path in sorted(CAPTURES.glob("*.jsonl"))]
 
@@ -266,6 +279,7 @@ def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factor
     for read in (exported, played, asked):
         with contextlib.suppress(CaptureError):
             read(path)
+    grown(path, other)
 
 
 def test_a_method_may_be_empty(tmp_path):

@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-from mcpspy.json_values import LONGEST_POINTER, Number, excerpt, member, nearest, pointer, resolve, steps_of, walk
+from mcpspy.json_values import (
+    LONGEST_POINTER,
+    Number,
+    excerpt,
+    member,
+    nearest,
+    pointer,
+    resolve,
+    steps_of,
+    text_of,
+    walk,
+)
 
 EXAMPLE = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}
 """The document of RFC 6901, section 5."""
@@ -112,3 +123,14 @@ def test_the_module_is_light():
     program = "import sys; before = set(sys.modules); import mcpspy.json_values; print(*set(sys.modules) - before)"
     run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=30)
     assert set(run.stdout.split()) == {"mcpspy", "mcpspy.json_values"}
+
+
+def test_a_text_to_compare_by_is_the_same_for_equal_values():
+    """A capture may hold a value of any depth; such have a text in common."""
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert text_of({"a": [1, None]}) == text_of({"a": [1, None]}) != text_of({"a": [1]})
+    assert text_of(deep) == ""
+    while deep:  # ends it level by level
+        deep = deep.pop()

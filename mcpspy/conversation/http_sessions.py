@@ -29,6 +29,7 @@ from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.conversation.model import ENDLESS, REMEMBERED, Delivery, Exchange, HttpChannel, HttpUnit, Session
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent, forget
+from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, title
 from mcpspy.wire.jsonrpc import Body, Request, Undecoded
@@ -149,7 +150,7 @@ class HttpSessions:
                 info = meta.get(_CLIENT_INFO)
                 # the user agent is that of an HTTP library, and a client may have two
                 client = _client(channel.opened) if info is None else _host(channel.opened)
-                channel.session = self._client(f"{client} {info!r}"[:1000])
+                channel.session = self._client(f"{client} {text_of(info)}"[:1000])
         return channel.session
 
     def _request(self, opened: Open) -> HttpChannel:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Exchange, Message, Round
 from mcpspy.conversation.recent import FORGOTTEN, forget
-from mcpspy.json_values import member
+from mcpspy.json_values import member, text_of
 
 INPUT_REQUIRED = "input_required"
 _OF_A_ROUND = ("_meta", "inputResponses", "requestState")
@@ -79,11 +79,11 @@ def _of_state(rounds: list[Round], message: Message) -> list[Round]:
 
 def mark(value: Any) -> int | None:
     """What stands for a `requestState`, which may be large; None for none."""
-    return None if value is None else hash(repr(value))
+    return None if value is None else hash(text_of(value))
 
 
 def round_key(request: Message) -> int:
     """What stands for the params that a request and its retry have in common: all but the answers and `_meta`."""
     params = member(request.body.value, "params")
     kept = params if isinstance(params, dict) else {}
-    return hash(repr([(name, value) for name, value in kept.items() if name not in _OF_A_ROUND]))
+    return hash(text_of([(name, value) for name, value in kept.items() if name not in _OF_A_ROUND]))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, keep
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.rounds import round_key
-from mcpspy.json_values import member
+from mcpspy.json_values import member, text_of
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import CACHING
 from mcpspy.text import duration_text
@@ -213,4 +213,4 @@ def _is_part(request: Message, result: Any) -> bool:
 def _key(request: Message) -> str:
     """What requests of one method with the same answer have in common."""
     declared = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
-    return f"{round_key(request)} {hash(repr(declared))}"
+    return f"{round_key(request)} {hash(text_of(declared))}"
