@@ -5,6 +5,8 @@ there: to ignore other instructions, to keep something from the user, to read a 
 descriptions give orders too ("call list_tables first", "IMPORTANT: dates are in UTC"), so a pattern must be about what
 no honest tool needs. What is hidden from people is read as well: Unicode tags, characters without width, base64.
 
+The phrases are English, and those that attacks are known by: an order in other words is not found.
+
 Texts are hostile: each pattern has bounds on all that repeats, and of a long text only both ends are looked at.
 """
 
@@ -49,28 +51,46 @@ def _pattern(what: str, triggers: str, *parts: str) -> _Pattern:
     return _Pattern(what, tuple(triggers.split(", ")), re.compile("".join(parts), re.IGNORECASE))
 
 
+_KNOWS = r"(?:know|see|notice|hear|learn|find out|be (?:told|informed|notified|aware|shown))\b"
+
 _PATTERNS = (
     _pattern(
         "it tells a model to ignore other instructions",
-        "ignore, disregard, forget, override, bypass",
-        rf"\b(?:ignore|disregard|forget|override|bypass)\s{{1,3}}{_WORDS}{{0,4}}?",
+        "ignore, disregard, forget, override, bypass, follow, attention to",
+        r"\b(?:ignore|disregard|forget|override|bypass|(?:do not|don.?t|never|stop) follow(?:ing)?|no attention to)",
+        rf"\s{{1,3}}{_WORDS}{{0,4}}?",
         r"(?:previous|prior|above|earlier|preceding|original|system|safety|other)\s{1,3}",
-        rf"{_WORDS}{{0,2}}?(?:instructions?|prompts?|guidelines?|directives?|restrictions|messages|rules\b)",
+        rf"{_WORDS}{{0,2}}?(?:instructions?|prompts?|guidelines?|directives?|restrictions|rules\b)|",
+        r"\b(?:ignore|disregard)\s{1,3}(?:(?:everything|all(?: of)?(?: the)?|the) above(?=[ ]?(?:[.,;!]|and\b|$))|",
+        r"(?:all |any |the ){0,2}(?:previous|prior|earlier) messages)|",
+        r"\bno attention to (?:the |any |all ){0,2}(?:instructions?|guidelines?|directives?|rules) (?:above|before)",
+    ),
+    _pattern(
+        "it tells a model that other instructions do not hold",
+        "instructions, directives, guidelines",
+        r"\b(?:previous|prior|earlier|above|original|system) (?:instructions|directives|guidelines) ",
+        r"(?:no longer (?:apply|hold)|(?:do not|don.?t) (?:apply|hold)|are (?:void|cancell?ed|superseded|obsolete))",
     ),
     _pattern(
         "it tells a model to keep something from the user",
-        "user, human, mention",
-        r"\b(?:do not|don.?t|never) mention (?:that you\b|(?:this|these) (?:instructions?|steps?|notes?)\b)|",
-        rf"\b(?:do not|don.?t|never|must not|should not|without)\s{{1,3}}{_WORDS}{{0,2}}?",
-        r"(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal|revealing|alert|alerting|",
-        rf"disclose|disclosing)\s{{1,3}}{_WORDS}{{0,8}}?(?:user|human)\b",
+        "user, human, mention, reveal, disclose",
+        r"\b(?:do not|don.?t|never|must not) (?:mention|reveal|disclose) ",
+        r"(?:that you\b|(?:this|these|the above) (?:instructions?|steps?|notes?)\b)|",
+        rf"\b(?:do not|don.?t|never|must not|should not|not to|without)\s{{1,3}}{_WORDS}{{0,2}}?(?:",
+        r"(?:tell|telling|inform|informing|notify|notifying|alert|alerting)",
+        rf"\s{{1,3}}{_WORDS}{{0,8}}?(?:user|human)\b(?!.s)|",
+        r"(?:mention|mentioning|reveal|revealing|disclose|disclosing)",
+        rf"\s{{1,3}}{_WORDS}{{0,8}}?to (?:the |your )?(?:user|human)\b(?!.s)|",
+        rf"(?:let|letting)\s{{1,3}}(?:the |your )?(?:user|human) {_KNOWS})|",
+        rf"\b(?:user|human) (?:must not|mustn.?t|should not|shouldn.?t|need not|may not) (?:ever )?{_KNOWS}",
     ),
     _pattern(
         "it tells a model to act behind the back of the user",
         "user",
         r"\bwithout\s{1,3}(?:the\s{1,3})?user(?:.?s)?\s{1,3}",
         r"(?:knowledge|knowing|noticing|consent|awareness|being aware)|",
-        r"\b(?:hide|conceal|keep)\s{1,3}(?:this|it|that)\s{1,3}(?:secret\s{1,3})?from\s{1,3}(?:the\s{1,3})?user\b",
+        r"\b(?:hide|conceal|keep)\s{1,3}(?:this|it|that|these)\s{1,3}(?:(?:steps?|calls?|actions?|facts?|secret|notes?)",
+        r"\s{1,3}){0,2}from\s{1,3}(?:the\s{1,3})?user\b",
     ),
     _pattern(
         "it is marked as if it came from the system or the client",
@@ -79,22 +99,23 @@ _PATTERNS = (
     ),
     _pattern(
         "it holds control tokens of a model",
-        "<|, [inst], <<sys>>, \nhuman:, \nassistant:",
+        "<|, [inst], [/system], <<sys>>, \nhuman:, \nassistant:",
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|end_header_id|eot_id)\|>|",
-        r"\[/?INST\]|<</?SYS>>|\n\n(?:Human|Assistant):\s",
+        r"\[/?INST\]|\[/SYSTEM\]|<</?SYS>>|\n\n(?:Human|Assistant):\s",
     ),
     _pattern(
         "it gives a model another role",
         "you are now, you are no longer, new instructions, new system instructions, developer mode",
-        r"\byou are (?:now (?:a|an|in|the)\b|no longer\b)|\bnew (?:system )?instructions\s{0,3}:|",
-        rf"\b(?:enter|enable|activate)\s{{1,3}}{_WORDS}?developer mode\b",
+        rf"\byou are (?:now (?:a|an|the|in {_WORDS}{{0,2}}?mode)\b|no longer\b)|",
+        r"\bnew (?:system )?instructions\s{0,3}:|",
+        rf"\b(?:enter|enable|activate)\s{{1,3}}{_WORDS}?developer mode\b(?! (?:on|for|in) )",
     ),
     _pattern(
         "it asks for what only the model and its user should see",
         "system prompt, conversation, chat history, previous messages",
         rf"\b(?:reveal|print|output|repeat|leak|include|pass|append|send|forward|copy)\s{{1,3}}{_WORDS}{{0,3}}?",
-        r"(?:system prompt|(?:entire|full|whole|complete) (?:conversation|chat)\b|(?:conversation|chat) history|",
-        r"(?:all )?previous messages)",
+        r"(?:system prompt|(?:entire|full|whole|complete) (?:conversation|chat)\b|(?:conversation|chat) history)|",
+        rf"\b(?:reveal|leak|pass|append|send|forward)\s{{1,3}}{_WORDS}{{0,3}}?previous messages",
     ),
     _pattern(
         "it tells a model to send secrets elsewhere",
@@ -110,11 +131,16 @@ _SECRET_FILE = re.compile(
 )
 _TOLD_TO_READ = re.compile(
     r"\b(?:you (?:must|should|need to|have to|will)|always|first|before|please|otherwise|make sure)\b"
-    r"[^\n]{0,150}?\b(?:read|open|access|cat|fetch|retrieve|load|include|pass|send|print)\b",
+    r"[^\n]{0,150}?\b(?:(?:read|open|access|cat|fetch|retrieve|load|print)\b|hand over\b|"
+    r"(?:include|pass|send|append)\b(?! (?:\w{1,20} ){0,3}path\b))",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{60,4096}={0,2}")
 _PROSE = re.compile(r"[A-Za-z][a-z',.:;-]{0,20}(?: [A-Za-z][a-z',.:;-]{0,20}){5}")
+_TO_SOMEBODY = re.compile(
+    r"\b(?:you|your|user|must|ignore|instructions?|send|call|secrets?|passwords?|keys?|tools?)\b", re.IGNORECASE
+)
 _NO_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"))
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _FLAG = "\U0001f3f4"  # a black flag: tags after it name a part of a country
@@ -161,7 +187,9 @@ def _in_the_open(text: str) -> Instruction | None:
             if match:
                 return Instruction(what, match[0][:_SHOWN])
     for _, match in zip(range(_PLACES), _SECRET_FILE.finditer(text), strict=False):
-        if _TOLD_TO_READ.search(text, max(match.start() - _WINDOW, 0), match.end()):
+        before = text[max(match.start() - _WINDOW, 0) : match.start()]
+        sentence = match.start() - len(_SENTENCE_END.split(before)[-1])
+        if _TOLD_TO_READ.search(text, sentence, match.end()):
             return Instruction("it tells a model to read a file that holds secrets", match[0])
     return None
 
@@ -176,13 +204,13 @@ def _in_tags(text: str) -> Instruction | None:
 
 
 def _in_base64(text: str) -> Instruction | None:
-    """What base64 hides, if that is prose: images and examples of data are not."""
+    """What base64 hides, if that is prose that asks for something: images and examples of data are not."""
     for _, match in zip(range(_PLACES), _BASE64.finditer(text), strict=False):
         run = match[0].rstrip("=")
         try:
             told = base64.b64decode(run[: len(run) // 4 * 4]).decode("ascii")
         except (binascii.Error, UnicodeDecodeError):
             continue
-        if told.isprintable() and _PROSE.search(told):
+        if told.isprintable() and _PROSE.search(told) and _TO_SOMEBODY.search(told):
             return Instruction("it hides text in base64", told[:_SHOWN])
     return None
