@@ -41,7 +41,7 @@ def test_a_session_through_wrap_is_the_same(verify):
     assert lines[-1] == "transparent: neither the client nor the server can see mcpspy wrap"
     assert [line.split("  ")[1] for line in lines if " equal " in line] == [
         "client to server", "server to client", "stderr", "answers", "environment", "start", "closing stdin",
-        "SIGTERM", "SIGINT",
+        "odd lines", "SIGTERM", "SIGINT", "delay",
     ]  # fmt: skip
 
 

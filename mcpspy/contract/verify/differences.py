@@ -62,6 +62,17 @@ def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun
     return _ending(name, bare, through)
 
 
+def echo_check(stream: Stream) -> Aspect:
+    """What differs in lines that `cat` gave back through the wrapper."""
+    one, other = stream.written, stream.arrived
+    found = []
+    if one != other:
+        at = first_difference(one, other)
+        sent, back = (excerpt_of(raw[at:]) if at < len(raw) else "nothing" for raw in (one, other))
+        found = [f"byte {at + 1:,} of {len(one):,}: the client wrote {sent}, and {back} came back"]
+    return Aspect("odd lines", f"{plural(len(one), 'byte')} to cat and back", tuple(found))
+
+
 def _stream(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     title, sender, receiver = _WAYS[name]
     usual, found = (

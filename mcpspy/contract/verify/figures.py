@@ -1,11 +1,17 @@
-"""How much time a wrapper takes: figures of runs, bare and through it. They vary, so they are told and never judged."""
+"""How much time a wrapper takes: figures of runs, bare and through it.
+
+They vary with the machine, so they are told, and only a delay that cannot be chance is judged.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from mcpspy.text import duration_text
+from mcpspy.contract.verify.differences import Aspect
+from mcpspy.text import duration_text, plural
+
+_DELAY = 100_000_000  # nanoseconds that half of the requests take longer than the slowest bare one
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,16 @@ def middle(values: Sequence[int]) -> int | None:
     return round(median(values)) if values else None
 
 
+def delay_checks(figures: Figures) -> list[Aspect]:
+    """Whether requests are held up; nothing where none were timed."""
+    bare, through = figures.latencies.bare, figures.latencies.through
+    if not bare or not through:
+        return []
+    late = (quantile(through, 0.5) or 0) - max(bare)
+    found = f"half of the requests take {duration_text(late)} longer than the slowest bare one, or more"
+    return [Aspect("delay", f"under {duration_text(_DELAY)} for a request", (found,) if late >= _DELAY else ())]
+
+
 def figure_lines(figures: Figures) -> list[tuple[str, str]]:
     """The figures for people: what they are of, and the figures."""
     starts, latencies = figures.starts, figures.latencies
@@ -52,7 +68,7 @@ def figure_lines(figures: Figures) -> list[tuple[str, str]]:
             f"{_quantiles(values)} {how}" for values, how in ((latencies.bare, "bare"), (latencies.through, "through"))
         ]
         count = min(len(latencies.bare), len(latencies.through))
-        found.append((f"{figures.request} latency", f"{', '.join(pairs)} ({count:,} requests)"))
+        found.append((f"{figures.request} latency", f"{', '.join(pairs)} ({plural(count, 'request')})"))
     return found
 
 

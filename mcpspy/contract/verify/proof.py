@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcpspy.contract.verify.differences import Aspect, session_checks, signal_check
-from mcpspy.contract.verify.figures import Figures, Timing
+from mcpspy.contract.verify.differences import Aspect, echo_check, excerpt_of, session_checks, signal_check
+from mcpspy.contract.verify.figures import Figures, Timing, delay_checks
 from mcpspy.contract.verify.http import HttpBench, HttpRun
 from mcpspy.contract.verify.http_differences import http_checks
 from mcpspy.contract.verify.launch import Launched, end_text, past
@@ -52,7 +52,7 @@ class _Timed(Protocol):
 
 def runs_of(bench: StdioBench | HttpBench) -> int:
     """About how many runs a proof takes, for a progress bar."""
-    return 3 + 2 * STARTS + (2 * len(ENDINGS) if isinstance(bench, StdioBench) else 0)
+    return 3 + 2 * STARTS + (1 + 2 * len(ENDINGS) if isinstance(bench, StdioBench) else 0)
 
 
 def proof(bench: StdioBench | HttpBench, plan: SessionPlan, advance: Advance = lambda _: None) -> Proof:
@@ -63,9 +63,12 @@ def proof(bench: StdioBench | HttpBench, plan: SessionPlan, advance: Advance = l
         checks = _compared(bench.run, http_checks, plan, [first], advance)
     else:
         checks = _compared(bench.run, session_checks, plan, [first], advance)
+        checks.append(echo_check(bench.echoed()))
+        advance(1)
         for name, number in ENDINGS.items():
             checks += _signalled(bench, plan, name, number, advance)
-    return Proof(plan, tuple(checks), _figures(bench, plan, advance), first.transcript.trouble)
+    figures = _figures(bench, plan, advance)
+    return Proof(plan, (*checks, *delay_checks(figures)), figures, first.transcript.trouble)
 
 
 def _first(bench: StdioBench | HttpBench, plan: SessionPlan) -> tuple[StdioRun | HttpRun, SessionPlan]:
@@ -105,6 +108,8 @@ def _aftermath(peer: Correspondent) -> str:
     found = [f"it {past(end_text(code, 0))}"] if code is not None else []
     if peer.flooded:
         found = ["it wrote without end"]
+    elif peer.read:
+        found.append(f"it wrote {excerpt_of(bytes(peer.read))}")
     return "".join(f"; {it}" for it in [*found, *(f"stderr: {printable(line, 200)}" for line in lines[-1:])])
 
 

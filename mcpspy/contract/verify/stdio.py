@@ -3,7 +3,9 @@
     client  <-->  probe  <-->  server                       bare
     client  <-->  wrapper  <-->  probe  <-->  server        through
 
-A run keeps what passed at both ends of what is between client and probe. Runs that are timed have no probe.
+A run keeps what passed at both ends of what is between client and probe. Runs that are timed have no probe. Servers
+write the same few forms of JSON, so one more run has `cat` in the server's place, and lines that a wrapper must leave
+as they are although no server of the user may write them.
 """
 
 import json
@@ -24,6 +26,20 @@ GRACE = 5.0
 """Seconds that a server has to end."""
 _LEAVE = 1.0  # seconds to end after a run that was timed
 _MOST_SECONDS = 5.0  # for all the pings of a run
+ODD_LINES = (
+    b'{"jsonrpc": "2.0",  "method": "x/numbers", "params": {"b": 1.0, "a": 1E2, "c": 123456789012345678901234567890} }',
+    b'{"method":"x/twice","jsonrpc":"2.0","params":{"a":1,"a":2}}',
+    b'{"jsonrpc":"2.0","method":"x/escapes","params":{"\\u0061\\/":"\\u00e9\\ud83d\\ude00 \xc3\xa9 \xe2\x80\xa8"}}',
+    b'{"jsonrpc":"2.0","method":"x/return"}\r',
+    b'{"jsonrpc":"2.0","method":"x/no-utf-8","params":{"a":"\xff\xc3"}}',
+    b"",
+    b"no message \x00\x1b[0m",
+    b'{"jsonrpc":"2.0","method":"x/long","params":{"a":"' + b"0123456789" * 7_000 + b'"}}',
+    b'{"jsonrpc":"2.0","method":"x/longer","params":{"a":"' + b"0123456789" * 120_000 + b'"}}',
+    b'{"jsonrpc":"2.0","method":"x/same"}',
+    b'{"jsonrpc":"2.0","method":"x/same"}',
+)
+"""Lines that a wrapper spells anew, cuts or drops if it reads them: JSON in rare forms, what is no JSON, long lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,15 @@ class StdioBench:
             code is not None,
             transcript,
         )
+
+    def echoed(self) -> Stream:
+        """Lines of all forms that were sent through the wrapper to `cat`, and what came back. Raises SpawnError."""
+        with Launched([*self._through, "cat"], self._environ) as echo:
+            for line in ODD_LINES:
+                echo.send(line)
+            echo.close()
+            echo.ended(self._seconds)
+        return Stream(b"".join(line + b"\n" for line in ODD_LINES), bytes(echo.read))
 
     def timed(self, plan: SessionPlan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
         """How long a start takes until the first answer, and so many requests; nanoseconds."""

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.contract.verify.differences import answers, excerpt_of, first_difference, session_checks, signal_check, told
+from mcpspy.contract.verify.differences import (
+    answers,
+    echo_check,
+    excerpt_of,
+    first_difference,
+    session_checks,
+    signal_check,
+    told,
+)
 from mcpspy.contract.verify.session import PlannedMessage, SessionPlan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
 from mcpspy.wire.jsonrpc import Id
@@ -153,3 +161,16 @@ def test_what_a_server_that_ended_by_itself_did_not_read_is_not_lost():
     for it in runs:
         it.transcript.trouble = "the server ended before it answered ping"
     assert differing(runs[:2], runs[2:]) == {}
+
+
+@pytest.mark.parametrize(
+    ("arrived", "told"),
+    [
+        (b"abc\n", []),
+        (b"", [r"byte 1 of 4: the client wrote 'abc\n', and nothing came back"]),
+        (b"ab\n", [r"byte 3 of 4: the client wrote 'c\n', and '\n' came back"]),
+        (b"abc\nabc\n", [r"byte 5 of 4: the client wrote nothing, and 'abc\n' came back"]),
+    ],
+)
+def test_what_cat_did_not_give_back_is_told(arrived, told):
+    assert [*echo_check(Stream(b"abc\n", arrived)).differences] == told

@@ -34,6 +34,7 @@ def test_the_proxy_is_transparent(tmp_path):
         "responses",
         "server to client",
         "answers",
+        "delay",
     ]
     assert found.checks[0].detail == "method, target and headers of 8 requests"  # with those that leave the session
     assert len(found.figures.latencies.through) == 3

@@ -46,10 +46,13 @@ FAULTS = [
     ("drop-out", {"server to client", "answers"}, '/result/serverInfo/name is "small" bare, "smal" through'),
     ("variable", {"environment"}, "PLANTED is set through it, and not bare"),
     ("swallow", {"SIGTERM"}, "the server got SIGTERM bare, no signal through"),
+    ("respell", {"server to client", "answers", "odd lines"}, """, and '"2.0","method":"x/numbe"""),
+    ("cut", {"odd lines"}, r", and '\n{"),
     ("status", {"SIGTERM", "SIGINT"}, "sees that it exited with status 7 bare, exited with status 0 through"),
 ]
 MORE = [
-    ("banner", {"server to client", "answers"}, "'wrapper 1.0 ready"),
+    ("late", {"delay"}, "half of the requests take "),
+    ("banner", {"server to client", "answers", "odd lines"}, "'wrapper 1.0 ready"),
     ("chatter", {"stderr"}, "the client got 18 bytes more than the server wrote: 'wrapper 1.0 ready\\n'"),
     ("directory", {"start"}, "directory: "),
     ("descriptor", {"start"}, "descriptors: "),
@@ -75,7 +78,7 @@ def test_a_planted_fault_is_told(bench, plan, monkeypatch, fault, names, sentenc
     [
         ("exits", "the server ended before it answered initialize; it exited with status 4; stderr: no such table"),
         ("hangs", "no answer to initialize within 0.2 s"),
-        ("garbage", "no answer to initialize within 0.2 s"),
+        ("garbage", r"no answer to initialize within 0.2 s; it wrote 'this is no message\n"),
         ("floods", "no answer to initialize within 0.2 s"),
     ],
 )

@@ -22,7 +22,7 @@ def test_a_proof_for_people():
         "  left out              no answer to ping within 1 s",
         "",
         "  start-up              10.0 ms bare, 20.0 ms through (median of 1)",
-        "  ping latency          p50 100 µs, p99 100 µs bare, p50 200 µs, p99 200 µs through (1 requests)",
+        "  ping latency          p50 100 µs, p99 100 µs bare, p50 200 µs, p99 200 µs through (1 request)",
         "",
         "not transparent: mcpspy wrap differs in environment",
     ]

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from mcpspy.contract.verify.proof import found_out
+from mcpspy.contract.verify.stdio import ODD_LINES
 
 
 @pytest.mark.parametrize("fault", [None, "drop-out"])
@@ -34,3 +35,9 @@ def test_a_server_that_dies_is_timed_as_far_as_it_goes(bench):
     own = bench("dies")
     plan = found_out(own.connect, 20, {})
     assert len(own.timed(plan, wrapped=False, pings=2)[1]) == 2
+
+
+def test_wrap_gives_back_odd_lines_as_they_are(bench):
+    found = bench(fault=None).echoed()
+    assert found.written == found.arrived
+    assert found.written.split(b"\n") == [*ODD_LINES, b""]

@@ -11,13 +11,18 @@ status      ends with status 0, however the server ended
 directory   starts the server in another directory
 descriptor  leaves a descriptor open in the server
 group       starts the server in a group of its own
+respell     reads each message and writes it anew
+cut         cuts lines after 64 KiB
+late        holds what the server says for 0.2 s
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 FAULT, *COMMAND = sys.argv[1:]
 
@@ -30,9 +35,29 @@ def environment():
     return found | ({b"PLANTED": b"s3cr3t"} if FAULT == "variable" else {})
 
 
+def spelled(line):
+    """A line as a wrapper writes it that reads lines."""
+    if FAULT == "cut":
+        return line[:65536]
+    try:
+        return json.dumps(json.loads(line), separators=(",", ":"), ensure_ascii=False).encode()
+    except ValueError:
+        return line
+
+
+def pump_lines(source, target):
+    with open(source, "rb") as lines, open(target, "wb", 0) as written:
+        written.writelines(spelled(line.removesuffix(b"\n")) + b"\n" for line in lines)
+
+
 def pump(source, target, spoil):
+    if FAULT in ("respell", "cut"):
+        pump_lines(source, target)
+        return
     try:
         while chunk := os.read(source, 65536):
+            if FAULT == "late" and target == 1:
+                time.sleep(0.2)
             os.write(target, chunk.replace(spoil, spoil[:-1], 1) if spoil else chunk)
     except OSError:
         pass
