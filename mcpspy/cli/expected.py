@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from mcpspy.contract.expect_file import expectations, read
+from mcpspy.contract.expect_file import expectations, read, refuse_contradictions
 from mcpspy.contract.expectations import Expectations, SessionDuration
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import duration
@@ -27,6 +27,7 @@ def expectations_of(options: argparse.Namespace) -> Expectations:
             if not name:
                 raise UsageError(f"{option} has no name; write the name of a tool, where * is any text")
             found = found.joined(expectations({"tool": [{"name": name, **more}]}, option))
+    refuse_contradictions(options.expect or "--expect-tool, --forbid-tool", found.every)
     if options.max_duration is not None:
         try:
             longest = SessionDuration(None, duration(options.max_duration))

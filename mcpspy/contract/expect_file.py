@@ -46,6 +46,7 @@ LARGEST = 1 << 20
 """Bytes of the largest file of expectations."""
 _MOST = 1_000_000_000  # of what is counted
 _TIMES = re.compile(r"(>=|<=|>|<)?\s*([0-9]{1,9})|([0-9]{1,9})\s*(?:-|\.\.)\s*([0-9]{1,9})")
+_BAD_ESCAPE = re.compile("~(?![01])")
 
 Range = tuple[int, int | None]
 _BOUNDS: dict[str | None, Callable[[int], Range]] = {
@@ -92,11 +93,27 @@ def expectations(found: dict[str, Any], where: str) -> Expectations:
     every: list[Expectation] = []
     for number, tool in enumerate(tools, 1):
         every += _of_tool(f"{where}, tool {number}", tool, server)
+    refuse_contradictions(where, every)
     if "order" in found:
         every.append(CallOrder(server, _read(where, "order", _names, found["order"])))
     every += _of_session(f"{where}, session", session, server)
     slow = None if ops is None else _slow_call(f"{where}, ops", ops)
     return Expectations(tuple(every), slow)
+
+
+def refuse_contradictions(where: str, every: Iterable[Expectation]) -> None:
+    """Raise UsageError where no session can meet two expectations of how often the same calls are made."""
+    counts: dict[str, tuple[Expectation, Range]] = {}
+    for it in every:
+        if not isinstance(it, ToolCalled | ToolForbidden):
+            continue
+        least, most = (it.least, it.most) if isinstance(it, ToolCalled) else (0, 0)
+        key = repr((it.server, it.tool, it.wanted))
+        other, (low, high) = counts.get(key, (it, (least, most)))
+        least, most = max(least, low), min((end for end in (most, high) if end is not None), default=None)
+        if most is not None and most < least:
+            _fail(where, f"no session can meet both: {other.title}; {it.title}. Take out one of them")
+        counts[key] = it, (least, most)
 
 
 def _of_tool(where: str, found: dict[str, Any], server: str | None) -> Iterator[Expectation]:
@@ -114,6 +131,9 @@ def _of_tool(where: str, found: dict[str, Any], server: str | None) -> Iterator[
         return
     least, most = values.get("times", (1, None))
     if most == 0:
+        for key in ("schema", "max_duration"):
+            if key in values:
+                _fail(where, f"{key} cannot be met by a tool that is never called; take out {key} or times")
         yield ToolForbidden(*about)
     elif (least, most) != (0, None):
         yield ToolCalled(*about, least, most)
@@ -159,7 +179,8 @@ def _range(value: Any) -> Range:
         raise ValueError(f'it is {shown(value)}; write a number, or a text such as ">=1", "<=3" or "2-4"')
     least, most = (int(match[3]), int(match[4])) if match[3] else _BOUNDS[match[1]](int(match[2]))
     if most is not None and most < least:
-        raise ValueError(f"it is {shown(value)}, which no number is; write the smaller one first")
+        instead_of = "write the smaller one first" if match[3] else 'write "<1", or never = true'
+        raise ValueError(f"it is {shown(value)}, which no number is; {instead_of}")
     return least, most
 
 
@@ -170,6 +191,9 @@ def _arguments(value: Any) -> Wanted:
     if "type" in value and isinstance(value.get("properties"), dict):
         raise ValueError("it looks like a JSON Schema; write that under schema, and values of arguments here")
     json_text(value)
+    for key in value:
+        if key.startswith("/") and _BAD_ESCAPE.search(key):
+            raise ValueError(f"{shown(key)} is no JSON Pointer: after ~ stands 0 or 1; write ~0 for ~, and ~1 for /")
     return tuple((key if key.startswith("/") else pointer(key), wanted) for key, wanted in value.items())
 
 

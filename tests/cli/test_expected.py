@@ -153,6 +153,7 @@ def test_each_capture_is_held_to_all_or_to_what_is_about_its_server(check, tmp_p
         (["--expect", "missing.toml"], "cannot read missing.toml"),
         (["--max-duration", "soon"], '--max-duration: it is "soon"; write a time with its unit'),
         (["--expect-tool", ""], "--expect-tool has no name"),
+        (["--forbid-tool", "a", "--expect-tool", "a"], "--expect-tool, --forbid-tool: no session can meet both: a is"),
         (["--forbid-tool", ""], "--forbid-tool has no name"),
         (["--follow", "--expect-tool", "a"], "--follow prints findings as they come"),
     ],

@@ -79,9 +79,16 @@ MISTAKES = [
     (f"{A}times = -1", ', tool 1: times: it is -1; write a number, or a text such as ">=1", "<=3" or "2-4"'),
     (f"{A}times = true", ", tool 1: times: it is true; write a number"),
     (f'{A}times = "4-2"', ', tool 1: times: it is "4-2", which no number is'),
-    (f'{A}times = "<0"', ', tool 1: times: it is "<0", which no number is'),
+    (f'{A}times = "<0"', ', tool 1: times: it is "<0", which no number is; write "<1", or never = true'),
     (f"{A}never = false", ", tool 1: never: it is false; write true, or leave it out"),
     (f"{A}never = true\ntimes = 2", ", tool 1: times cannot be met by a tool that is never called"),
+    (f'{A}times = 0\nmax_duration = "2s"', ", tool 1: max_duration cannot be met by a tool that is never called"),
+    (f"{A}never = true\n{A}times = 2", ": no session can meet both: a is never called; a is called 2 times. Take out"),
+    (
+        f'{A}times = "2-4"\n{A}times = ">4"',
+        ": no session can meet both: a is called 2 to 4 times; a is called at least 5",
+    ),
+    (f'{A}arguments = {{ "/a~3" = 1 }}', ', tool 1: arguments: "/a~3" is no JSON Pointer: after ~ stands 0 or 1'),
     (f"{A}arguments = {{}}", ", tool 1: arguments: it is {}; write a table such as"),
     (f"{A}arguments = {{ a = 2020-01-01 }}", ", tool 1: arguments: it holds a date or time"),
     (f'{A}arguments = {{ type = "object", properties = {{}} }}', ", tool 1: arguments: it looks like a JSON Schema"),
@@ -137,3 +144,14 @@ def test_a_file_that_cannot_be_read_is_named(path):
 def test_a_catastrophic_pattern_in_a_schema_takes_no_time():
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     assert expectations({"tool": [{"name": "x", "schema": schema}]}, "x").every
+
+
+def test_expectations_that_one_session_can_meet_are_no_contradiction():
+    tools = [
+        {"name": "a", "times": ">=1"},
+        {"name": "a", "times": "<=3"},
+        {"name": "a", "arguments": {"b": 1}, "never": True},
+        {"name": "a", "server": "other", "never": True},
+        {"name": "a*", "times": 9},
+    ]
+    assert len(expectations({"tool": tools}, "x").every) == 5

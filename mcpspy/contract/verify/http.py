@@ -85,7 +85,7 @@ class HttpPeer:
 
     def __exit__(self, *_: object) -> None:
         for connection in self._sockets:
-            _hang_up(connection)
+            _shut(connection)  # its thread closes it, which may be reading
         for thread in self._threads:
             thread.join(_AFTER)
 
@@ -308,10 +308,14 @@ def _target(there: object) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _hang_up(connection: http.client.HTTPConnection) -> None:
+def _shut(connection: http.client.HTTPConnection) -> None:
     try:
         if connection.sock:
             connection.sock.shutdown(socket.SHUT_RDWR)
     except OSError:
         pass
+
+
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    _shut(connection)
     connection.close()
