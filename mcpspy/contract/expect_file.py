@@ -117,8 +117,7 @@ def refuse_contradictions(where: str, every: Iterable[Expectation]) -> None:
 
 
 def _of_tool(where: str, found: dict[str, Any], server: str | None) -> Iterator[Expectation]:
-    keys = ("name", "server", "times", "never", "arguments", "schema", "max_duration")
-    _refuse_unknown(where, "a tool", found, keys)
+    _refuse_unknown(where, "a tool", found, TOOL_KEYS)
     if "name" not in found:
         _fail(where, 'it has no name; write name = "NAME", where * is any text')
     values = {key: _read(where, key, _TOOL[key], value) for key, value in found.items()}
@@ -218,6 +217,7 @@ _TOOL: dict[str, Callable[[Any], Any]] = {
     "schema": _schema,
     "max_duration": duration,
 }
+TOOL_KEYS = tuple(_TOOL)
 _SESSION: dict[str, tuple[Callable[[Any], Any], Callable[[str | None, Any], Iterable[Expectation]]]] = {
     "max_duration": (duration, lambda server, most: [SessionDuration(server, most)]),
     "max_tokens": (whole(1, _MOST), lambda server, most: [SessionTokens(server, most)]),

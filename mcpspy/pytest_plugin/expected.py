@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from mcpspy.capture.reader import Capture
-from mcpspy.contract.expect_file import SESSION_KEYS, expectations
+from mcpspy.contract.expect_file import SESSION_KEYS, TOOL_KEYS, expectations
 from mcpspy.contract.expectations import Expectations
 from mcpspy.contract.watch import ExpectationWatch
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.errors import UsageError
+from mcpspy.gate_files.values import instead
 from mcpspy.rules import Finding
 from mcpspy.text import printable
 
@@ -40,6 +41,11 @@ def _expectations(expected: dict[str, Any]) -> Expectations:
     given = dict(expected)
     if "tool" in given:
         return expectations({"tool": [{"name": given.pop("tool"), **given}]}, _WHERE)
+    for key in given:
+        if key in TOOL_KEYS and key not in ("server", *SESSION_KEYS):
+            raise UsageError(f'{_WHERE}: {key} is about the calls of a tool; add tool="NAME"')
+        if key not in (known := ("tool", "order", "server", *SESSION_KEYS)):
+            raise UsageError(f"{_WHERE} has no argument {printable(key, 60)}; {instead(key, known)}")
     found = {key: given.pop(key) for key in ("order", "server") if key in given}
     held = expectations(found | ({"session": given} if given else {}), _WHERE)
     if not held.every:

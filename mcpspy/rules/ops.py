@@ -119,7 +119,8 @@ class SlowCalls(StatefulCheck):
     "ops/loop",
     "warning",
     """A tool was called three times in a row, or more, with the same arguments: a model that makes no progress, or a
-    client that repeats what failed. Calls that poll for a result look the same.""",
+    client that repeats what failed. Calls that poll for a result look the same, and so do
+    clients of one name on one machine that use a server without sessions (2026-07-28).""",
     fix="Let the model see what the earlier calls returned, and limit how often a call is repeated.",
     meanwhile="Say in the result what the model has to change, or return a task instead of a state to poll.",
     blame="client",

@@ -139,7 +139,8 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
     """A description, a title or the instructions of the server hold what is written for a model and meant to stay
     unseen: to ignore other instructions, to keep something from the user, to read a file with keys, control tokens,
     text hidden in Unicode tags or base64 (tool poisoning). A first listing with such a text is a warning, for the words
-    can be harmless. A text that changes to one, when users have already accepted the server, is an error.""",
+    can be harmless. A text that changes to one, when users have already accepted the server, is an error. Only English
+    phrases that are known from attacks are found.""",
     fix="Describe what the tool does, its arguments and its result. Leave orders to the model out.",
     meanwhile="Read the text before you accept the server, and refuse a definition that changed.",
     blame="server",
