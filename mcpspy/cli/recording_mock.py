@@ -6,6 +6,7 @@ import queue
 import shlex
 import shutil
 import signal
+import threading
 import time
 from typing import Any
 
@@ -85,11 +86,11 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     scripts = [load(path, say)] if os.path.exists(path) else []
     name = scripts[0].header.name if scripts and scripts[0].header else None
     heard: Heard = queue.SimpleQueue()
-    _end_by_signals(heard)
+    stopped = _end_by_signals(heard)
     server = RecordedServer(options.server, beside(path), name, heard)
     missing = Missing(server.begin)
     mock = Mock(scripts, recorded_pace=options.pace == "recorded", missing=missing)
-    if serve(mock, 0, sink, say, heard):
+    if serve(mock, 0, sink, say, heard) and not stopped.is_set():
         _hear_out(mock, missing, heard, sink)
     server.end()
     while not heard.empty():
@@ -136,13 +137,19 @@ def _requests(count: int) -> str:
     return f"{count:,} request" + ("" if count == 1 else "s")
 
 
-def _end_by_signals(heard: Heard) -> None:
-    """Let the signals that end processes end the session in order, so that what was recorded is added."""
+def _end_by_signals(heard: Heard) -> threading.Event:
+    """Let the signals that end processes end the session in order, so that what was recorded is added.
+
+    Returns what is set by then.
+    """
+    stopped = threading.Event()
 
     def end(*_: Any) -> None:
+        stopped.set()
         heard.put(None)
 
     for name in _ENDING:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, end)
+    return stopped

@@ -186,6 +186,7 @@ def orphans_adopted() -> Iterator[None]:
         yield
     finally:
         if _adopting and prctl:
+            _own.intersection_update(before)  # a signal may have come while one was being started
             end_orphans()
             prctl(0)
         _adopting = False

@@ -66,7 +66,9 @@ class WatchedFiles:
                     elif waits:
                         waits = False
                         begun.wait()
-                    if removed or _places(paths, whole) != places:
+                    now = _places(paths, whole)
+                    if removed or now != places:
+                        removed |= {_watched(place[0], whole) for place in places - now}
                         break
                 same = {place for place in places if _watched(place[0], whole) not in removed}
                 places = _await_places(paths, whole)
